@@ -1,0 +1,75 @@
+"""Every exception that contextfold raises on purpose.
+
+    ContextfoldError
+    ├── InputError            the caller's data: a message, a file, a format (names the place)
+    │   └── FormatError       a wire object that is not what its format says
+    ├── PolicyError           the caller's settings (names the field, the value and what is allowed)
+    ├── CannotFit             no compaction can reach the target: lists the floor item by item
+    ├── SummaryFailed         no acceptable summary could be had; nothing has changed
+    └── ContextOverflow       raised *by* a summariser to say that its prompt did not fit
+
+They divide by who can mend it. Foreign exceptions are mapped to these at the border where they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+class ContextfoldError(Exception):
+    """The base of all errors raised on purpose."""
+
+
+class InputError(ContextfoldError, ValueError):
+    """The given data cannot be read. The text names the file, line or index, and what to do."""
+
+
+class FormatError(InputError):
+    """A wire object is not what its format says. ``index`` is its place in the list, if known."""
+
+    def __init__(self, problem: str, *, index: int | None = None) -> None:
+        self.problem = problem
+        self.index = index
+        super().__init__(problem if index is None else f"message {index}: {problem}")
+
+
+class PolicyError(ContextfoldError, ValueError):
+    """A setting is not allowed. The text names the field, the value and what is allowed."""
+
+
+class CannotFit(ContextfoldError):
+    """The tokens that no compaction can remove exceed the limit that had to be met.
+
+    ``floor`` maps each item ("system prompt", "tools", "newest user message", ...) to its tokens.
+    """
+
+    def __init__(self, *, limit: int, floor: Mapping[str, int], limit_name: str = "target") -> None:
+        self.limit = limit
+        self.limit_name = limit_name
+        self.floor = dict(floor)
+        self.needed = sum(self.floor.values())
+        items = ", ".join(f"{name} {size:,}" for name, size in self.floor.items())
+        super().__init__(
+            f"the conversation cannot be compacted below {self.needed:,} tokens, and the {limit_name} is {limit:,}: "
+            f"{items}. Raise the window or the {limit_name}, shorten these items, or pin less."
+        )
+
+
+class SummaryFailed(ContextfoldError):
+    """No acceptable summary could be had, and the history does not fit without one. Nothing has changed.
+
+    ``attempts`` says what each attempt ended with. The provider's own exception, if any, is the cause.
+    """
+
+    def __init__(self, problem: str, *, attempts: Sequence[str] = ()) -> None:
+        self.attempts = tuple(attempts)
+        super().__init__(problem)
+
+
+class ContextOverflow(ContextfoldError):
+    """A summariser raises this when its prompt did not fit; ``limit`` is its window in tokens, if it knows."""
+
+    def __init__(self, message: str = "the prompt does not fit", *, limit: int | None = None, used: int | None = None):
+        self.limit = limit
+        self.used = used
+        super().__init__(message)

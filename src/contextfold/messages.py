@@ -1,0 +1,161 @@
+"""Messages and their parts: the values that everything else works on.
+
+One wire object (one entry of the list that a caller sends to a provider) becomes exactly one ``Message``,
+so an index into the history means the same thing everywhere: in the ledger, in an error, in a record.
+Messages are frozen. Each keeps a reference to the wire object that it was decoded from (``source``), and each
+part to its own block of it, so that what nobody changed is handed back untouched.
+
+What belongs here: the values, and questions that can be answered by looking at one message alone.
+What does not: wire shapes (``formats``), sizes (``tokens``), what stands or falls together (``groups``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+MediaKind = Literal["image", "document", "audio", "video"]
+
+NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words. ``edited`` says that ``text`` differs from what ``source`` holds."""
+
+    text: str
+    source: Any = field(default=None, compare=False, repr=False)
+    edited: bool = field(default=False, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, a document, audio or video: base64 ``data``, or a ``url`` or file id that points to it."""
+
+    kind: MediaKind
+    media_type: str | None = None
+    data: str | None = None
+    url: str | None = None
+    detail: str | None = None
+    source: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call the assistant made. ``arguments`` is JSON text for a function, free text for a custom tool."""
+
+    id: str
+    name: str
+    arguments: str
+    custom: bool = False
+    source: Any = field(default=None, compare=False, repr=False)
+    edited: bool = field(default=False, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Hidden thinking of a model. Handed through byte for byte or removed whole; never summarised.
+
+    ``text`` is what can be read of it, and may be empty when only a signature or ciphertext is there.
+    """
+
+    text: str
+    source: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A block that we do not interpret. ``label`` is its wire type; ``text`` is what can be read of it."""
+
+    label: str
+    text: str = ""
+    source: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered to the call with ``call_id``."""
+
+    call_id: str
+    content: tuple[Text | Media | Opaque, ...]
+    name: str | None = None
+    is_error: bool = False
+    source: Any = field(default=None, compare=False, repr=False)
+    edited: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """All readable text of the result."""
+        return "\n".join(part.text for part in self.content if isinstance(part, Text))
+
+
+Part: TypeAlias = Text | Media | ToolCall | ToolResult | Reasoning | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of a conversation.
+
+    ``split`` marks an entry of a wire format that spreads one assistant turn over several entries
+    (OpenAI Responses: reasoning, calls and text are items of their own): consecutive split assistant
+    entries are one turn. ``metadata`` is the caller's own (LangChain's ``additional_kwargs``), for pins.
+    ``edited`` says that the parts differ from what ``source`` holds.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    id: str | None = None
+    name: str | None = None
+    split: bool = False
+    metadata: Mapping[str, Any] = field(default=NO_METADATA, compare=False)
+    source: Any = field(default=None, compare=False, repr=False)
+    source_format: str | None = field(default=None, compare=False, repr=False)
+    edited: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """What was said in words, without tool calls, results and reasoning."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+    @property
+    def is_instruction(self) -> bool:
+        """A system or developer message: word for word in every view."""
+        return self.role in ("system", "developer")
+
+    @property
+    def is_user_turn(self) -> bool:
+        """Something a person (or the caller on a person's behalf) said: a user message that is not only tool results."""
+        return self.role == "user" and any(
+            (isinstance(part, Text) and part.text.strip()) or isinstance(part, Media | Opaque) for part in self.parts
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing in it that a provider or a reader could use."""
+        return not any(not isinstance(part, Text) or part.text.strip() for part in self.parts)
+
+    def with_parts(self, parts: tuple[Part, ...]) -> Message:
+        """A copy with other parts that still knows its source."""
+        return replace(self, parts=parts, edited=True)
+
+
+def texts(part: Part) -> Iterator[str]:
+    """Every readable string of a part, tool arguments included and reasoning left out."""
+    if isinstance(part, ToolCall):
+        yield part.arguments
+    elif isinstance(part, ToolResult):
+        for inner in part.content:
+            yield from texts(inner)
+    elif isinstance(part, Text | Opaque):
+        yield part.text
