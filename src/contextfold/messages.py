@@ -135,7 +135,7 @@ class Message:
 
     @property
     def is_user_turn(self) -> bool:
-        """Something a person (or the caller on a person's behalf) said: a user message that is not only tool results."""
+        """Something a person (or the caller for a person) said: a user message that is more than tool results."""
         return self.role == "user" and any(
             (isinstance(part, Text) and part.text.strip()) or isinstance(part, Media | Opaque) for part in self.parts
         )

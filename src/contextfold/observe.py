@@ -61,6 +61,6 @@ class Observer:
             return
         try:
             self._hook(event)
-        except Exception:  # noqa: BLE001 - an observer must never change what it observes
+        except Exception:  # an observer must never change what it observes
             self._hook = None
             logger.exception("the event hook failed on %r and is not called again during this call", name)

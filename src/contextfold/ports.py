@@ -26,7 +26,11 @@ Branch = Callable[[], Coroutine[Any, Any, T]]
 
 
 class Ports(Protocol):
-    """The two things the engine cannot do by itself."""
+    """What the engine cannot do by itself."""
+
+    async def compute(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run our own work that may take long, such as planning over a whole history."""
+        ...
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run something the user supplied, sync or async, and return its value."""
@@ -42,6 +46,9 @@ class SyncPorts:
 
     def __init__(self, parallel: int = 8) -> None:
         self._limit = threading.BoundedSemaphore(parallel)
+
+    async def compute(self, function: Callable[..., T], *arguments: Any) -> T:
+        return function(*arguments)
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with self._limit:
@@ -69,6 +76,9 @@ class AsyncPorts:
 
     def __init__(self, parallel: int = 8) -> None:
         self._limit = anyio.CapacityLimiter(parallel)
+
+    async def compute(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await anyio.to_thread.run_sync(functools.partial(function, *arguments))
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if _is_async(function):
@@ -135,4 +145,4 @@ def _finish(value: Awaitable[T]) -> T:
 
 def _is_async(function: Callable[..., Any]) -> bool:
     target = function.func if isinstance(function, functools.partial) else function
-    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None))
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)

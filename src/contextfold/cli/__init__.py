@@ -1,0 +1,21 @@
+"""The command line: ``contextfold compact FILE`` and ``contextfold inspect FILE``.
+
+    app         the commands and their options, and how errors become exit codes
+    files       reading FILE or standard input, choosing a conversation, writing atomically
+    config      the YAML file of --config as Policy fields
+    report      what was done, as one JSON-ready mapping
+    inspection  where the tokens are, as values
+    charts      bars and plots as text
+    screen      how a person sees all that
+
+Nothing is imported before ``main`` runs, and ``rich`` not before something is shown.
+"""
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line. Ends the process: 0 done, 2 usage or bad input, 3 cannot fit."""
+    from contextfold.cli.app import run
+
+    run()

@@ -1,0 +1,68 @@
+# Everything runs in .venv, which the first target that needs it creates. A machine needs make and Python 3.11+.
+# The ranges in pyproject.toml are wide; constraints.txt pins what is installed here.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+BENCH  := .venv-bench
+SESSION := build/session.json
+
+# The first interpreter that is new enough; PYTHON=... overrides.
+CANDIDATES := python3 python3.13 python3.12 python3.11 python
+PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
+	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$candidate" && break; done)
+
+# What stands before "-m pytest" (.ci/run puts coverage there) and after it.
+TEST_UNDER ?=
+PYTEST_ARGS ?=
+
+.PHONY: help demo test lint format types laws bench-overhead bench-tokens wheel clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target what; do \
+		printf '  make %-16s %s\n' "$$target" "$$what"; done
+
+demo: $(VENV)/ready ## Compact an example session and print the report
+	@mkdir -p build
+	@$(BIN)/python examples/make_session.py $(SESSION)
+	@$(BIN)/contextfold compact $(SESSION) --window 32000 --output build/view.json
+
+test: $(VENV)/ready ## Run the tests
+	$(BIN)/python $(TEST_UNDER) -m pytest -n auto $(PYTEST_ARGS)
+
+lint: $(VENV)/ready ## Check style and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(VENV)/ready ## Put the files into the house format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+types: $(VENV)/ready ## Check the types
+	$(BIN)/mypy
+
+laws: $(VENV)/ready ## Hold every real conversation against the laws
+	$(BIN)/python benchmarks/laws.py
+
+bench-overhead: $(BENCH)/ready ## Time a turn with nothing to do, beside LangChain's middleware
+	$(BENCH)/bin/python benchmarks/overhead.py
+
+bench-tokens: $(BENCH)/ready ## Compare the token estimate with a real tokenizer
+	$(BENCH)/bin/python benchmarks/tokens.py
+
+wheel: $(VENV)/ready ## Build the wheel into dist/
+	$(BIN)/python -m build --wheel --no-isolation
+
+clean: ## Remove what these targets made, the environments included
+	rm -rf $(VENV) $(BENCH) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# hatchling comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
+$(VENV)/ready: EXTRAS := test,dev,langchain,tiktoken
+$(BENCH)/ready: EXTRAS := bench
+%/ready: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)" >&2; exit 1; }
+	@echo "Setting up $* with $(PYTHON) (once, about a minute)"
+	@test -x $*/bin/python || $(PYTHON) -m venv $*
+	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
+	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
+	@touch $@

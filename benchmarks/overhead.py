@@ -1,0 +1,122 @@
+"""What a turn costs when there is nothing to do, side by side with LangChain's ``SummarizationMiddleware``.
+
+    python benchmarks/overhead.py            (make bench-overhead)
+
+Before every model call both look at the whole conversation and decide that it still fits. Both get the same
+LangChain messages, which grow by two per turn, and thresholds that are never reached. The table gives the median
+time of such a turn, after one turn that is not counted (it sizes what is there already; shown apart).
+
+Exit code 1, with a line that says why, unless at 10,000 messages contextfold is at least 20 times faster per turn,
+and a turn at 50,000 messages takes at most 20 times one at 1,000, or half a millisecond. (What is left to do for every
+message is to see that it is still the same object.)
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from contextfold import Compactor
+
+SIZES = (1_000, 10_000, 50_000)
+TURNS = 15
+NEVER = 10**9
+"""Tokens: a window that no conversation here comes near."""
+FASTER = 20
+JUDGED_AT = 10_000
+GROWTH = 20
+FLAT = 0.0005
+"""Seconds: below this a turn counts as flat, whatever its ratio to a shorter one."""
+
+Turn = Callable[[list[BaseMessage]], None]
+
+
+def messages_from(start: int, count: int) -> list[BaseMessage]:
+    """A tool-using conversation: a call and its result in turn, and a person's word now and then."""
+    made: list[BaseMessage] = []
+    for number in range(start, start + count, 2):
+        call = {"name": "read_file", "args": {"path": f"/srv/app/module_{number}.py"}, "id": f"call_{number}"}
+        if number % 50 == 0:
+            made.append(HumanMessage(f"Look at module {number} as well.", id=f"message-{number}"))
+            made.append(AIMessage(f"I looked at module {number}; it is fine.", id=f"message-{number + 1}"))
+        else:
+            made.append(AIMessage(f"Reading module {number}.", tool_calls=[call], id=f"message-{number}"))
+            output = f"def step_{number}(value):\n    return value * {number}\n" * 4
+            made.append(ToolMessage(output, tool_call_id=f"call_{number}", id=f"message-{number + 1}"))
+    return made
+
+
+def langchain_turn() -> Turn:
+    model = FakeListChatModel(responses=["never asked"])
+    middleware: Any = SummarizationMiddleware(model=model, trigger=("tokens", NEVER), keep=("messages", 20))
+
+    def turn(messages: list[BaseMessage]) -> None:
+        if middleware.before_model({"messages": messages}, None) is not None:
+            raise AssertionError("LangChain compacted: the comparison is void")
+
+    return turn
+
+
+def contextfold_turn() -> Turn:
+    compactor = Compactor(window=NEVER)
+
+    def turn(messages: list[BaseMessage]) -> None:
+        if compactor.compact(messages).changed:
+            raise AssertionError("contextfold compacted: the comparison is void")
+
+    return turn
+
+
+def seconds_per_turn(turn: Turn, size: int) -> tuple[float, float]:
+    """Seconds of the first turn, and the median of the next ``TURNS``, each with two messages more."""
+    messages = messages_from(0, size)
+    first = _seconds(turn, messages)
+    times = []
+    for number in range(TURNS):
+        messages = [*messages, *messages_from(size + 2 * number, 2)]
+        times.append(_seconds(turn, messages))
+    return first, statistics.median(times)
+
+
+def _seconds(turn: Turn, messages: list[BaseMessage]) -> float:
+    start = time.perf_counter()
+    turn(messages)
+    return time.perf_counter() - start
+
+
+def main() -> int:
+    print("median milliseconds per turn with nothing to do (first turn in brackets)\n")
+    print(f"{'messages':>9}  {'LangChain':>20}  {'contextfold':>20}  {'faster':>7}")
+    ours: dict[int, float] = {}
+    ratios: dict[int, float] = {}
+    for size in SIZES:
+        first_theirs, theirs = seconds_per_turn(langchain_turn(), size)
+        first_ours, ours[size] = seconds_per_turn(contextfold_turn(), size)
+        ratios[size] = theirs / ours[size]
+        print(
+            f"{size:>9,}  {1000 * theirs:>9.3f} ({1000 * first_theirs:>7.1f})  "
+            f"{1000 * ours[size]:>9.3f} ({1000 * first_ours:>7.1f})  {ratios[size]:>6.0f}x"
+        )
+    return _judge(ours, ratios)
+
+
+def _judge(ours: dict[int, float], ratios: dict[int, float]) -> int:
+    growth = ours[SIZES[-1]] / ours[SIZES[0]]
+    problems = []
+    if ratios[JUDGED_AT] < FASTER:
+        problems.append(f"at {JUDGED_AT:,} messages {ratios[JUDGED_AT]:.1f} times faster, and {FASTER} are promised")
+    if growth > GROWTH and ours[SIZES[-1]] > FLAT:
+        problems.append(f"a turn at {SIZES[-1]:,} messages takes {growth:.1f} times one at {SIZES[0]:,}: not flat")
+    print("\n" + ("\n".join(f"FAILED: {problem}" for problem in problems) or "holds what is promised"))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+"""The commands, their options, and how errors become exit codes.
+
+What belongs here: what a user can type, and in which order things happen then. What does not: reading and writing
+(``files``), what a report holds (``report``, ``inspection``), how it looks (``screen``).
+
+Exit codes: 0 done, 2 usage or bad input, 3 cannot fit. Errors are one line on standard error.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextfold.cli import files
+from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
+
+if TYPE_CHECKING:
+    from contextfold.compactor import CompactionResult
+    from contextfold.transcripts import Conversation
+
+BAD_INPUT = 2
+CANNOT_FIT = 3
+
+app = typer.Typer(
+    name="contextfold",
+    help="Keeps a long agent conversation inside a model's context window and accounts for every message.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class ReportKind(StrEnum):
+    """How a report is written."""
+
+    text = "text"
+    json = "json"
+
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A conversation or session file; - is standard input.")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FORMAT", help="The format of FILE, if it is not to be detected."),
+]
+Pick = Annotated[
+    int | None, typer.Option("--pick", metavar="N", help="Which conversation, where FILE holds several; from 1.")
+]
+Report = Annotated[ReportKind, typer.Option("--report", help="For people, or one JSON object.")]
+
+
+def run() -> None:
+    """Run the command line. Warnings of the library are part of the report, so they are not logged as well."""
+    logging.getLogger("contextfold").addHandler(logging.NullHandler())
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what a terminal cannot show must not end the program
+            stream.reconfigure(errors="replace")
+    app()
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from contextfold import __version__
+
+        typer.echo(f"contextfold {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def contextfold(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Keeps a long agent conversation inside a model's context window and accounts for every message."""
+
+
+@app.command()
+def compact(
+    file: File,
+    source_format: From = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="The format of the view; default: that of FILE.")
+    ] = None,
+    pick: Pick = None,
+    window: Annotated[
+        int | None, typer.Option("--window", min=1, metavar="N", help="Input tokens that the receiving model takes.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The receiving model, to look up its window.")
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option("--trigger", metavar="SIZE", help="Compact from this size on, such as fraction:0.8."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="SIZE", help="Where compaction must end, such as tokens:16000."),
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is: messages:20.")
+    ] = None,
+    summarizer: Annotated[
+        str, typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL.")
+    ] = "extractive",
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="VIEW.json", help="Write the view there; - is standard output."),
+    ] = None,
+    report: Report = ReportKind.text,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report.")] = False,
+) -> None:
+    """Make the conversation in FILE fit, and say what became of every message.
+
+    A SIZE is tokens:N, messages:N or fraction:F of the window. FILE itself is never changed, unless it is the output.
+    """
+    with plain_errors(file):
+        if output not in (None, files.STANDARD):
+            files.check_writable(str(output))
+        sizes = {"trigger": trigger, "target": target, "keep": keep}
+        settings = _settings(config, {name: size for name, size in sizes.items() if size is not None})
+        conversation = files.load(file, format=source_format, pick=pick)
+        started = time.perf_counter()
+        result = _compact(conversation, settings, to, {"window": window, "model": model}, summarizer, base_url)
+        seconds = time.perf_counter() - started
+        if output is not None:
+            _write_view(result, output)
+        if not quiet:
+            _show(result, seconds, file, output, report)
+
+
+@app.command()
+def inspect(file: File, source_format: From = None, pick: Pick = None, report: Report = ReportKind.text) -> None:
+    """Show where the tokens of FILE are: by role, by tool, the largest messages, groups, broken pairs, and a plot."""
+    with plain_errors(file):
+        conversation = files.load(file, format=source_format, pick=pick)
+        from contextfold.cli.inspection import inspect_conversation
+
+        found = inspect_conversation(conversation)
+        if report is ReportKind.json:
+            from contextfold.cli.report import json_bytes
+
+            typer.echo(json_bytes(found.to_dict()), nl=False)
+        else:
+            from contextfold.cli import screen
+
+            screen.show_inspection(screen.console(), files.display_name(file), found)
+
+
+@contextmanager
+def plain_errors(file: str) -> Iterator[None]:
+    """Errors made on purpose end the process with one line and their exit code. Others are bugs and stay visible."""
+    try:
+        yield
+    except files.SeveralConversations as error:
+        from contextfold.cli import screen
+
+        _complain(error)
+        screen.show_conversations(screen.console(stderr=True), error.conversations)
+        raise typer.Exit(BAD_INPUT) from None
+    except (CannotFit, SummaryFailed) as error:
+        _complain(error, files.display_name(file))
+        raise typer.Exit(CANNOT_FIT) from None
+    except ContextfoldError as error:
+        _complain(error)
+        raise typer.Exit(BAD_INPUT) from None
+
+
+def _complain(error: Exception, place: str | None = None) -> None:
+    text = " ".join(str(error).split())
+    typer.echo(f"contextfold: {place}: {text}" if place else f"contextfold: {text}", err=True)
+
+
+def _settings(config: str | None, sizes: Mapping[str, str]) -> dict[str, Any]:
+    """``Policy`` fields of the file, and over them those of the command line."""
+    if config is None:
+        return dict(sizes)
+    from contextfold.cli.config import read_config
+
+    return {**read_config(config), **sizes}
+
+
+def _compact(
+    conversation: Conversation,
+    settings: Mapping[str, Any],
+    to: str | None,
+    receiver: Mapping[str, Any],
+    summarizer: str,
+    base_url: str | None,
+) -> CompactionResult:
+    from contextfold.compactor import Compactor
+    from contextfold.policy import Policy
+
+    compactor = Compactor(**receiver, policy=Policy(**settings), summarizer=_summarizer(summarizer, base_url))
+    return compactor.compact(conversation.messages, format=conversation.format, to=to)
+
+
+def _write_view(result: CompactionResult, output: str) -> None:
+    from contextfold.cli.report import json_bytes
+
+    data = json_bytes(result.messages)
+    if output == files.STANDARD:
+        typer.echo(data, nl=False)
+    else:
+        files.write_atomically(output, data)
+
+
+def _show(result: CompactionResult, seconds: float, file: str, output: str | None, kind: ReportKind) -> None:
+    """Print the report; to standard error where standard output carries the view."""
+    beside_view = output == files.STANDARD
+    if kind is ReportKind.json:
+        from contextfold.cli.report import compaction_report, json_bytes
+
+        typer.echo(json_bytes(compaction_report(result, seconds)), nl=False, err=beside_view)
+    else:
+        from contextfold.cli import screen
+
+        target = None if output in (None, files.STANDARD) else output
+        screen.show_compaction(screen.console(stderr=beside_view), files.display_name(file), result, seconds, target)

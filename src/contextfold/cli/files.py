@@ -1,0 +1,112 @@
+"""Bytes in and bytes out: FILE or standard input, the conversation that was meant, and outputs written atomically.
+
+What belongs here: paths, streams, and errors that name them. What does not: what the bytes mean (``transcripts``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from contextfold.errors import InputError
+from contextfold.transcripts import Conversation, read
+
+STANDARD = "-"
+"""What stands for standard input and standard output."""
+
+
+class SeveralConversations(InputError):
+    """A file holds several conversations and none was chosen. ``conversations`` are those it holds, in order."""
+
+    def __init__(self, name: str, conversations: Sequence[Conversation]) -> None:
+        self.conversations = tuple(conversations)
+        count = len(conversations)
+        super().__init__(f"{name} holds {count:,} conversations: choose one with --pick N, from 1 to {count}")
+
+
+def display_name(file: str) -> str:
+    """How messages name the input."""
+    return "standard input" if file == STANDARD else file
+
+
+def load(file: str, *, format: str | None, pick: int | None) -> Conversation:
+    """The conversation in a file, or the one with number ``pick``, counted from 1.
+
+    Raises ``InputError`` that names the file when it cannot be read or holds nothing like it, and
+    ``SeveralConversations`` when a choice is needed.
+    """
+    name = display_name(file)
+    conversations = read(_read_bytes(file), name=name, format=format)
+    if pick is None:
+        if len(conversations) > 1:
+            raise SeveralConversations(name, conversations)
+        return conversations[0]
+    if not 1 <= pick <= len(conversations):
+        held = "one conversation" if len(conversations) == 1 else f"{len(conversations):,} conversations"
+        raise InputError(f"{name} holds {held}, so --pick must be from 1 to {len(conversations)}, not {pick}")
+    return conversations[pick - 1]
+
+
+def _read_bytes(file: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == STANDARD else Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(f"{display_name(file)} cannot be read: {_reason(error)}") from error
+
+
+def check_writable(output: str) -> None:
+    """Raise ``InputError`` if ``output`` plainly cannot be written, so that nobody waits for a summary in vain."""
+    path = Path(output)
+    if path.is_dir():
+        raise InputError(f"--output {output} is a folder: name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"--output {output}: there is no folder {path.absolute().parent}")
+
+
+def write_atomically(output: str, data: bytes) -> None:
+    """Write a whole file or nothing: a temporary file beside it takes its place at once.
+
+    A link stays a link, an existing file keeps its permissions, and what is no regular file (a device, a pipe) is
+    written directly, because a file must not take its place. Raises ``InputError`` where that fails.
+    """
+    path = Path(os.path.realpath(output))
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
+    except OSError as error:
+        raise InputError(f"--output {output} cannot be written: {_reason(error)}") from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _permissions(path))
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _permissions(path: Path) -> int:
+    """Those of the file that is replaced, or those that a new file would have (``mkstemp`` makes private ones)."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)  # there is no way to read it without setting it
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _reason(error: OSError) -> str:
+    """The system's words without number and path, such as ``no such file or directory``."""
+    return (error.strerror or str(error)).lower()

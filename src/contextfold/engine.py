@@ -1,0 +1,340 @@
+"""The flow of one pass: plan, shorten, summarise, choose evidence, build the record, check it.
+
+    History + Policy ──plan.decide──▶ Plan ──summary──▶ prose ──evidence──▶ Compaction ──apply──▶ view, sized and checked
+
+What belongs here: the order of the steps, what happens when one of them fails, and the record they leave. Written once,
+as ``async def`` over ports (see ``ports``). What does not: any decision of its own (``plan``), any wire shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from contextfold import evidence, pins
+from contextfold.compaction import Compaction, FateRun, SummaryRecord, apply, summary_message
+from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
+from contextfold.history import History
+from contextfold.ledger import runs
+from contextfold.messages import Message, Text
+from contextfold.observe import Observer
+from contextfold.plan import Plan, Situation, Skip, decide
+from contextfold.policy import Limits, Policy
+from contextfold.ports import Ports
+from contextfold.summary import extractive, language
+from contextfold.summary.bisect import Summary, SummaryStats, summarise
+from contextfold.summary.chunks import Unit
+from contextfold.summary.message import parse, summary_text
+from contextfold.summary.render import render_group
+from contextfold.summary.summarizer import Summarizer
+
+EXTRACTIVE = "extractive"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One question to the engine: what is to be done about this history? Sizes are tokens."""
+
+    history: History
+    previous: Compaction | None
+    view_tokens: int
+    view_messages: int
+    overhead: Mapping[str, int]
+    limits: Limits
+    policy: Policy
+    summarizer: Summarizer | None
+    """None: the built-in extractive one."""
+    observer: Observer
+    forced: str | None = None
+    instructions: str = ""
+
+    def situation(self) -> Situation:
+        """What the plan is made from; sizes are as the present view has the messages."""
+        sizes: Sequence[int] = self.history.sizes
+        if self.previous is not None and self.previous.edits:
+            counter = self.history.counter
+            edited = {edit.index for edit in self.previous.edits}
+            view = apply(self.history.messages, self.previous)
+            now = {item.index: counter.message(item.message) for item in view if item.index in edited}
+            sizes = [now.get(index, size) for index, size in enumerate(self.history.sizes)]
+        return Situation(
+            messages=self.history.messages,
+            sizes=sizes,
+            grouping=self.history.grouping,
+            previous=self.previous,
+            view_tokens=self.view_tokens,
+            view_messages=self.view_messages,
+            overhead=self.overhead,
+            limits=self.limits,
+            policy=self.policy,
+            counter=self.history.counter,
+            forced=self.forced,
+        )
+
+
+async def run_pass(job: Job, ports: Ports) -> Compaction | None:
+    """The new compaction, or None when nothing changes and the previous one stays in force.
+
+    Raises ``CannotFit`` when no compaction can reach the target, and ``SummaryFailed`` when no acceptable summary could
+    be had and policy allows neither the old view nor the fallback. Nothing has changed then.
+    """
+    try:
+        plan = await ports.compute(_decide, job)
+    except CannotFit as error:
+        job.observer.emit("cannot_fit", str(error), limit=error.limit, floor=error.floor)
+        raise
+    if isinstance(plan, Skip):
+        job.observer.emit("skipped", plan.reason, tokens=job.view_tokens)
+        return None
+    _announce(job, plan)
+    if not plan.gone:
+        return _record(job, plan, None)
+    try:
+        summary = await _prose(job, plan, ports)
+    except _KeepOld:
+        return None
+    compaction = await ports.compute(_complete, job, plan, summary)
+    job.observer.emit(
+        "compaction_finished",
+        f"{job.view_tokens:,} tokens became {compaction.tokens_after:,} (target {compaction.target:,})",
+        tokens_before=job.view_tokens,
+        tokens_after=compaction.tokens_after,
+        target=compaction.target,
+        trigger=compaction.trigger,
+        summarised=len(plan.evicted),
+        saved=dict(plan.saved),
+        calls=summary.stats.calls,
+        max_depth=summary.stats.max_depth,
+    )
+    return compaction
+
+
+class _KeepOld(Exception):
+    """The summary failed and the old view goes on."""
+
+
+def _decide(job: Job) -> Plan | Skip:
+    return decide(job.situation())
+
+
+def _announce(job: Job, plan: Plan) -> None:
+    job.observer.emit(
+        "compaction_started",
+        f"{job.view_tokens:,} tokens reached {plan.trigger}; the target is {plan.target:,}",
+        trigger=plan.trigger,
+        tokens=job.view_tokens,
+        target=plan.target,
+        evicting=len(plan.evicted),
+    )
+    for tier, saved in plan.saved.items():
+        job.observer.emit("tier_applied", f"{tier} saved {saved:,} tokens", tier=tier, saved=saved)
+
+
+# ---- prose ----
+
+
+async def _prose(job: Job, plan: Plan, ports: Ports) -> Summary:
+    """The summary's prose, by the summariser, or by the fallback where policy allows it."""
+    if job.summarizer is None:
+        return await ports.compute(_extract, job, plan)
+    try:
+        return await _ask(job, plan, job.summarizer, ports)
+    except Exception as error:  # noqa: BLE001 - whatever a summariser raises, the old state stays in force
+        return await _without_summariser(job, plan, error, ports)
+
+
+async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Summary:
+    previous, units = await ports.compute(_material, job, plan)
+    if not units:
+        return Summary(previous or "", frozenset(), SummaryStats())
+    options = job.policy.summary
+    if job.instructions:
+        joined = "\n".join(text for text in (options.instructions, job.instructions) if text)
+        options = options.model_copy(update={"instructions": joined})
+    return await summarise(
+        units,
+        previous=previous,
+        summarizer=summarizer,
+        options=options,
+        max_tokens=_prose_room(job, plan),
+        language=_language(job),
+        ports=ports,
+        count=job.history.counter.text,
+        observer=job.observer,
+    )
+
+
+async def _without_summariser(job: Job, plan: Plan, error: Exception, ports: Ports) -> Summary:
+    fits = job.view_tokens <= job.limits.window
+    job.observer.emit(
+        "summary_failed",
+        f"{type(error).__name__}: {error}"[:500],
+        error=type(error).__name__,
+        view_fits=fits,
+    )
+    if job.policy.on_failure == "raise":
+        raise error
+    if fits:
+        raise _KeepOld from error
+    if job.policy.fallback is None:
+        if isinstance(error, ContextfoldError):
+            raise error
+        raise SummaryFailed(
+            f"the summariser failed ({type(error).__name__}: {error}), the conversation of {job.view_tokens:,} tokens "
+            f"does not fit the window of {job.limits.window:,} without a summary, and no fallback is allowed",
+            attempts=[f"{type(error).__name__}: {error}"],
+        ) from error
+    job.observer.emit("fallback_used", "the built-in extractive summary stands in", fallback=job.policy.fallback)
+    return await ports.compute(_extract, job, plan)
+
+
+def _material(job: Job, plan: Plan) -> tuple[str | None, list[Unit]]:
+    """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarised."""
+    messages, grouping = job.history.messages, job.history.grouping
+    previous = [job.previous.summary.text] if job.previous and job.previous.summary else []
+    evicted = set(plan.evicted)
+    units: list[Unit] = []
+    for group in grouping.groups:
+        indices = tuple(n for n in group.indices if n in evicted)
+        for index in indices:
+            if pins.is_summary(messages[index]) and (earlier := parse(messages[index].text)):
+                previous.append(earlier[0])
+        indices = tuple(n for n in indices if not pins.is_summary(messages[n]))
+        text = render_group([messages[n] for n in indices]) if indices else ""
+        if text:
+            units.append(Unit(text, indices))
+    return "\n\n".join(previous) or None, units
+
+
+def _extract(job: Job, plan: Plan) -> Summary:
+    """The built-in summary, always made anew from all originals: it does not decay and asks nobody."""
+    gone = [_readable(job.history.messages[n]) for n in plan.gone]
+    count = job.history.counter.text
+    text = extractive.summarise(gone, budget=_prose_room(job, plan), count=count, language=_language(job))
+    stats = SummaryStats(
+        input_tokens=sum(job.history.sizes[n] for n in plan.gone),
+        output_tokens=count(text),
+        algorithm=EXTRACTIVE,
+    )
+    return Summary(text, frozenset(plan.gone), stats)
+
+
+def _readable(message: Message) -> Message:
+    """A message as the extractive summariser and evidence should read it: an earlier summary by its content."""
+    if pins.is_summary(message) and (earlier := parse(message.text)):
+        return replace(message, role="assistant", parts=tuple(Text(text) for text in earlier if text), source=None)
+    return message
+
+
+def _prose_room(job: Job, plan: Plan) -> int:
+    """Tokens that the prose may take: its share less the frame around it."""
+    frame = job.history.counter.text(summary_text("", "-", language=_language(job)))
+    return max(40, plan.prose_tokens - frame)
+
+
+def _language(job: Job) -> str:
+    chosen = job.policy.summary.language
+    if chosen:
+        return chosen
+    if job.previous is not None and job.previous.summary is not None:
+        return job.previous.summary.language
+    return language.dominant(m.text for m in job.history.messages if pins.is_person(m))
+
+
+# ---- the record ----
+
+
+def _complete(job: Job, plan: Plan, summary: Summary) -> Compaction:
+    """The record with evidence in the room that is left, and its real size. Raises ``CannotFit`` if it misses."""
+    room = plan.target - plan.kept_tokens
+    prose = _capped(job, summary.text, room)
+    truncated = summary.stats.truncated or prose != summary.text
+    stats = replace(summary.stats, truncated=truncated, output_tokens=job.history.counter.text(prose))
+    bare = _summary_record(job, plan, prose, "", stats)
+    size = job.history.counter.message(summary_message(bare))
+    budget = min(plan.evidence_tokens + plan.prose_tokens, room) - size - 24
+    while True:
+        lines = _evidence(job, plan, budget) if budget > 0 else ""
+        compaction = _record(job, plan, _summary_record(job, plan, prose, lines, stats))
+        excess = compaction.tokens_after - plan.target
+        if excess <= 0:
+            return compaction
+        if budget <= 0:
+            raise CannotFit(limit=plan.target, floor={**plan.floor, "recent messages and summary": excess})
+        budget -= excess + 16
+
+
+def _capped(job: Job, prose: str, room: int) -> str:
+    """Prose that a summariser made longer than the room, clipped to it; the rest is the evidence's task."""
+    count = job.history.counter.text
+    frame = count(summary_text("", "-", language=_language(job))) + 8
+    while prose and count(prose) > max(room - frame, 1):
+        keep = max(1, int(len(prose) * (room - frame) / count(prose) * 0.97)) if room > frame else 1
+        prose = prose[: min(keep, len(prose) - 1)].rstrip()
+        if len(prose) <= 1:
+            break
+    return prose
+
+
+def _evidence(job: Job, plan: Plan, budget: int) -> str:
+    if not job.policy.evidence:
+        return ""
+    history = job.history
+    ends = list(accumulate(history.sizes))
+    gone = set(plan.gone)
+    candidates = [
+        (ends[n], evidence.lines_of(_readable(history.messages[n])) if pins.is_summary(history.messages[n]) else history.lines(n))
+        for n in plan.gone
+    ]
+    visible = {
+        name for n in range(len(history.messages)) if n not in gone for line in history.lines(n) for name in line.names
+    }
+    return evidence.select(candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1])
+
+
+def _summary_record(job: Job, plan: Plan, prose: str, lines: str, stats: SummaryStats) -> SummaryRecord:
+    return SummaryRecord(
+        text=prose,
+        evidence=lines,
+        role=job.policy.summary_role,
+        language=_language(job),
+        algorithm=stats.algorithm,
+        input_tokens=stats.input_tokens,
+        output_tokens=stats.output_tokens,
+        calls=stats.calls,
+        chunk_count=stats.chunk_count,
+        max_depth=stats.max_depth,
+        truncated=stats.truncated,
+        message_count=len(plan.gone),
+        original_tokens=sum(job.history.sizes[n] for n in plan.gone),
+    )
+
+
+def _record(job: Job, plan: Plan, summary: SummaryRecord | None) -> Compaction:
+    """The record of a plan, with the size of the view that it gives."""
+    alternate = job.policy.alternate
+    compaction = Compaction(
+        parent=job.previous.id if job.previous else None,
+        format=job.history.format.name,
+        covers=plan.covers,
+        fingerprint=job.history.fingerprint(plan.covers),
+        fates=tuple(
+            FateRun(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(plan.fates)
+        ),
+        edits=plan.edits,
+        summary=summary,
+        summary_after=plan.summary_after,
+        alternate=job.history.format.alternates if alternate is None else alternate,
+        trigger=plan.trigger,
+        window=job.limits.window,
+        target=plan.target,
+        tokens_before=job.view_tokens,
+    )
+    view = apply(job.history.messages, compaction)
+    sizes = job.history.sizes
+    counter = job.history.counter
+    tokens = sum(
+        counter.message(item.message) if item.changed or item.index is None else sizes[item.index] for item in view
+    )
+    return compaction.model_copy(update={"tokens_after": tokens + sum(job.overhead.values())})

@@ -1,0 +1,224 @@
+"""Anthropic Messages: user and assistant messages that take turns, made of content blocks.
+
+One user message may hold the results of several calls, with text beside them. The API has no system role inside the
+list; transcripts and requests read from files put what was in the ``system`` parameter there as leading entries with
+the role ``system``. Such leading entries are kept and written as ``{"role": "system", ...}``, and belong into the
+``system`` parameter of a request; a system message in the middle becomes a user message in ``<system>`` tags.
+
+Blocks of the server's own tools, search results, compaction and whatever comes next are opaque, with readable text.
+
+Reference: https://docs.anthropic.com/en/api/messages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from contextfold.errors import FormatError
+from contextfold.formats import crossing, values
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+
+ROLES = ("system", "user", "assistant")
+REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking"})
+MEDIA_BLOCKS = frozenset({"image", "document"})
+MARKED_BLOCKS = (
+    frozenset({"tool_use", "tool_result", "server_tool_use", "compaction", "mcp_tool_use"}) | REASONING_BLOCKS
+)
+
+
+class Anthropic:
+    """Messages of the Anthropic Messages API."""
+
+    name: ClassVar[str] = "anthropic"
+    alternates: ClassVar[bool] = True
+
+    def recognises(self, wire: Sequence[Any]) -> bool:
+        return any(_is_marked(entry) for entry in wire)
+
+    def decode(self, wire: Any, index: int | None = None) -> Message:
+        entry = values.as_object(wire, index, "an Anthropic message")
+        role = values.role_of(entry, ROLES, index)
+        return Message(
+            role=role,  # type: ignore[arg-type]
+            parts=values.decoded_content(entry.get("content"), _decode_block, index),
+            id=values.optional_text(entry, "id"),
+            metadata=values.metadata_of(entry),
+            source=wire,
+            source_format=self.name,
+        )
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        return crossing.encode(messages, self.name, _rebuild, _build)
+
+    def join(self, first: Any, second: Any) -> Any | None:
+        if first.get("role") != second.get("role"):
+            return None
+        blocks = [*_blocks(first.get("content")), *_blocks(second.get("content"))]
+        blocks.sort(key=lambda block: block.get("type") != "tool_result")  # stable: the API wants results first
+        return {**second, **first, "content": blocks}
+
+
+def _is_marked(entry: Any) -> bool:
+    content = entry.get("content") if isinstance(entry, dict) and entry.get("role") in ROLES else None
+    return isinstance(content, list) and any(isinstance(block, dict) and _is_own_block(block) for block in content)
+
+
+def _is_own_block(block: Mapping[str, Any]) -> bool:
+    kind = values.block_type(block)
+    return kind in MARKED_BLOCKS or (kind in MEDIA_BLOCKS and isinstance(block.get("source"), dict))
+
+
+# ---- decoding --------------------------------------------------------------------------------------------------------
+
+
+def _decode_block(block: dict[str, Any], index: int | None) -> Part:
+    kind = values.block_type(block)
+    if kind == "tool_use":
+        call_id = values.required_text(block, "id", "a tool_use block", index)
+        name = values.required_text(block, "name", "a tool_use block", index)
+        return ToolCall(call_id, name, _arguments(block.get("input")), source=block)
+    if kind == "tool_result":
+        call_id = values.required_text(block, "tool_use_id", "a tool_result block", index)
+        content = values.decoded_content(block.get("content"), _decode_inner_block, index, "a tool_result")
+        return ToolResult(call_id, content, is_error=block.get("is_error") is True, source=block)
+    if kind in REASONING_BLOCKS:
+        return Reasoning(values.optional_text(block, "thinking") or "", source=block)
+    return _decode_inner_block(block, index)
+
+
+def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
+    kind = values.block_type(block)
+    if kind == "text":
+        text = block.get("text")
+        if not isinstance(text, str):
+            raise FormatError(f"a text block needs a string in 'text', and this is {values.kind_of(text)}", index=index)
+        return Text(text, source=block)
+    if kind in MEDIA_BLOCKS:
+        return _decode_media(block)
+    return values.opaque(block)
+
+
+def _decode_media(block: dict[str, Any]) -> Media | Opaque:
+    """An image or a document; a document that holds plain text or blocks is opaque, because all of it can be read."""
+    held = block.get("source")
+    kind = block["type"]
+    if isinstance(held, dict):
+        media_type = values.optional_text(held, "media_type")
+        if held.get("type") == "base64" and isinstance(held.get("data"), str):
+            return Media(kind, media_type=media_type, data=held["data"], source=block)
+        where = values.optional_text(held, "url") or values.optional_text(held, "file_id")
+        if where is not None:
+            return Media(kind, media_type=media_type, url=where, source=block)
+        if held.get("type") == "text":
+            title = values.optional_text(block, "title")
+            lines = [line for line in (title, values.optional_text(held, "data")) if line]
+            return Opaque(kind, "\n".join(lines), source=block)
+    return values.opaque(block)
+
+
+def _arguments(value: Any) -> str:
+    return value if isinstance(value, str) else values.json_text({} if value is None else value)
+
+
+# ---- encoding what was edited ----------------------------------------------------------------------------------------
+
+
+def _rebuild(message: Message) -> dict[str, Any]:
+    source: dict[str, Any] = message.source
+    return {**source, "content": values.rebuilt_content(source.get("content"), message.parts, _rebuild_block)}
+
+
+def _rebuild_block(part: Part) -> Any:
+    source = part.source if isinstance(part.source, dict) else None
+    if source is None:
+        return _build_block(part)
+    if not values.is_touched(part):
+        return source
+    if isinstance(part, ToolCall) and source.get("type") == "tool_use":
+        return {**source, "id": part.id, "name": part.name, "input": values.arguments_object(part.arguments)}
+    if isinstance(part, ToolResult):
+        content = values.rebuilt_content(source.get("content"), part.content, _rebuild_block)
+        return {**source, "tool_use_id": part.call_id, "content": content}
+    if isinstance(part, Text) and source.get("type") == "text":
+        return {**source, "text": part.text}
+    return {**_build_block(part), **{key: source[key] for key in ("cache_control",) if key in source}}
+
+
+# ---- encoding what came from elsewhere -------------------------------------------------------------------------------
+
+
+def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
+    """A run of foreign messages; neighbours of one role become one message, results first."""
+    leading = all(entry.get("role") == "system" for entry in before)
+    built: list[dict[str, Any]] = []
+    roles = Anthropic()
+    for message in run:
+        leading = leading and message.is_instruction
+        entry = _build_message(message, leading=leading)
+        joined = roles.join(built[-1], entry) if built and entry["role"] != "system" else None
+        if joined is None:
+            built.append(entry)
+        else:
+            built[-1] = joined
+    return built
+
+
+def _build_message(message: Message, *, leading: bool) -> dict[str, Any]:
+    if message.is_instruction:
+        text = crossing.joined_text(message.parts)
+        if leading:
+            return {"role": "system", "content": text}
+        return {"role": "user", "content": f"<system>\n{text}\n</system>"}
+    results, said = crossing.results_and_rest(message)
+    role = "assistant" if message.role == "assistant" else "user"
+    parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]
+    if len(parts) == 1 and said and isinstance(said[0], Text):
+        return {"role": role, "content": said[0].text}
+    return {"role": role, "content": [_build_block(part, role=role) for part in parts]}
+
+
+def _build_block(part: Part, *, role: str = "user") -> dict[str, Any]:
+    if isinstance(part, ToolCall):
+        return {
+            "type": "tool_use",
+            "id": part.id,
+            "name": part.name,
+            "input": {"input": part.arguments} if part.custom else values.arguments_object(part.arguments),
+        }
+    if isinstance(part, ToolResult):
+        return _build_result(part)
+    if isinstance(part, Media):
+        return _build_media(part) if role == "user" else _text(values.media_note(part).text)
+    return _text(part.text if isinstance(part, Text | Opaque) else "")
+
+
+def _build_result(result: ToolResult) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
+    if all(isinstance(part, Text) for part in result.content):
+        block["content"] = crossing.joined_text(result.content)
+    else:
+        block["content"] = [_build_block(part) for part in result.content]
+    if result.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _build_media(media: Media) -> dict[str, Any]:
+    if media.kind in MEDIA_BLOCKS and media.data is not None:
+        default = "image/png" if media.kind == "image" else "application/pdf"
+        held = {"type": "base64", "media_type": media.media_type or default, "data": media.data}
+        return {"type": media.kind, "source": held}
+    if media.kind in MEDIA_BLOCKS and values.is_link(media):
+        return {"type": media.kind, "source": {"type": "url", "url": media.url}}
+    return _text(values.media_note(media).text)
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _blocks(content: Any) -> list[Any]:
+    if isinstance(content, str):
+        return [_text(content)] if content.strip() else []
+    return [_text(block) if isinstance(block, str) else block for block in content or ()]

@@ -1,0 +1,93 @@
+"""From messages to the wire, for every format alike: what is handed back, what is rebuilt, what is built anew.
+
+A message that came from the target format is its own source object, or, if edited, is rebuilt from it. Neighbouring
+messages that came from elsewhere (another format, or contextfold itself) form a run, and a run is built anew as a
+whole, because formats differ in how many wire objects one turn takes.
+
+What belongs here: the loop over both cases, and what every crossing has in common: the hidden reasoning of another
+provider is dropped, blocks that only the other format knows become their readable text, entries of one assistant
+turn come together. What does not: the shape of any wire object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from contextfold.formats.values import is_touched
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+
+Common: TypeAlias = Text | Media | ToolCall | ToolResult
+"""The parts that every format can express."""
+
+Rebuild: TypeAlias = Callable[[Message], Any]
+Build: TypeAlias = Callable[[Sequence[Message], Sequence[Any]], list[Any]]
+"""``build(run, before)``: wire objects for a run of foreign messages, to stand after the objects ``before``."""
+
+
+def encode(messages: Sequence[Message], name: str, rebuild: Rebuild, build: Build) -> list[Any]:
+    """Messages as wire objects of the format ``name``. An edited message that has no parts left is left out."""
+    wire: list[Any] = []
+    run: list[Message] = []
+    for message in messages:
+        if message.source is None or message.source_format != name:
+            run.append(message)
+            continue
+        if run:
+            wire.extend(build(one_turn_each(run), wire))
+            run = []
+        if is_untouched(message):
+            wire.append(message.source)
+        elif message.parts:
+            wire.append(rebuild(message))
+    if run:
+        wire.extend(build(one_turn_each(run), wire))
+    return wire
+
+
+def is_untouched(message: Message) -> bool:
+    """Whether the message still is what its source says."""
+    return not message.edited and not any(is_touched(part) for part in message.parts)
+
+
+def one_turn_each(run: Sequence[Message]) -> list[Message]:
+    """Foreign messages reduced to the parts all formats know, split assistant turns put together, empty ones gone."""
+    turns: list[Message] = []
+    for message in run:
+        crossed = replace(message, parts=tuple(common_parts(message.parts)))
+        last = turns[-1] if turns else None
+        if last is not None and last.split and message.split and last.role == message.role:
+            turns[-1] = replace(last, parts=last.parts + crossed.parts)
+        else:
+            turns.append(crossed)
+    return [turn for turn in turns if turn.parts]
+
+
+def common_parts(parts: Sequence[Part]) -> list[Common]:
+    """The parts that can leave their format."""
+    found: list[Common] = []
+    for part in parts:
+        if isinstance(part, ToolResult):
+            inner = tuple(p for p in common_parts(part.content) if isinstance(p, Text | Media))
+            found.append(replace(part, content=inner))
+        elif isinstance(part, Opaque):
+            if part.text.strip():
+                found.append(Text(part.text))
+        elif isinstance(part, Text):
+            if part.text.strip():
+                found.append(part)
+        elif not isinstance(part, Reasoning):
+            found.append(part)
+    return found
+
+
+def results_and_rest(message: Message) -> tuple[list[ToolResult], list[Text | Media]]:
+    """The tool results of a turn, and what was said beside them."""
+    rest = [part for part in message.parts if isinstance(part, Text | Media)]
+    return list(message.tool_results), rest
+
+
+def joined_text(parts: Sequence[Part]) -> str:
+    """All texts as one, a line each."""
+    return "\n".join(part.text for part in parts if isinstance(part, Text))

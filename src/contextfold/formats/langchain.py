@@ -1,0 +1,386 @@
+"""LangChain messages: objects of ``langchain_core`` and their dumps (``langchain_shapes``).
+
+An AI message may name a call twice or three times: as a content block in its provider's own form, in ``tool_calls``
+(or ``invalid_tool_calls``), and raw in ``additional_kwargs``. It is one call here, and an edit reaches all places.
+``additional_kwargs`` are the message's metadata. New messages take the shape of the others in the list, and are
+flat dumps if there are no others.
+
+Reference: https://python.langchain.com/api_reference/core/messages.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from contextfold.errors import FormatError
+from contextfold.formats import crossing, values
+from contextfold.formats.langchain_shapes import Shape, new_message, shape_of, type_and_fields, with_fields
+from contextfold.messages import (
+    NO_METADATA,
+    Media,
+    MediaKind,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+
+ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "system": "system",
+    "developer": "developer",
+    "tool": "tool",
+    "function": "tool",
+}
+KINDS = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
+CHAT_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer", "tool": "tool"}
+OPENAI_ROLE = "__openai_role__"  # where langchain-openai remembers that a system message is a developer message
+REASONING_KEY = "reasoning_content"
+TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
+REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments", "custom_tool_call": "input"}
+"""Content blocks that are calls, and where each keeps its arguments: Anthropic, LangChain's own, OpenAI Responses."""
+MEDIA_BLOCKS: Mapping[str, MediaKind] = {
+    "image": "image",
+    "file": "document",
+    "document": "document",
+    "audio": "audio",
+    "video": "video",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallSource:
+    """Where a call stands in its message: its content block, and its entry in ``tool_calls`` or its like."""
+
+    block: dict[str, Any] | None
+    entry: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """The source of a part that is a key of ``additional_kwargs``."""
+
+    name: str
+
+
+class LangChain:
+    """Messages of LangChain, as objects or dumps."""
+
+    name: ClassVar[str] = "langchain"
+    alternates: ClassVar[bool] = False
+
+    def recognises(self, wire: Sequence[Any]) -> bool:
+        return any(shape_of(entry) is not None for entry in wire)
+
+    def decode(self, wire: Any, index: int | None = None) -> Message:
+        kind, fields = type_and_fields(wire, index)
+        keywords = fields.get("additional_kwargs")
+        keywords = keywords if isinstance(keywords, Mapping) else NO_METADATA
+        role = _role(kind, fields, keywords, index)
+        return Message(
+            role=role,  # type: ignore[arg-type]
+            parts=_decode_parts(role, fields, keywords, index),
+            id=values.optional_text(fields, "id"),
+            name=values.optional_text(fields, "name"),
+            metadata=keywords,
+            source=wire,
+            source_format=self.name,
+        )
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        sources = (message.source for message in messages if message.source_format == self.name)
+        shape: Shape = next((found for found in map(shape_of, sources) if found is not None), "flat")
+        return crossing.encode(messages, self.name, _rebuild, lambda run, before: _build(run, shape))
+
+    def join(self, first: Any, second: Any) -> Any | None:
+        kind, fields = type_and_fields(first, None)
+        other_kind, other = type_and_fields(second, None)
+        if kind != other_kind or kind not in ("human", "system") or fields.get("name") != other.get("name"):
+            return None
+        return with_fields(first, {"content": _joined(fields.get("content"), other.get("content"))})
+
+
+def _role(kind: str, fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> str:
+    if kind == "chat":
+        role = CHAT_ROLES.get(str(fields.get("role")))
+        if role is None:
+            raise FormatError(f"unknown role {fields.get('role')!r}; allowed are {', '.join(CHAT_ROLES)}", index=index)
+        return role
+    return "developer" if kind == "system" and keywords.get(OPENAI_ROLE) == "developer" else ROLES[kind]
+
+
+# ---- decoding --------------------------------------------------------------------------------------------------------
+
+
+def _decode_parts(
+    role: str, fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None
+) -> tuple[Part, ...]:
+    content = fields.get("content")
+    if role == "tool":
+        name = values.optional_text(fields, "name")
+        if fields.get("tool_call_id") is None and name is not None:
+            call_id = f"function:{name}"  # the older FunctionMessage has no id
+        else:
+            call_id = values.required_text(fields, "tool_call_id", "a tool message", index)
+        inner = values.decoded_content(content, _decode_inner_block, index)
+        return (ToolResult(call_id, inner, name=name, is_error=fields.get("status") == "error", source=content),)
+    if role != "assistant":
+        return values.decoded_content(content, _decode_inner_block, index)
+    parts: list[Part] = []
+    thought = keywords.get(REASONING_KEY)
+    if isinstance(thought, str) and thought:
+        parts.append(Reasoning(thought, source=Keyword(REASONING_KEY)))
+    entries = _call_entries(fields, keywords, index)
+    parts.extend(_with_entries(values.decoded_content(content, _decode_block, index), entries))
+    return tuple(parts)
+
+
+def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> list[ToolCall]:
+    """The calls a message lists beside its content."""
+    listed: list[Any] = []
+    for key in ("tool_calls", "invalid_tool_calls"):
+        listed.extend(fields.get(key) or ())
+    calls = [_decode_entry(entry, position, index) for position, entry in enumerate(listed)]
+    if not calls:  # dumps of before tool_calls existed
+        calls = [_decode_raw(entry) for entry in keywords.get("tool_calls") or () if isinstance(entry, dict)]
+    return calls
+
+
+def _decode_entry(entry: Any, position: int, index: int | None) -> ToolCall:
+    what = f"tool call {position}"
+    entry = values.as_object(entry, index, what)
+    call_id = values.required_text(entry, "id", what, index)
+    name = values.optional_text(entry, "name") or ""
+    return ToolCall(call_id, name, _arguments(entry.get("args")), source=CallSource(None, entry))
+
+
+def _decode_raw(entry: dict[str, Any]) -> ToolCall:
+    function = entry.get("function")
+    body = function if isinstance(function, dict) else entry
+    source = CallSource(None, None)
+    return ToolCall(
+        str(entry.get("id", "")), str(body.get("name", "")), _arguments(body.get("arguments")), source=source
+    )
+
+
+def _arguments(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else values.json_text(value)
+
+
+def _with_entries(parts: Sequence[Part], entries: Sequence[ToolCall]) -> list[Part]:
+    """Content and listed calls as one sequence: a call stands where its block is, else after the content."""
+    by_id = {call.id: call for call in entries}
+    seen: set[str] = set()
+    found: list[Part] = []
+    for part in parts:
+        if isinstance(part, ToolCall):
+            listed = by_id.get(part.id)
+            seen.add(part.id)
+            if listed is not None:
+                source = CallSource(part.source.block, listed.source.entry)
+                part = ToolCall(listed.id, listed.name, listed.arguments, source=source)
+        found.append(part)
+    return [*found, *(call for call in entries if call.id not in seen)]
+
+
+def _decode_block(block: dict[str, Any], index: int | None) -> Part:
+    kind = values.block_type(block)
+    if kind in REASONING_BLOCKS:
+        return Reasoning(values.readable({key: value for key, value in block.items() if key != "extras"}), source=block)
+    if kind in CALL_BLOCKS:
+        call_id = block.get("call_id") or block.get("id")
+        name = values.optional_text(block, "name") or ""
+        if not isinstance(call_id, str) or not call_id:
+            raise FormatError(f"a {kind} block has no id", index=index)
+        return ToolCall(call_id, name, _arguments(block.get(CALL_BLOCKS[kind])), source=CallSource(block, None))
+    return _decode_inner_block(block, index)
+
+
+def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
+    kind = values.block_type(block)
+    if kind in TEXT_BLOCKS and isinstance(block.get("text"), str):
+        return Text(block["text"], source=block)
+    if kind == "image_url":
+        image = block.get("image_url")
+        image = {"url": image} if isinstance(image, str) else image
+        if isinstance(image, dict) and isinstance(image.get("url"), str):
+            detail = values.optional_text(image, "detail")
+            return values.media_from_url("image", image["url"], detail=detail, source=block)
+    if isinstance(kind, str) and kind in MEDIA_BLOCKS:
+        return _decode_media(block, MEDIA_BLOCKS[kind])
+    return values.opaque(block)
+
+
+def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
+    """LangChain's blocks of today (``base64``, ``url``) and before (``source_type``), and Anthropic's ``source``."""
+    held = block["source"] if isinstance(block.get("source"), dict) else block
+    media_type = values.optional_text(held, "mime_type") or values.optional_text(held, "media_type")
+    data = values.optional_text(held, "base64") or values.optional_text(held, "data")
+    if data is not None and "text" not in (held.get("type"), held.get("source_type")):
+        return Media(kind, media_type=media_type, data=data, source=block)
+    where = next((held[key] for key in ("url", "file_id", "id") if isinstance(held.get(key), str)), None)
+    if where is not None:
+        return Media(kind, media_type=media_type, url=where, source=block)
+    return values.opaque(block)
+
+
+# ---- encoding what was edited ----------------------------------------------------------------------------------------
+
+
+def _rebuild(message: Message) -> Any:
+    _, fields = type_and_fields(message.source, None)
+    content = fields.get("content")
+    if message.role == "tool":
+        result = message.tool_results[0]
+        changes = {"content": values.rebuilt_content(content, result.content, _rebuild_block)}
+        if fields.get("tool_call_id") is not None:
+            changes["tool_call_id"] = result.call_id
+        return with_fields(message.source, changes)
+    said = [part for part in message.parts if _is_in_content(part)]
+    changes = {"content": values.rebuilt_content(content, said, _rebuild_block)}
+    if message.role == "assistant":
+        changes.update(_changed_calls(fields, message))
+    return with_fields(message.source, changes)
+
+
+def _is_in_content(part: Part) -> bool:
+    if isinstance(part, ToolCall):
+        return isinstance(part.source, CallSource) and part.source.block is not None
+    return not isinstance(part.source, Keyword)
+
+
+def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any]:
+    """The calls in all places where they stand beside the content, and the keywords without reasoning that is gone."""
+    kept = {_original_id(call): call for call in message.tool_calls}
+    changes: dict[str, Any] = {
+        key: [_rebuild_entry(entry, kept[entry["id"]]) for entry in fields[key] if entry.get("id") in kept]
+        for key in ("tool_calls", "invalid_tool_calls", "tool_call_chunks")
+        if fields.get(key)
+    }
+    keywords = fields.get("additional_kwargs")
+    if not keywords:
+        return changes
+    keywords = dict(keywords)
+    if keywords.get("tool_calls"):
+        raw_calls = [raw for raw in keywords["tool_calls"] if raw.get("id") in kept]
+        keywords["tool_calls"] = [_rebuild_raw(raw, kept[raw["id"]]) for raw in raw_calls]
+    if not any(isinstance(part.source, Keyword) for part in message.parts):
+        keywords.pop(REASONING_KEY, None)
+    return {**changes, "additional_kwargs": keywords}
+
+
+def _original_id(call: ToolCall) -> str:
+    source = call.source if isinstance(call.source, CallSource) else CallSource(None, None)
+    if source.entry is not None:
+        return str(source.entry["id"])
+    return str(source.block.get("call_id") or source.block["id"]) if source.block is not None else call.id
+
+
+def _rebuild_entry(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    if not call.edited:
+        return entry
+    return {**entry, "id": call.id, "args": values.with_arguments(entry.get("args"), call.arguments)}
+
+
+def _rebuild_raw(raw: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    function = raw.get("function")
+    if not call.edited or not isinstance(function, dict):
+        return raw
+    arguments = values.with_arguments(function.get("arguments"), call.arguments)
+    return {**raw, "id": call.id, "function": {**function, "arguments": arguments}}
+
+
+def _rebuild_block(part: Part) -> Any:
+    if isinstance(part, ToolCall):
+        block = part.source.block
+        if not part.edited:
+            return block
+        key = CALL_BLOCKS[block["type"]]
+        id_key = "call_id" if block.get("call_id") else "id"
+        return {**block, id_key: part.id, key: values.with_arguments(block.get(key), part.arguments)}
+    if part.source is not None and not values.is_touched(part):
+        return part.source
+    if isinstance(part, Text) and isinstance(part.source, dict) and "text" in part.source:
+        return {**part.source, "text": part.text}
+    return _build_block(part)
+
+
+# ---- encoding what came from elsewhere -------------------------------------------------------------------------------
+
+
+def _build(run: Sequence[Message], shape: Shape) -> list[Any]:
+    built: list[Any] = []
+    for message in run:
+        results, said = crossing.results_and_rest(message)
+        built.extend(new_message(shape, "tool", _result_fields(result)) for result in results)
+        if said or message.tool_calls:
+            built.append(new_message(shape, KINDS[message.role], _message_fields(message, said)))
+    return built
+
+
+def _message_fields(message: Message, said: Sequence[Text | Media]) -> dict[str, Any]:
+    keywords = dict(message.metadata)
+    if message.role == "developer":
+        keywords[OPENAI_ROLE] = "developer"
+    fields: dict[str, Any] = {"content": _build_content(said), "additional_kwargs": keywords}
+    for key, value in (("id", message.id), ("name", message.name)):
+        if value:
+            fields[key] = value
+    if message.role == "assistant":
+        fields["tool_calls"] = [_build_call(call) for call in message.tool_calls]
+    return fields
+
+
+def _result_fields(result: ToolResult) -> dict[str, Any]:
+    said = [part for part in result.content if not isinstance(part, Opaque)]
+    status = "error" if result.is_error else "success"
+    fields: dict[str, Any] = {"content": _build_content(said), "tool_call_id": result.call_id, "status": status}
+    if result.name:
+        fields["name"] = result.name
+    return fields
+
+
+def _build_content(said: Sequence[Text | Media]) -> Any:
+    if all(isinstance(part, Text) for part in said):
+        return crossing.joined_text(said)
+    return [_build_block(part) for part in said]
+
+
+def _build_call(call: ToolCall) -> dict[str, Any]:
+    arguments = {"input": call.arguments} if call.custom else values.arguments_object(call.arguments)
+    return {"name": call.name, "args": arguments, "id": call.id, "type": "tool_call"}
+
+
+def _build_block(part: Part) -> dict[str, Any]:
+    if not isinstance(part, Media):
+        return {"type": "text", "text": part.text if isinstance(part, Text | Opaque) else ""}
+    if part.data is None and not values.is_link(part):
+        return {"type": "text", "text": values.media_note(part).text}
+    if part.kind == "image":
+        detail = {"detail": part.detail} if part.detail else {}
+        return {"type": "image_url", "image_url": {"url": values.data_url(part), **detail}}
+    held = {"url": part.url} if part.data is None else {"base64": part.data}
+    kind = "file" if part.kind == "document" else part.kind
+    mime_type = {"mime_type": part.media_type} if part.media_type else {}
+    return {"type": kind, **held, **mime_type}
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if not first or not second:
+        return first or second or ""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_blocks(first), *_blocks(second)]
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)

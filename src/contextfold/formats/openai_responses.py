@@ -1,0 +1,240 @@
+"""OpenAI Responses items: one assistant turn is spread over items of its own for reasoning, calls and messages.
+
+Every item is one message; those of the assistant's side are marked ``split``, so that neighbours count as one turn.
+Calls of the built-in local tools (shell, computer, patch) are calls like any other, with the name of their type.
+What is not a message, reasoning, a call or an output is opaque and goes through untouched.
+
+Reference: https://platform.openai.com/docs/api-reference/responses/create
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from contextfold.errors import FormatError
+from contextfold.formats import crossing, values
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+
+ROLES = ("system", "developer", "user", "assistant")
+TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+OWN_TEXT_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
+NAMED_CALLS = ("function_call", "custom_tool_call")
+LOCAL_CALLS = ("local_shell_call", "shell_call", "computer_call", "apply_patch_call")
+ARGUMENT_KEYS = ("arguments", "input", "action", "operation")
+"""Where a call keeps what it was called with: functions, custom tools, shell and computer, patches."""
+
+
+class OpenAIResponses:
+    """Items of the Responses API."""
+
+    name: ClassVar[str] = "openai-responses"
+    alternates: ClassVar[bool] = False
+
+    def recognises(self, wire: Sequence[Any]) -> bool:
+        return any(_is_marked(entry) for entry in wire)
+
+    def decode(self, wire: Any, index: int | None = None) -> Message:
+        item = values.as_object(wire, index, "a Responses item")
+        role, parts = _decode_item(item, index)
+        return Message(
+            role=role,  # type: ignore[arg-type]
+            parts=parts,
+            id=values.optional_text(item, "id"),
+            split=role == "assistant",
+            metadata=values.metadata_of(item),
+            source=wire,
+            source_format=self.name,
+        )
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        return crossing.encode(messages, self.name, _rebuild, _build)
+
+    def join(self, first: Any, second: Any) -> Any | None:
+        if first.get("role") is None or first.get("role") != second.get("role"):
+            return None
+        blocks = [*_blocks(first), *_blocks(second)]
+        return {**second, **first, "content": blocks}
+
+
+def _is_marked(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    if "role" not in entry:
+        return _is_item_type(entry.get("type"))
+    content = entry.get("content")
+    if entry.get("type") == "message":
+        return True
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and values.block_type(block) in OWN_TEXT_BLOCKS for block in content
+    )
+
+
+def _is_item_type(kind: Any) -> bool:
+    if not isinstance(kind, str):
+        return False
+    return kind in ("reasoning", "compaction", "item_reference") or kind.endswith(("_call", "_call_output"))
+
+
+# ---- decoding --------------------------------------------------------------------------------------------------------
+
+
+def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Part, ...]]:
+    kind = item.get("type")
+    if kind == "message" or (kind is None and "role" in item):
+        return values.role_of(item, ROLES, index), values.decoded_content(item.get("content"), _decode_block, index)
+    if not isinstance(kind, str):
+        raise FormatError(
+            f"it has neither a 'type' nor a 'role'; messages have a role ({', '.join(ROLES)}), other items a type",
+            index=index,
+        )
+    if kind == "reasoning":
+        return "assistant", (_decode_reasoning(item),)
+    if kind in NAMED_CALLS or kind in LOCAL_CALLS:
+        return "assistant", (_decode_call(item, kind, index),)
+    if kind.endswith("_output") and item.get("call_id") is not None:
+        return "tool", (_decode_output(item, kind, index),)
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        raise FormatError(f"a {kind} item has no 'call_id': name the call that it answers", index=index)
+    return "assistant", (values.opaque(item, "compaction" if "compaction" in kind else kind),)
+
+
+def _decode_reasoning(item: dict[str, Any]) -> Reasoning:
+    read = [values.readable(item.get(key)) for key in ("summary", "content")]
+    return Reasoning("\n".join(text for text in read if text), source=item)
+
+
+def _decode_call(item: dict[str, Any], kind: str, index: int | None) -> ToolCall:
+    what = f"a {kind} item"
+    call_id = values.required_text(item, "call_id", what, index)
+    name = values.required_text(item, "name", what, index) if kind in NAMED_CALLS else kind.removesuffix("_call")
+    value = item.get(_arguments_key(item))
+    if not isinstance(value, str | dict | None):
+        raise FormatError(f"{what} has {values.kind_of(value)} for its arguments, not a string of JSON", index=index)
+    arguments = value if isinstance(value, str) else values.json_text(value) if value else ""
+    return ToolCall(call_id, name, arguments, custom=kind == "custom_tool_call", source=item)
+
+
+def _arguments_key(item: Mapping[str, Any]) -> str:
+    return next((key for key in ARGUMENT_KEYS if key in item), "arguments")
+
+
+def _decode_output(item: dict[str, Any], kind: str, index: int | None) -> ToolResult:
+    call_id = values.required_text(item, "call_id", f"a {kind} item", index)
+    content = values.decoded_content(item.get("output"), _decode_block, index, "output")
+    return ToolResult(call_id, content, is_error=item.get("status") == "failed", source=item)
+
+
+def _decode_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
+    kind = values.block_type(block)
+    if kind in TEXT_BLOCKS and isinstance(block.get("text"), str):
+        return Text(block["text"], source=block)
+    if kind in ("input_image", "computer_screenshot"):
+        where = block.get("image_url") or block.get("file_id")
+        if isinstance(where, str):
+            return values.media_from_url("image", where, detail=values.optional_text(block, "detail"), source=block)
+    if kind == "input_file":
+        where = block.get("file_data") or block.get("file_url") or block.get("file_id")
+        if isinstance(where, str):
+            return values.media_from_url("document", where, source=block)
+    return values.opaque(block)
+
+
+# ---- encoding what was edited ----------------------------------------------------------------------------------------
+
+
+def _rebuild(message: Message) -> dict[str, Any]:
+    source: dict[str, Any] = message.source
+    part = message.parts[0]
+    if isinstance(part, ToolCall):
+        key = _arguments_key(source)
+        return {**source, "call_id": part.id, key: values.with_arguments(source.get(key), part.arguments)}
+    if isinstance(part, ToolResult):
+        output = values.rebuilt_content(source.get("output"), part.content, _rebuild_input)
+        return {**source, "call_id": part.call_id, "output": output}
+    build = _rebuild_output if message.role == "assistant" else _rebuild_input
+    return {**source, "content": values.rebuilt_content(source.get("content"), message.parts, build)}
+
+
+def _rebuild_input(part: Part) -> Any:
+    return _rebuild_block(part, "input_text")
+
+
+def _rebuild_output(part: Part) -> Any:
+    return _rebuild_block(part, "output_text")
+
+
+def _rebuild_block(part: Part, text_type: str) -> Any:
+    if isinstance(part.source, dict) and not values.is_touched(part):
+        return part.source
+    if isinstance(part, Text) and isinstance(part.source, dict) and "text" in part.source:
+        return {**part.source, "text": part.text}
+    if isinstance(part, Media):
+        return _build_media(part)
+    return {"type": text_type, "text": part.text if isinstance(part, Text | Opaque) else ""}
+
+
+# ---- encoding what came from elsewhere -------------------------------------------------------------------------------
+
+
+def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
+    """A run of foreign messages, as one item per call, result and stretch of words."""
+    custom = {call.id for message in run for call in message.tool_calls if call.custom}
+    items: list[Any] = []
+    for message in run:
+        role = "user" if message.role == "tool" else message.role
+        said: list[Text | Media] = []
+        results, _ = crossing.results_and_rest(message)
+        items.extend(_build_output(result, custom=result.call_id in custom) for result in results)
+        for part in message.parts:
+            if isinstance(part, Text | Media):
+                said.append(part)
+            elif isinstance(part, ToolCall):
+                items.extend(_build_message(role, said))
+                said = []
+                items.append(_build_call(part))
+        items.extend(_build_message(role, said))
+    return items
+
+
+def _build_message(role: str, said: Sequence[Text | Media]) -> list[dict[str, Any]]:
+    if not said:
+        return []
+    if role == "assistant":
+        said = [part if isinstance(part, Text) else values.media_note(part) for part in said]
+    if all(isinstance(part, Text) for part in said):
+        return [{"type": "message", "role": role, "content": crossing.joined_text(said)}]
+    return [{"type": "message", "role": role, "content": [_rebuild_input(part) for part in said]}]
+
+
+def _build_call(call: ToolCall) -> dict[str, Any]:
+    if call.custom:
+        return {"type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": call.arguments}
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments or "{}"}
+
+
+def _build_output(result: ToolResult, *, custom: bool) -> dict[str, Any]:
+    output: Any = crossing.joined_text(result.content)
+    if any(isinstance(part, Media) for part in result.content):
+        output = [_rebuild_input(part) for part in result.content]
+    kind = "custom_tool_call_output" if custom else "function_call_output"
+    return {"type": kind, "call_id": result.call_id, "output": output}
+
+
+def _build_media(media: Media) -> dict[str, Any]:
+    if media.kind == "image" and (media.data is not None or values.is_link(media)):
+        return {"type": "input_image", "image_url": values.data_url(media), "detail": media.detail or "auto"}
+    if media.kind == "document" and media.data is not None:
+        name = f"document.{(media.media_type or 'application/pdf').rpartition('/')[2]}"
+        return {"type": "input_file", "filename": name, "file_data": values.data_url(media)}
+    if media.kind == "document" and values.is_link(media):
+        return {"type": "input_file", "file_url": media.url}
+    return {"type": "input_text", "text": values.media_note(media).text}
+
+
+def _blocks(item: Mapping[str, Any]) -> list[Any]:
+    content = item.get("content")
+    if isinstance(content, str):
+        kind = "output_text" if item.get("role") == "assistant" else "input_text"
+        return [{"type": kind, "text": content}] if content.strip() else []
+    return list(content or ())

@@ -1,0 +1,198 @@
+"""Reading and writing wire values that look alike in several formats: JSON arguments, data URLs, message contents.
+
+What belongs here: helpers that know no provider. What does not: role names, block types and key names of one format,
+which live in the module of that format, and the passage from one format to another (``crossing``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from contextfold.errors import FormatError
+from contextfold.messages import NO_METADATA, Media, Opaque, Part, Text, ToolResult
+
+P = TypeVar("P", bound=Part)
+
+_UNREADABLE_KEYS = frozenset(
+    {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
+)
+"""Keys whose strings are identifiers or ciphertext: nobody can read them."""
+
+
+def as_object(wire: Any, index: int | None, wanted: str) -> dict[str, Any]:
+    """The wire object as a dict, or a ``FormatError`` that says what it is instead."""
+    if not isinstance(wire, dict):
+        raise FormatError(f"{wanted} is a JSON object, and this is {kind_of(wire)}", index=index)
+    return wire
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words for an error text."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return "null" if value is None else names.get(type(value), f"a {type(value).__name__}")
+
+
+def block_type(block: Mapping[str, Any]) -> str:
+    """The type of a content block, empty where there is none (or where it is no string)."""
+    kind = block.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def role_of(wire: Mapping[str, Any], allowed: Sequence[str], index: int | None) -> str:
+    """The role, or a ``FormatError`` that names the roles there are."""
+    role = wire.get("role")
+    if role is None:
+        raise FormatError(f"it has no role; allowed are {', '.join(allowed)}", index=index)
+    if role not in allowed:
+        raise FormatError(f"unknown role {role!r}; allowed are {', '.join(allowed)}", index=index)
+    return str(role)
+
+
+def required_text(wire: Mapping[str, Any], key: str, what: str, index: int | None) -> str:
+    """A string that must be there, such as the id of a call."""
+    value = wire.get(key)
+    if not isinstance(value, str) or not value:
+        found = "is missing" if value is None else f"is {kind_of(value)}" if value != "" else "is empty"
+        raise FormatError(f"{what}: {key!r} {found}, and must be a string", index=index)
+    return value
+
+
+def optional_text(wire: Mapping[str, Any], key: str) -> str | None:
+    """A string where there is one, else None."""
+    value = wire.get(key)
+    return value if isinstance(value, str) else None
+
+
+def metadata_of(wire: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The caller's own ``metadata`` of a message, empty where there is none."""
+    metadata = wire.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else NO_METADATA
+
+
+def decoded_content(
+    content: Any, decode_block: Callable[[dict[str, Any], int | None], P], index: int | None, what: str = "content"
+) -> tuple[P | Text, ...]:
+    """A message's content (null, a string, or a list of blocks) as parts. Strings inside a list are text."""
+    if content is None or content == "":
+        return ()
+    if isinstance(content, str):
+        return (Text(content, source=content),)
+    if isinstance(content, dict):
+        return (decode_block(content, index),)
+    if not isinstance(content, list):
+        raise FormatError(f"{what} is a string or a list of blocks, and this is {kind_of(content)}", index=index)
+    parts: list[P | Text] = []
+    for position, block in enumerate(content):
+        if isinstance(block, str):
+            parts.append(Text(block, source=block))
+        elif isinstance(block, dict):
+            parts.append(decode_block(block, index))
+        else:
+            raise FormatError(f"block {position} of {what} is {kind_of(block)}, not an object", index=index)
+    return tuple(parts)
+
+
+def rebuilt_content(original: Any, parts: Sequence[P], encode_block: Callable[[P], Any]) -> Any:
+    """The content of an edited message: still a string where it was one and all that is left is one text."""
+    if isinstance(original, list) and parts:
+        return [encode_block(part) for part in parts]
+    if not parts:
+        return None if original is None else ""
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    return [encode_block(part) for part in parts]
+
+
+def is_touched(part: Part) -> bool:
+    """Whether a part, or anything inside it, differs from its source."""
+    if isinstance(part, ToolResult):
+        return part.edited or any(is_touched(inner) for inner in part.content)
+    return bool(getattr(part, "edited", False))
+
+
+def json_text(value: Any) -> str:
+    """JSON as text; characters outside ASCII stay readable."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """The object that this JSON text holds, or None if it holds none. Blank text is an empty object."""
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def arguments_object(arguments: str) -> dict[str, Any]:
+    """Call arguments where a format takes nothing but an object: anything else is wrapped as ``{"input": ...}``."""
+    found = json_object(arguments)
+    return {"input": arguments} if found is None else found
+
+
+def with_arguments(original: Any, arguments: str) -> Any:
+    """Edited call arguments in the type they had on the wire: JSON text, or an object if that is what was there."""
+    return arguments_object(arguments) if isinstance(original, dict) else arguments
+
+
+def data_url(media: Media) -> str | None:
+    """Where the media is: a ``data:`` URL if the data is here, else its URL or file id."""
+    if media.data is None:
+        return media.url
+    return f"data:{media.media_type or 'application/octet-stream'};base64,{media.data}"
+
+
+def split_data_url(url: str) -> tuple[str, str] | None:
+    """Media type and base64 data of a ``data:`` URL (RFC 2397), or None for any other URL."""
+    if not url.startswith("data:"):
+        return None
+    header, comma, data = url[5:].partition(",")
+    if not comma:
+        return None
+    return header.split(";", 1)[0] or "text/plain", data
+
+
+def media_from_url(kind: str, url: str, *, detail: str | None = None, source: Any = None) -> Media:
+    """Media that a URL points to, or holds."""
+    held = split_data_url(url)
+    if held is None:
+        return Media(kind, url=url, detail=detail, source=source)  # type: ignore[arg-type]
+    return Media(kind, media_type=held[0], data=held[1], detail=detail, source=source)  # type: ignore[arg-type]
+
+
+def is_link(media: Media) -> bool:
+    """Whether the media is at a URL that any provider can fetch (a file id is known to one provider only)."""
+    return media.data is None and media.url is not None and "://" in media.url
+
+
+def media_note(media: Media) -> Text:
+    """What stands for media that a format cannot carry."""
+    where = media.url if media.url is not None else f"{len(media.data or ''):,} characters of base64"
+    kind = f"{media.kind} {media.media_type}" if media.media_type else media.kind
+    return Text(f"[{kind}: {where}]")
+
+
+def readable(value: Any) -> str:
+    """Every string of a JSON value that a person could read, one to a line; identifiers and ciphertext left out."""
+    return "\n".join(text for text in _strings(value) if text.strip())
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in _UNREADABLE_KEYS:
+                yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def opaque(block: Mapping[str, Any], label: str | None = None) -> Opaque:
+    """A block that no one here interprets."""
+    return Opaque(label or block_type(block) or "unknown", readable(block), source=block)

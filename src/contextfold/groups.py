@@ -1,0 +1,176 @@
+"""What stands or falls together, and what is broken.
+
+A group is an assistant turn with its reasoning and tool calls, and all results of those calls wherever they
+stand; every other message is a group of its own. Planning, splitting and evicting take whole groups, so no
+step can part a call from its result.
+
+The rules, each a reason for two messages to share a group:
+
+1. a tool result belongs to the nearest earlier call with its id that has no result yet;
+2. assistant messages with the same message id are one turn (session files write one row per block);
+3. consecutive entries of a format that splits a turn over several entries are one turn.
+
+What belongs here: groups, and the faults of a history that follow from the same pass (calls without result,
+results without call, duplicate ids, results out of place). What does not: mending them (``repair``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from contextfold.messages import Message, ToolCall, ToolResult
+
+FaultKind = Literal["dangling_call", "orphan_result", "duplicate_call_id", "result_out_of_place", "empty_message"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Indices into the history, ascending. ``pending``: a call waits for its result and nothing was said since."""
+
+    indices: tuple[int, ...]
+    pending: bool = False
+
+    @property
+    def first(self) -> int:
+        return self.indices[0]
+
+    @property
+    def last(self) -> int:
+        return self.indices[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something a provider would stumble over. ``index`` is the message, ``detail`` the call id or a size."""
+
+    kind: FaultKind
+    index: int
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"message {self.index}: {self.kind.replace('_', ' ')}" + (f" {self.detail!r}" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The groups in order of their first message, and who is in which.
+
+    ``answers`` maps (message index, part index) of each tool result to the message index of its call;
+    a result that is not in it is an orphan.
+    """
+
+    groups: tuple[Group, ...]
+    group_of: tuple[int, ...]
+    answers: dict[tuple[int, int], int]
+    faults: tuple[Fault, ...]
+
+    def is_cut(self, position: int) -> bool:
+        """Whether no group reaches over the border before the message at ``position``."""
+        return position in self.cuts()
+
+    def cuts(self) -> frozenset[int]:
+        """All positions between messages that no group reaches over, both ends of the history included."""
+        legal, reach = set(), 0
+        for position in range(len(self.group_of) + 1):
+            if reach <= position:
+                legal.add(position)
+            if position < len(self.group_of):
+                reach = max(reach, self.groups[self.group_of[position]].last + 1)
+        return frozenset(legal)
+
+
+def group(messages: Sequence[Message]) -> Grouping:
+    """Group a whole history in one pass. Never fails: what is broken is named in ``faults``."""
+    return _Pass(messages).result()
+
+
+class _Pass:
+    """The state of one walk over a history."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.messages = messages
+        self.parent = list(range(len(messages)))
+        self.unanswered: dict[str, list[int]] = {}  # call id -> messages that called, oldest first
+        self.called: set[str] = set()
+        self.turns: dict[str, int] = {}  # message id -> a message of that assistant turn
+        self.answers: dict[tuple[int, int], int] = {}
+        self.faults: list[Fault] = []
+        for index, message in enumerate(messages):
+            self._join_turn(index, message)
+            self._match_parts(index, message)
+            if message.is_empty:
+                self.faults.append(Fault("empty_message", index))
+
+    def _join_turn(self, index: int, message: Message) -> None:
+        if message.role != "assistant":
+            return
+        before = self.messages[index - 1] if index else None
+        if message.split and before is not None and before.split and before.role == "assistant":
+            self._union(index - 1, index)
+        if message.id is not None:
+            self._union(self.turns.setdefault(message.id, index), index)
+
+    def _match_parts(self, index: int, message: Message) -> None:
+        for number, part in enumerate(message.parts):
+            if isinstance(part, ToolCall):
+                if part.id in self.called:
+                    self.faults.append(Fault("duplicate_call_id", index, part.id))
+                self.called.add(part.id)
+                self.unanswered.setdefault(part.id, []).append(index)
+            elif isinstance(part, ToolResult):
+                self._match_result(index, number, part)
+
+    def _match_result(self, index: int, number: int, result: ToolResult) -> None:
+        waiting = self.unanswered.get(result.call_id)
+        if not waiting:
+            self.faults.append(Fault("orphan_result", index, result.call_id))
+            return
+        caller = waiting.pop()
+        self.answers[index, number] = caller
+        self._union(caller, index)
+        if not self._stands_right(caller, index):
+            self.faults.append(Fault("result_out_of_place", index, result.call_id))
+
+    def _stands_right(self, caller: int, index: int) -> bool:
+        """Whether nothing but results and the rest of the turn stands between a call and its result."""
+        for between in self.messages[caller + 1 : index]:
+            same_turn = between.split and between.role == "assistant"
+            if not same_turn and not between.tool_results:
+                return False
+        return True
+
+    def _union(self, one: int, other: int) -> None:
+        low, high = sorted((self._find(one), self._find(other)))
+        self.parent[high] = low
+
+    def _find(self, index: int) -> int:
+        while self.parent[index] != index:
+            self.parent[index] = self.parent[self.parent[index]]
+            index = self.parent[index]
+        return index
+
+    def result(self) -> Grouping:
+        members: dict[int, list[int]] = {}
+        for index in range(len(self.messages)):
+            members.setdefault(self._find(index), []).append(index)
+        waiting = {self._find(caller) for callers in self.unanswered.values() for caller in callers}
+        last_spoken = max((n for n, m in enumerate(self.messages) if m.role == "assistant"), default=-1)
+        groups, group_of = [], [0] * len(self.messages)
+        for root in sorted(members):
+            indices = members[root]
+            pending = root in waiting and last_spoken <= indices[-1]
+            for index in indices:
+                group_of[index] = len(groups)
+            groups.append(Group(tuple(indices), pending))
+        return Grouping(tuple(groups), tuple(group_of), self.answers, self._all_faults(groups, group_of))
+
+    def _all_faults(self, groups: list[Group], group_of: list[int]) -> tuple[Fault, ...]:
+        dangling = [
+            Fault("dangling_call", caller, call_id)
+            for call_id, callers in self.unanswered.items()
+            for caller in callers
+            if not groups[group_of[caller]].pending
+        ]
+        return tuple(sorted([*self.faults, *dangling], key=lambda fault: (fault.index, fault.kind, fault.detail)))

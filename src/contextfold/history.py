@@ -1,0 +1,88 @@
+"""A history as the engine works on it: decoded once, sized once, however often it grows.
+
+What belongs here: everything that is derived from the messages alone and worth keeping between calls. It only ever
+grows at its end; a history that was edited or rewound is a new one. Not safe for concurrent use: one lock per thread
+of conversation is the caller's business (``compactor``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from contextfold import evidence
+from contextfold.compaction import Compaction, digest, fingerprint
+from contextfold.formats.base import Format
+from contextfold.groups import Grouping, group
+from contextfold.messages import Message
+from contextfold.tokens import TokenCounter
+
+
+class History:
+    """The wire objects, their messages, and what follows from each message alone."""
+
+    def __init__(self, format: Format, counter: TokenCounter) -> None:
+        self.format = format
+        self.counter = counter
+        self.wire: list[Any] = []
+        self.messages: list[Message] = []
+        self.sizes: list[int] = []
+        self._digests: list[bytes] = []
+        self._lines: dict[int, tuple[evidence.Line, ...]] = {}
+
+    def extend(self, wire: Sequence[Any]) -> None:
+        """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
+        start = len(self.wire)
+        messages = [self.format.decode(entry, start + number) for number, entry in enumerate(wire)]
+        sizes = [self.counter.message(message) for message in messages]
+        self.wire += wire
+        self.messages += messages
+        self.sizes += sizes
+        self.__dict__.pop("grouping", None)
+
+    def refresh(self, start: int = 0) -> bool:
+        """Decode again from ``start`` on, in case a caller changed an object in place; True if one was.
+
+        What did not change keeps all that is known about it.
+        """
+        changed = False
+        for index in range(max(0, start), len(self.wire)):
+            message = self.format.decode(self.wire[index], index)
+            if message == self.messages[index] and message.metadata == self.messages[index].metadata:
+                continue
+            changed = True
+            self.messages[index] = message
+            self.sizes[index] = self.counter.message(message)
+            self._lines.pop(index, None)
+            del self._digests[index:]
+        if changed:
+            self.__dict__.pop("grouping", None)
+        return changed
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        return group(self.messages)
+
+    def fingerprint(self, covers: int) -> str:
+        """Of the first ``covers`` messages."""
+        while len(self._digests) < covers:
+            self._digests.append(digest(self.messages[len(self._digests)]))
+        return fingerprint(self._digests[:covers])
+
+    def mismatch(self, compaction: Compaction) -> str | None:
+        """Why a record does not belong to this history; None when it does."""
+        if compaction.format != self.format.name:
+            return f"it was made for {compaction.format} messages, and these are {self.format.name}"
+        if compaction.covers > len(self.messages):
+            return f"it covers {compaction.covers:,} messages, and the history has {len(self.messages):,}"
+        if self.fingerprint(compaction.covers) != compaction.fingerprint:
+            return f"the first {compaction.covers:,} messages are not the ones it was made from"
+        return None
+
+    def lines(self, index: int) -> tuple[evidence.Line, ...]:
+        """The lines of a message that evidence may quote."""
+        found = self._lines.get(index)
+        if found is None:
+            found = self._lines[index] = evidence.lines_of(self.messages[index])
+        return found

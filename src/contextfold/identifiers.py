@@ -1,0 +1,152 @@
+"""Strings that must be repeated exactly or are wrong: paths, URLs, ids, names in code, versions, dates, titles.
+
+What belongs here: recognising them in a text, by their shape and in any language around them. What does not: how much
+one of them is worth (``evidence``), and plain words (a sentence made of nothing else has no identifiers).
+
+How it works: a regular expression that looks at one character at a time cuts the text into chunks, and what a chunk
+holds is decided by its shape, once per distinct chunk (agent logs repeat themselves). Names that contain blanks
+(quoted titles, code in backticks, capitalised proper names) are found in a second pass. A path, a URL or a dotted name
+brings its telling parts along, because it will also be called by them: ``src/app/views.py`` later becomes ``views.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["url", "email", "date", "uuid", "path", "name", "number", "flag", "title", "person"]
+
+LONGEST = 300
+"""Characters. A longer string without a blank is data (base64, minified code), not a name."""
+
+SHORTEST = 3
+"""Characters. What is shorter is ambiguous wherever it stands."""
+
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+"""Kana, Han and Hangul, for use inside a character class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """``text`` stands at ``start``:``end`` (characters) of the text that was searched. ``parts`` lie inside it."""
+
+    text: str
+    kind: Kind
+    start: int
+    end: int
+    parts: tuple[str, ...] = ()
+
+
+_CHUNK = re.compile(r"[\w@#~$%+/.:\\&=?,-]{3,}", re.ASCII)
+_PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]*[.,:?-]*")
+
+_SHAPE = re.compile(
+    r"""
+      (?P<url>    [A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s,\\]{3,} )
+    | (?P<email>  [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
+    | (?P<date>   \d{4}(?P<separator>[-/.])\d\d?(?P=separator)\d\d?(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])
+                | \d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?![\w:]) )
+    | (?P<uuid>   [0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12} )
+    | (?P<path>   [A-Za-z]:\\[\w\\.+-]+ | (?:~|\.{1,2})?(?:/[\w@#~+.-]+)+ | [\w@#~+.-]+(?:/[\w@#~+.-]+)+ )
+    | (?P<flag>   (?<![\w])--?[A-Za-z][\w-]{2,} )
+    | (?P<number> [$]?\d[\d,]*(?:\.\d+)*(?:%|[A-Za-z]{1,3})?(?![.-]?\w) )
+    | (?P<name>   [@#$.]?\w+(?:(?:[.-]|::)\w+)* )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_SPACED = re.compile(
+    r"""
+      (?P<title>  [《「『【“][^》」』】”\n]{2,40}[》」』】”] | `[^`\n]{3,80}` )
+    | (?P<person> (?<=[a-z,;][ ])[A-Z][a-z]+(?:[ ][A-Z][a-z]+)*(?!\w) )
+    | (?P<date>   \d{1,4}[年月]\d{1,2}[月日号號](?:\d{1,2}[日号號])? )
+    | (?P<number> [€£¥￥]\s?\d[\d,]*(?:\.\d+)? | \d[\d,]*(?:\.\d+)?\s?(?:[万亿億円元]|°[CF]) )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*", re.ASCII)
+_CASE_CHANGE = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_LETTER = re.compile(r"[A-Za-z]")
+_DIGIT = re.compile(r"\d", re.ASCII)
+_ENDING = ".,:;?!-&=+%/\\"
+
+
+def find(text: str) -> Iterator[Identifier]:
+    """The identifiers of a text, by where they start within each of the two passes. Those of one pass do not overlap."""
+    for chunk in _CHUNK.finditer(text):
+        word = chunk.group()
+        if _PLAIN_WORD.fullmatch(word):
+            continue
+        offset = chunk.start()
+        for found in _in_chunk(word):
+            yield Identifier(found.text, found.kind, offset + found.start, offset + found.end, found.parts)
+    for match in _SPACED.finditer(text):
+        kind: Kind = match.lastgroup  # type: ignore[assignment]
+        start, end = match.span()
+        if kind == "title":
+            start, end = start + 1, end - 1
+        yield Identifier(text[start:end], kind, start, end)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The distinct identifiers of a text and their parts, in the order in which they are found."""
+    found: dict[str, None] = {}
+    for identifier in find(text):
+        found[identifier.text] = None
+        found.update(dict.fromkeys(identifier.parts))
+    return tuple(found)
+
+
+@lru_cache(maxsize=65_536)
+def _in_chunk(chunk: str) -> tuple[Identifier, ...]:
+    found = []
+    for match in _SHAPE.finditer(chunk):
+        kind: Kind = match.lastgroup  # type: ignore[assignment]
+        text = match.group().rstrip(_ENDING)
+        if SHORTEST <= len(text) <= LONGEST and _ACCEPTED.get(kind, _always)(text):
+            start = match.start()
+            found.append(Identifier(text, kind, start, start + len(text), _parts(text, kind)))
+    return tuple(found)
+
+
+def _always(_: str) -> bool:
+    return True
+
+
+def _is_name(text: str) -> bool:
+    """Not a plain word: an inner capital, a digit among letters, an underscore, a dot, a sigil or several hyphens."""
+    if text[0] == "#" and len(text) > 2:
+        return True
+    if not _LETTER.search(text):
+        return False
+    if text[0] in "@$." or "_" in text.strip("_") or "::" in text or _CASE_CHANGE.search(text):
+        return True
+    if "." in text:
+        return max(map(len, text.split("."))) > 1
+    return bool(_DIGIT.search(text)) or text.count("-") > 1
+
+
+def _is_path(text: str) -> bool:
+    if not _LETTER.search(text):
+        return False
+    segments = [s for s in re.split(r"[/\\]", text) if s]
+    return text[0] in "/~.\\" or ":" in text or len(segments) > 2 or any(_is_name(s) for s in segments)
+
+
+def _is_number(text: str) -> bool:
+    """Four digits, or three signs that are not all digits: ``404`` may be anything, ``40%`` and ``1.5`` are figures."""
+    return len(text) > SHORTEST or not text.isdigit()
+
+
+_ACCEPTED = {"name": _is_name, "path": _is_path, "number": _is_number}
+
+
+def _parts(text: str, kind: Kind) -> tuple[str, ...]:
+    if kind not in ("url", "path", "name"):
+        return ()
+    parts = [p for p in re.split(r"[/\\:?&=]+", text) if kind != "name" and len(p) >= SHORTEST and _is_name(p)]
+    for piece in _WORD_PART.findall(text):
+        parts += [p for p in piece.split(".") if len(p) > SHORTEST and _is_name(p)]
+    return tuple(dict.fromkeys(p for p in parts if p != text))

@@ -1,0 +1,373 @@
+"""The decision: whether to compact, and what becomes of every message. Pure: it performs nothing.
+
+    situation ──▶ triggered? ──▶ what must stay (pins) ──▶ floor fits? ──▶ cheap tiers enough? ──▶ Plan (no summary)
+                      │                                       │                  │ no
+                      ▼                                       ▼                  ▼
+                    Skip                                  CannotFit     tail, evicted, budgets ──▶ Plan
+
+What belongs here: the arithmetic of a pass. What does not: choosing pins (``pins``) and edits (``shorten``), asking for
+summaries (``summary``), building the record (``engine``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from contextfold import pins
+from contextfold.compaction import Compaction, Edit
+from contextfold.errors import CannotFit
+from contextfold.groups import Group, Grouping, group
+from contextfold.ledger import Fate
+from contextfold.messages import Message, Reasoning
+from contextfold.policy import Limits, Policy
+from contextfold.shorten import NOTHING, Shortening, clip_tail, shorten_old
+from contextfold.tokens import TokenCounter
+
+SMALLEST_SUMMARY = 160
+"""Tokens that a summary message needs to say anything: its frame takes about 60."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that a decision depends on. Sizes are tokens; ``sizes[i]`` is message ``i`` as the view has it now."""
+
+    messages: Sequence[Message]
+    sizes: Sequence[int]
+    grouping: Grouping
+    previous: Compaction | None
+    view_tokens: int
+    view_messages: int
+    overhead: Mapping[str, int]
+    """What is sent besides the messages: the system prompt and the tools, by name."""
+    limits: Limits
+    policy: Policy
+    counter: TokenCounter
+    forced: str | None = None
+    """A reason to compact whatever the trigger says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Nothing is to be done, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a pass will do. Indices are positions in the history; budgets are tokens."""
+
+    trigger: str
+    target: int
+    floor: Mapping[str, int]
+    covers: int
+    fates: tuple[tuple[Fate, str], ...]
+    edits: tuple[Edit, ...]
+    saved: Mapping[str, int]
+    evicted: tuple[int, ...] = ()
+    """Messages that leave the view in this pass."""
+    gone: tuple[int, ...] = ()
+    """Messages that are out of the view after this pass: ``evicted`` and all earlier ones."""
+    summary_after: int = -1
+    kept_tokens: int = 0
+    """The view without its summary message."""
+    prose_tokens: int = 0
+    evidence_tokens: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+
+def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced: str | None = None) -> str | None:
+    """What makes a view of this size compact, in words; None when nothing does."""
+    if forced:
+        return forced
+    for clause in policy.trigger:
+        if clause.reached(tokens=tokens, messages=messages, window=limits.window):
+            return str(clause)
+    return f"max_tokens:{policy.max_tokens}" if policy.max_tokens is not None and tokens >= policy.max_tokens else None
+
+
+def decide(situation: Situation) -> Plan | Skip:
+    """What to do about a conversation. Raises ``CannotFit`` when its floor is above what must be reached."""
+    view = situation.view_tokens, situation.view_messages
+    trigger = triggered(situation.policy, situation.limits, *view, situation.forced)
+    if trigger is None:
+        return Skip("below the trigger")
+    return _Pass(situation, trigger).decide()
+
+
+class _Pass:
+    """One decision, step by step; every attribute is set once."""
+
+    def __init__(self, situation: Situation, trigger: str) -> None:
+        self.situation = situation
+        self.trigger = trigger
+        self.limits = situation.limits
+        self.sizes = situation.sizes
+        self.before = situation.previous.gone() if situation.previous else set()
+        self.held = {
+            index: reason
+            for index, reason in pins.held(situation.messages, situation.grouping, situation.policy).items()
+            if index not in self.before
+        }
+        self.groups = sorted(
+            (group for group in situation.grouping.groups if any(n not in self.before for n in group.indices)),
+            key=lambda group: group.last,
+            reverse=True,
+        )
+        self.floor = self._floor()
+        self.floor_tokens = sum(self.floor.values())
+
+    def decide(self) -> Plan | Skip:
+        target = self._target()
+        tail = self._tail(target)
+        cheap = self._cheap_tiers(target, tail)
+        if cheap is not None:
+            return cheap
+        return self._summarising(target, tail)
+
+    # ---- the floor and the target ----
+
+    def _floor(self) -> dict[str, int]:
+        floor = {name: size for name, size in self.situation.overhead.items() if size}
+        for index, reason in sorted(self.held.items()):
+            floor[reason] = floor.get(reason, 0) + self.sizes[index]
+        return floor
+
+    def _target(self) -> int:
+        """The policy's target; where only the default stands against a large floor, the default gives way.
+
+        An explicit target is a promise and is never raised.
+        """
+        needed = self.floor_tokens + SMALLEST_SUMMARY
+        if needed <= self.limits.target:
+            return self.limits.target
+        ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
+        if self.situation.policy.target is not None or needed > ceiling:
+            limit = self.limits.target if self.situation.policy.target is not None else ceiling
+            raise CannotFit(limit=limit, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
+        return min(ceiling, needed + (ceiling - needed) // 2)
+
+    # ---- the tail ----
+
+    def _tail(self, target: int) -> list[Group]:
+        """The newest groups that stay, at least one, within what ``keep`` allows and the target leaves."""
+        room = target - self.floor_tokens
+        count, tokens = self._keep(room)
+        tail: list[Group] = []
+        kept_messages = kept_tokens = 0
+        for group in self.groups:
+            size = self._free_size(group)
+            messages = len(group.indices)
+            full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
+            if tail and full:
+                break
+            tail.append(group)
+            kept_tokens += size
+            kept_messages += messages
+        return tail
+
+    def _keep(self, room: int) -> tuple[int | None, int]:
+        """(messages, tokens) that the tail may have; None for any number of messages."""
+        most = max(0, room - SMALLEST_SUMMARY)
+        keep = self.limits.keep
+        if keep is None:
+            by_messages = self.trigger.startswith("messages:")
+            count = self.situation.view_messages // 2 if by_messages else None
+            return count, min(most, int(self.situation.policy.budgets.recent * room))
+        tokens = keep.tokens(self.limits.window)
+        return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
+
+    def _free_size(self, group: Group) -> int:
+        """Tokens of a group beyond what is in the floor or gone already."""
+        return sum(self.sizes[n] for n in group.indices if n not in self.held and n not in self.before)
+
+    # ---- without a summary ----
+
+    def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
+        """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
+        wanted = self.situation.view_tokens - target
+        kept = {n for group in tail for n in group.indices}
+        edited = {edit.index for edit in self._earlier_edits()}
+        old = [n for n in self._present() if n not in kept and n not in self.held and n not in edited]
+        if wanted <= 0 or not old or self.trigger.startswith("messages:"):
+            return None
+        found = shorten_old(
+            self.situation.messages,
+            old,
+            policy=self.situation.policy,
+            counter=self.situation.counter,
+            wanted=wanted,
+        )
+        total = sum(found.saved.values())
+        if total < max(wanted, self.limits.minimum_gain):
+            return None
+        return self._plan(target, evicted=set(), found=found, kept_tokens=self.situation.view_tokens - total)
+
+    # ---- with a summary ----
+
+    def _summarising(self, target: int, tail: Sequence[Group]) -> Plan | Skip:
+        kept = {n for group in tail for n in group.indices}
+        users = self._recent_users(kept, target)
+        evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
+        self.held.update(users)
+        room = target - self.floor_tokens - sum(self.sizes[n] for n in users)
+        tail_size = sum(self._free_size(group) for group in tail)
+        found = self._clip(kept, tail_size, room, needs_summary=bool(evicted or self.before))
+        tail_size -= sum(self.sizes[n] - size for n, size in found.sizes.items())
+        if not evicted and not found.edits:
+            return self._nothing_to_do()
+        budget = min(room - tail_size, max(SMALLEST_SUMMARY, int(self.situation.policy.budgets.summary * room)))
+        kept_tokens = target - room + tail_size
+        if skip := self._too_little(evicted, kept_tokens + budget):
+            return skip
+        prose = self._prose(budget)
+        return self._plan(
+            target,
+            evicted=evicted,
+            found=found,
+            kept_tokens=kept_tokens,
+            prose_tokens=prose,
+            evidence_tokens=budget - prose if self.situation.policy.evidence else 0,
+        )
+
+    def _recent_users(self, kept: set[int], target: int) -> dict[int, str]:
+        """User messages older than the tail that stay, newest first, within their budget and the target."""
+        room = min(self.limits.recent_users, max(0, target - self.floor_tokens) // 4)
+        users: dict[int, str] = {}
+        for index in reversed(self._present()):
+            if index in kept or index in self.held or not pins.is_person(self.situation.messages[index]):
+                continue
+            if self.situation.messages[index].tool_results or self.sizes[index] > room:
+                continue
+            room -= self.sizes[index]
+            users[index] = "recent user message"
+        return users
+
+    def _clip(self, kept: set[int], tail_size: int, room: int, *, needs_summary: bool) -> Shortening:
+        """Clip items of a tail that is one group too large for the room. Raises ``CannotFit`` if that is not enough."""
+        most = room - (SMALLEST_SUMMARY if needs_summary else 0)
+        if tail_size <= most:
+            return NOTHING
+        free = sorted(n for n in kept if n not in self.held and n not in self.before)
+        found = clip_tail(
+            self.situation.messages,
+            free,
+            limit=most,
+            policy=self.situation.policy,
+            counter=self.situation.counter,
+        )
+        left = sum(found.sizes.get(n, self.sizes[n]) for n in free)
+        if left > most:
+            floor = {**self.floor, "newest messages, clipped": left}
+            raise CannotFit(limit=self.limits.target, floor=floor)
+        return found
+
+    def _prose(self, budget: int) -> int:
+        share = 1.0 if not self.situation.policy.evidence else self.situation.policy.budgets.prose
+        cap = self.situation.policy.summary.max_tokens
+        prose = max(min(budget, SMALLEST_SUMMARY), int(budget * share))
+        return min(budget, prose if cap is None else cap)
+
+    def _nothing_to_do(self) -> Skip:
+        if self.situation.view_tokens > self.limits.window:
+            rest = self.situation.view_tokens - self.floor_tokens
+            raise CannotFit(limit=self.limits.window, floor={**self.floor, "recent messages": rest}, limit_name="window")
+        return Skip("nothing is left to compact")
+
+    def _too_little(self, evicted: set[int], expected: int) -> Skip | None:
+        """A rewrite that frees next to nothing costs more than it saves, while the view still fits."""
+        gain = self.situation.view_tokens - expected
+        fits = self.situation.view_tokens <= self.limits.window
+        forced = self.situation.forced is not None or self.trigger.startswith("messages:")
+        if forced or not fits or gain >= self.limits.minimum_gain:
+            return None
+        return Skip(f"a pass would free {max(0, gain):,} tokens, less than the minimum of {self.limits.minimum_gain:,}")
+
+    # ---- the plan ----
+
+    def _present(self) -> list[int]:
+        return [n for n in range(len(self.situation.messages)) if n not in self.before]
+
+    def _earlier_edits(self) -> tuple[Edit, ...]:
+        return self.situation.previous.edits if self.situation.previous else ()
+
+    def _plan(
+        self,
+        target: int,
+        *,
+        evicted: set[int],
+        found: Shortening,
+        kept_tokens: int,
+        prose_tokens: int = 0,
+        evidence_tokens: int = 0,
+    ) -> Plan:
+        clipped = {edit.index for edit in found.edits}
+        earlier = [e for e in self._earlier_edits() if e.index not in evicted and e.index not in clipped]
+        edits = tuple(sorted([*earlier, *found.edits], key=lambda edit: (edit.index, edit.part)))
+        gone = evicted | self.before
+        covers = 1 + max([*gone, *(edit.index for edit in edits)], default=-1)
+        return Plan(
+            trigger=self.trigger,
+            target=target,
+            floor=self.floor,
+            covers=covers,
+            fates=self._fates(covers, evicted, edits),
+            edits=edits,
+            saved=found.saved,
+            evicted=tuple(sorted(evicted)),
+            gone=tuple(sorted(gone)),
+            summary_after=self._summary_after(gone),
+            kept_tokens=kept_tokens,
+            prose_tokens=prose_tokens,
+            evidence_tokens=evidence_tokens,
+        )
+
+    def _fates(self, covers: int, evicted: set[int], edits: Sequence[Edit]) -> tuple[tuple[Fate, str], ...]:
+        fates: list[tuple[Fate, str]] = [("kept", "recent")] * covers
+        for index, reason in self.held.items():
+            if index < covers:
+                fates[index] = ("pinned", reason)
+        tiers: dict[int, list[str]] = {}
+        for edit in edits:
+            tiers.setdefault(edit.index, []).append(edit.tier)
+        for index, names in tiers.items():
+            fates[index] = ("shortened", ", ".join(dict.fromkeys(names)))
+        for index in evicted:
+            fates[index] = evicted_fate(self.situation.messages[index])
+        for run in self.situation.previous.fates if self.situation.previous else ():
+            if run.fate in ("summarised", "dropped"):
+                fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)
+        return tuple(fates)
+
+    def _summary_after(self, gone: set[int]) -> int:
+        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone."""
+        messages = self.situation.messages
+        leading = -1
+        while leading + 1 < len(messages) and messages[leading + 1].is_instruction:
+            leading += 1
+        if self.situation.policy.summary_place == "after_system" or not gone:
+            return leading
+        first = next((n for n, reason in self.held.items() if reason == pins.FIRST_USER), None)
+        if first is None and self.situation.policy.first_user:  # the only user message is first and newest
+            first = pins.first_user(messages)
+        return leading if first is None or first > max(gone) else max(leading, first)
+
+
+def evicted_fate(message: Message) -> tuple[Fate, str]:
+    """Where a message goes that leaves the view: into the summary, unless there is nothing in it to summarise."""
+    if message.is_empty:
+        return "dropped", "empty message"
+    if all(isinstance(part, Reasoning) for part in message.parts):
+        return "dropped", "reasoning is never summarised"
+    return "summarised", "covered by the summary"
+
+
+def floor_of(
+    messages: Sequence[Message], counter: TokenCounter, policy: Policy, overhead: Mapping[str, int]
+) -> dict[str, int]:
+    """Tokens that no compaction of this history can remove, item by item."""
+    floor = {name: size for name, size in overhead.items() if size}
+    for index, reason in sorted(pins.held(messages, group(messages), policy).items()):
+        floor[reason] = floor.get(reason, 0) + counter.message(messages[index])
+    return floor

@@ -1,0 +1,105 @@
+"""Mending what a provider would refuse in a list of messages that is about to be sent.
+
+- A result that does not follow its call is moved up to it.
+- A result whose call is not in the list (it never was, it was summarised, or its id was answered before) cannot be
+  sent as a result; it is shown as text from the user, so nothing of it is lost.
+
+What belongs here: these two, as pure functions over any list of messages. Finding the faults is ``groups``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from contextfold.groups import Grouping, group
+from contextfold.messages import Message, Part, Text, ToolResult
+
+ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A message of the mended list: where it stood before, and whether it was moved."""
+
+    message: Message
+    position: int
+    moved: bool = False
+
+
+def repair(messages: Sequence[Message]) -> list[Placed]:
+    """The same messages in an order and shape that a provider takes. What is right already stays the same object."""
+    grouping = group(messages)
+    kinds = {fault.kind for fault in grouping.faults}
+    mended = list(messages)
+    if "orphan_result" in kinds:
+        mended = [_without_orphans(message, index, grouping) for index, message in enumerate(messages)]
+    if "result_out_of_place" not in kinds:
+        return [Placed(message, index) for index, message in enumerate(mended)]
+    return _in_order(mended, grouping)
+
+
+def is_clean(messages: Sequence[Message], open_calls: set[str]) -> bool:
+    """Whether appended messages need no mending, given the ids of calls of the last turn that wait for results.
+
+    Updates ``open_calls``. Stricter than ``repair``: False means "look closely", not "broken".
+    """
+    clean = True
+    for message in messages:
+        results = message.tool_results
+        for result in results:
+            if result.call_id in open_calls:
+                open_calls.discard(result.call_id)
+            else:
+                clean = False
+        if not results and not message.split:
+            open_calls.clear()
+        open_calls.update(call.id for call in message.tool_calls)
+    return clean
+
+
+def _without_orphans(message: Message, index: int, grouping: Grouping) -> Message:
+    orphans = [
+        number
+        for number, part in enumerate(message.parts)
+        if isinstance(part, ToolResult) and (index, number) not in grouping.answers
+    ]
+    if not orphans:
+        return message
+    results: list[Part] = []
+    others: list[Part] = []
+    for number, part in enumerate(message.parts):
+        if isinstance(part, ToolResult) and number in orphans:
+            others += as_text(part)
+        else:
+            (results if isinstance(part, ToolResult) else others).append(part)
+    if message.role == "tool":  # it held nothing else: a message of its own
+        return Message(role="user", parts=tuple(others), metadata=message.metadata)
+    return message.with_parts((*results, *others))
+
+
+def as_text(result: ToolResult) -> list[Part]:
+    """A tool result as parts that any message may carry."""
+    heading = ORPHAN.format(call_id=result.call_id, name=f" ({result.name})" if result.name else "")
+    inner = [replace(part, source=None) if not isinstance(part, Text) else Text(part.text) for part in result.content]
+    return [Text(heading), *inner]
+
+
+def _in_order(messages: Sequence[Message], grouping: Grouping) -> list[Placed]:
+    """Each misplaced result goes to the end of the results that follow its last call."""
+    misplaced = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
+    waiting: dict[int, list[int]] = {}  # call's position -> positions of results to move up
+    for index in sorted(misplaced):
+        callers = [caller for (place, _), caller in grouping.answers.items() if place == index]
+        waiting.setdefault(max(callers), []).append(index)
+    placed: list[Placed] = []
+    due: list[int] = []
+    for index, message in enumerate(messages):
+        if index in misplaced:
+            continue
+        if not (message.tool_results or (message.split and message.role == "assistant")):
+            placed += [Placed(messages[place], place, moved=True) for place in due]
+            due = []
+        placed.append(Placed(message, index))
+        due += waiting.get(index, ())
+    return placed + [Placed(messages[place], place, moved=True) for place in due]

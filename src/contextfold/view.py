@@ -1,0 +1,80 @@
+"""From a history and a record to wire objects: the list that a caller sends.
+
+What belongs here: encoding a view, keeping the caller's own objects wherever nothing changed, and joining neighbours
+that compaction brought together where a format wants roles to alternate. What does not: choosing (``compaction``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contextfold.compaction import Compaction, ViewItem, apply
+from contextfold.formats.base import Format
+from contextfold.history import History
+from contextfold.messages import Message
+
+
+@dataclass(slots=True)
+class View:
+    """Wire objects to send, their size in tokens without system prompt and tools, and how many messages they are."""
+
+    wire: list[Any]
+    tokens: int
+    messages: int
+
+
+def build(history: History, compaction: Compaction | None) -> View:
+    """The view of a history in its own format. With nothing to change, the caller's very objects."""
+    items = apply(history.messages, compaction)
+    counter = history.counter
+    tokens = sum(
+        history.sizes[item.index] if item.index is not None and not item.changed else counter.message(item.message)
+        for item in items
+    )
+    alternate = history.format.alternates if compaction is None else compaction.alternate
+    return View(_encoded(history, items, alternate), tokens, len(items))
+
+
+def translate(history: History, compaction: Compaction | None, target: Format) -> list[Any]:
+    """The view of a history in another format."""
+    messages = [item.message for item in apply(history.messages, compaction)]
+    wire = target.encode(messages)
+    return _alternating(wire, target) if target.alternates else wire
+
+
+def _encoded(history: History, items: Sequence[ViewItem], alternate: bool) -> list[Any]:
+    wire: list[Any] = []
+    for item in items:
+        if item.index is not None and not item.changed:
+            entries = [history.wire[item.index]]
+        else:
+            entries = _encode_one(history, item.message)
+        joined = None
+        if alternate and item.joinable and wire and entries:
+            joined = history.format.join(wire[-1], entries[0])
+        if joined is None:
+            wire += entries
+        else:
+            wire[-1:] = [joined, *entries[1:]]
+    return wire
+
+
+def _encode_one(history: History, message: Message) -> list[Any]:
+    """A message that changed or is new; a new one takes the shape of the history's own (objects or dictionaries)."""
+    if message.source is not None or not history.messages:
+        return history.format.encode([message])
+    return history.format.encode([history.messages[0], message])[1:]
+
+
+def _alternating(wire: Sequence[Any], target: Format) -> list[Any]:
+    """Every run of one role joined: in a translated list no neighbours are the caller's own."""
+    joined: list[Any] = []
+    for entry in wire:
+        both = target.join(joined[-1], entry) if joined else None
+        if both is None:
+            joined.append(entry)
+        else:
+            joined[-1] = both
+    return joined

@@ -1,0 +1,393 @@
+"""The laws of the design, checked on what comes out of a compactor: by wire messages, and by nothing of the engine.
+
+What belongs here: one function per law, from one ``Pass`` to what it violates, and ``Session``, which grows a
+conversation and checks every pass. What does not: reading wire messages (``wire``), and histories to try (the
+strategies of ``contextfold.testing`` and the real conversations of ``benchmarks/laws.py``).
+
+Every violation is one line that starts with the law. An empty list means that all laws held.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import contextfold
+import wire
+from wire import Entry
+
+FATES = ("kept", "pinned", "shortened", "summarised", "dropped")
+GONE = ("summarised", "dropped")
+SUMMARY_MARK = "<conversation_summary>"
+PROBE = 24
+"""Characters of a probe: the pieces by which a text is looked up in the prompts of a summariser."""
+
+PROBES = 9
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One call of a compactor: what it was given, and what came out."""
+
+    format: str
+    history: Sequence[Any]
+    out: Any
+    target: int
+    trigger: int | None = None
+    """Tokens at which compaction starts; None: no such trigger."""
+    previous_view: Sequence[Any] | None = None
+    accepted: Sequence[str] | None = None
+    """The prompts that were answered in this call; None where nobody recorded them."""
+    told: frozenset[int] = frozenset()
+    """Messages whose text was in an earlier answered prompt, and which the record in force already covered."""
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        return wire.read(self.format, self.history)
+
+    @cached_property
+    def view(self) -> list[Entry]:
+        return wire.read(self.format, self.out.messages)
+
+    @cached_property
+    def ledger(self) -> list[Any]:
+        return list(self.out.ledger)
+
+    @cached_property
+    def place_of(self) -> dict[int, int]:
+        """id of a history object -> its index."""
+        return {id(message): index for index, message in enumerate(self.history)}
+
+    @cached_property
+    def own(self) -> set[int]:
+        """Indices of the history whose very objects are in the view."""
+        return {self.place_of[id(message)] for message in self.out.messages if id(message) in self.place_of}
+
+    @cached_property
+    def changed_view(self) -> list[Entry]:
+        """What is in the view and is no object of the history: summary, shortened, joined and mended messages."""
+        return [
+            entry
+            for entry, message in zip(self.view, self.out.messages, strict=True)
+            if id(message) not in self.place_of
+        ]
+
+    @cached_property
+    def refusals_before(self) -> Counter[wire.Fault]:
+        return wire.refusals(self.format, self.entries)
+
+    @property
+    def in_force(self) -> bool:
+        return self.out.compaction is not None
+
+
+def violations(
+    format: str, history: Sequence[Any], out: Any, *, target: int, trigger: int | None = None, **more: Any
+) -> list[str]:
+    """What one call of a compactor violates; ``more`` are the other fields of ``Pass``."""
+    case = Pass(format, history, out, target, trigger, **more)
+    return [problem for check in CHECKS for problem in check(case)]
+
+
+# ---- L1 conservation --------------------------------------------------------------------------------------------
+
+
+def every_message_has_one_fate(case: Pass) -> Iterator[str]:
+    indices = [entry.index for entry in case.ledger]
+    if indices != list(range(len(case.history))):
+        yield f"L1 the ledger has entries for {indices[:9]}..., and the history {len(case.history)} messages"
+    for entry in case.ledger:
+        if entry.fate not in FATES:
+            yield f"L1 message {entry.index} has the fate {entry.fate!r}"
+        if entry.fate != "kept" and not entry.reason:
+            yield f"L1 message {entry.index} is {entry.fate} without a reason"
+    counted = Counter(entry.fate for entry in case.ledger)
+    if {fate: n for fate, n in case.out.ledger.counts().items() if n} != dict(counted):
+        yield f"L1 counts() says {case.out.ledger.counts()}, the entries {dict(counted)}"
+
+
+def kept_messages_are_whole(case: Pass) -> Iterator[str]:
+    """The same object, or, where it was joined with a neighbour or moved to its place, all of it."""
+    for entry in case.ledger:
+        if entry.fate in ("kept", "pinned") and entry.index not in case.own:
+            original = case.entries[entry.index]
+            if not original.is_empty and not any(holds(part, original) for part in case.changed_view):
+                yield f"L1 message {entry.index} ({original.role}) is {entry.fate} and not whole in the view"
+
+
+def gone_messages_are_gone(case: Pass) -> Iterator[str]:
+    for entry in case.ledger:
+        if entry.fate in GONE and entry.index in case.own:
+            yield f"L1 message {entry.index} is {entry.fate} and still in the view"
+        if entry.fate == "shortened" and entry.index in case.own:
+            yield f"L1 message {entry.index} is shortened and unchanged in the view"
+
+
+def nothing_unreadable_is_called_summarised(case: Pass) -> Iterator[str]:
+    """What nobody can read cannot be in a prompt: it must be kept, or dropped with a reason."""
+    for entry in case.ledger:
+        if entry.fate == "summarised" and case.entries[entry.index].unreadable:
+            yield f"L1 message {entry.index} is summarised, but only its provider can read it"
+
+
+def summarised_messages_were_read(case: Pass) -> Iterator[str]:
+    if case.accepted is None:
+        return
+    prompts: list[str] | None = None
+    for entry in case.ledger:
+        if entry.fate != "summarised" or entry.index in case.told or case.entries[entry.index].is_instruction:
+            continue
+        if prompts is None:
+            prompts = ["\n".join(squeezed(prompt) for prompt in case.accepted)]
+        missing = [text for text in readable(case.entries[entry.index]) if not was_read(text, prompts[0])]
+        if missing:
+            yield f"L1 message {entry.index} is summarised, but no answered prompt had {missing[0][:60]!r}"
+
+
+def readable(entry: Entry) -> Iterator[str]:
+    """Every text of a message that a summariser must be shown: not its reasoning, and not its media."""
+    yield from entry.texts
+    yield from entry.arguments
+    for _, texts in entry.results:
+        yield from texts
+
+
+_NOISE = re.compile(r'\\+["nrtu]?|[\W_]+')
+
+
+def squeezed(text: str) -> str:
+    """Letters and digits only: quoting, escaping, indentation and neutralised tags do not matter."""
+    return _NOISE.sub("", text)
+
+
+def was_read(text: str, prompts: str) -> bool:
+    """Whether all of a text stands in squeezed prompts: whole, or piece by piece where it was split into segments."""
+    wanted = squeezed(text)
+    if wanted in prompts:
+        return True
+    last = max(0, len(wanted) - PROBE)
+    places = sorted({round(last * number / (PROBES - 1)) for number in range(PROBES)})
+    return all(_probe_was_read(wanted[place : place + PROBE], prompts) for place in places)
+
+
+def _probe_was_read(probe: str, prompts: str) -> bool:
+    """Whole, or as the end of one segment and the beginning of the next."""
+    return probe in prompts or any(probe[:cut] in prompts and probe[cut:] in prompts for cut in range(1, len(probe)))
+
+
+# ---- L2 integrity -----------------------------------------------------------------------------------------------
+
+
+def a_provider_accepts_the_view(case: Pass) -> Iterator[str]:
+    """No refusals; apart from calls that never had a result in the history, and, before the first pass, its own."""
+    never_answered = unanswered(case.entries)
+    for (kind, call_id), times in wire.refusals(case.format, case.view).items():
+        tolerated = case.refusals_before[kind, call_id]
+        if case.in_force and not (kind == "call without result" and never_answered[call_id]):
+            tolerated = tolerated if kind == "text before a result" else 0
+        if times > tolerated:
+            yield f"L2 a provider refuses the view: {kind} ({call_id})"
+
+
+def unanswered(entries: Sequence[Entry]) -> Counter[str]:
+    """Calls for which no later result stands in the history, by id."""
+    waiting: Counter[str] = Counter()
+    for entry in entries:
+        for call_id in entry.result_ids:
+            waiting[call_id] = max(0, waiting[call_id] - 1)
+        waiting.update(entry.call_ids)
+    return +waiting
+
+
+def parallel_calls_stay_whole(case: Pass) -> Iterator[str]:
+    in_view = Counter(call_id for entry in case.view for call_id in entry.call_ids)
+    in_history = Counter(call_id for entry in case.entries for call_id in entry.call_ids)
+    for turn in turns_with_calls(case.format, case.entries):
+        unique = [call_id for call_id in turn if in_history[call_id] == 1]
+        there = [call_id for call_id in unique if in_view[call_id]]
+        if there and len(there) < len(unique):
+            yield f"L2 of the parallel calls {unique} only {there} are in the view"
+
+
+def turns_with_calls(format: str, entries: Sequence[Entry]) -> list[list[str]]:
+    """The call ids of each turn of the model: of one message, of rows with one id, of one run of items."""
+    turns: dict[Any, list[str]] = {}
+    run = 0
+    for place, entry in enumerate(entries):
+        run += entry.role != "assistant"
+        key = ("run", run) if format == "openai-responses" else ("row", entry.row) if entry.row else ("place", place)
+        turns.setdefault(key, []).extend(entry.call_ids)
+    return [calls for calls in turns.values() if calls]
+
+
+def pending_calls_are_kept(case: Pass) -> Iterator[str]:
+    """A call of the last turn of the model that has no result yet is in the view."""
+    never_answered = unanswered(case.entries)
+    start = len(case.entries) - 1
+    while start >= 0 and case.entries[start].role != "assistant":
+        start -= 1
+    in_view = {call_id for entry in case.view for call_id in entry.call_ids}
+    for call_id in case.entries[start].call_ids if start >= 0 else ():
+        if never_answered[call_id] and call_id not in in_view:
+            yield f"L2 the pending call {call_id} is not in the view"
+
+
+def reasoning_is_whole_or_gone(case: Pass) -> Iterator[str]:
+    known = {block for entry in case.entries for block in entry.reasoning}
+    for entry in case.view:
+        if any(block not in known for block in entry.reasoning):
+            yield f"L2 a reasoning block was changed: {entry.reasoning[0][:80]}"
+    newest = next((entry for entry in reversed(case.entries) if entry.role == "assistant"), None)
+    if newest is not None and newest.calls and not any(set(newest.reasoning) <= set(e.reasoning) for e in case.view):
+        yield "L2 the reasoning of the newest turn, which called tools, is gone"
+
+
+def reasoning_items_stay_with_their_neighbours(case: Pass) -> Iterator[str]:
+    """Responses: a reasoning item without the item that followed it is refused, and the other way round."""
+    if case.format != "openai-responses":
+        return
+    follower = {}
+    for here, after in zip(case.history, [*case.history[1:], None], strict=True):
+        if here.get("type") == "reasoning":
+            follower[wire.canonical(here)] = after
+    for place, item in enumerate(case.out.messages):
+        if item.get("type") != "reasoning":
+            continue
+        wanted = follower.get(wire.canonical(item))
+        got = case.out.messages[place + 1] if place + 1 < len(case.out.messages) else None
+        if wanted is not None and (got is None or got.get("id") != wanted.get("id")):
+            yield f"L2 the reasoning item {item.get('id')} is not followed by {wanted.get('id') or wanted.get('type')}"
+
+
+def roles_are_in_order(case: Pass) -> Iterator[str]:
+    before = [entry.role for entry in case.entries if not entry.is_instruction]
+    after = [entry.role for entry in case.view if not entry.is_instruction]
+    if not before:
+        return
+    if not after:
+        yield "L2 nothing but instructions is in the view"
+        return
+    if before[0] == "user" and after[0] != "user":
+        yield f"L2 the view begins with {after[0]}, the history with user"
+    if before[-1] != "assistant" and after[-1] == "assistant":
+        yield f"L2 the view ends with assistant, the history with {before[-1]}"
+    if case.format == "anthropic" and _alternates(before) and not _alternates(after):
+        yield "L2 roles alternate in the history and not in the view"
+
+
+def _alternates(roles: Sequence[str]) -> bool:
+    return all(one != other for one, other in itertools.pairwise(roles))
+
+
+def the_end_of_the_history_is_in_the_view(case: Pass) -> Iterator[str]:
+    """Whatever the model has to react to must not be in a summary only."""
+    if not case.ledger or case.entries[-1].is_empty or case.ledger[-1].fate not in GONE:
+        return
+    yield f"L2 the newest message is {case.ledger[-1].fate} ({case.ledger[-1].reason})"
+
+
+# ---- L4 to L8 ---------------------------------------------------------------------------------------------------
+
+
+def the_view_only_grows_between_passes(case: Pass) -> Iterator[str]:
+    """Unless something arrived for a place inside the view: a result that does not follow its call."""
+    if case.out.changed or case.previous_view is None or case.refusals_before:
+        return
+    grown = [wire.plain(message) for message in case.out.messages[: len(case.previous_view)]]
+    before = [wire.plain(message) for message in case.previous_view]
+    if wire.as_json(grown) != wire.as_json(before):
+        first = next((n for n, (a, b) in enumerate(zip(grown, before, strict=False)) if a != b), len(grown))
+        yield f"L4 no new compaction, and the view differs from the last one at message {first}"
+
+
+def a_pass_ends_at_its_target(case: Pass) -> Iterator[str]:
+    out = case.out
+    if out.changed:
+        if out.tokens_after > case.target:
+            yield f"L5 a pass ended at {out.tokens_after} tokens, above the target of {case.target}"
+        if out.tokens_after >= out.tokens_before:
+            yield f"L5 a pass made {out.tokens_before} tokens into {out.tokens_after}"
+        if case.trigger is not None and case.target >= case.trigger:
+            yield f"L5 the target {case.target} is not below the trigger {case.trigger}"
+    counted = contextfold.count_tokens(list(out.messages))
+    if counted != out.tokens_after:
+        yield f"L5 tokens_after is {out.tokens_after}, and the view counts {counted}"
+
+
+def lists_are_not_shared(case: Pass) -> Iterator[str]:
+    if case.out.messages is case.history:
+        yield "L6 the view is the caller's own list: changing one changes the other"
+
+
+def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
+    people = [index for index, entry in enumerate(case.entries) if entry.is_person]
+    must = {index: "instruction" for index, entry in enumerate(case.entries) if entry.is_instruction}
+    must |= dict.fromkeys(people[-1:], "newest user message") | dict.fromkeys(people[:1], "first user message")
+    for index, what in must.items():
+        entry = case.entries[index]
+        if index in case.own or entry.is_empty:
+            continue
+        said = Entry(entry.role, entry.texts, others=entry.others)  # results in the same message may be shortened
+        if not any(holds(part, said) for part in case.changed_view):
+            yield f"L7 the {what} (message {index}) is not in the view word for word"
+
+
+def there_is_one_summary(case: Pass) -> Iterator[str]:
+    """One in the view where the record has one, and none where it has not; marks inside it are neutralised."""
+    marks = sum(text.count(SUMMARY_MARK) for entry in case.changed_view for text in entry.texts)
+    given = sum(
+        text.count(SUMMARY_MARK)
+        for index, entry in enumerate(case.entries)
+        if index not in case.own
+        for text in entry.texts
+    )
+    wanted = int(case.in_force and case.out.compaction.summary is not None)
+    if not wanted <= marks <= wanted + given:
+        yield f"L8 {marks} summaries are in the view, and {wanted} in the record"
+    if not wanted and any(entry.fate == "summarised" for entry in case.ledger):
+        yield "L8 messages are summarised, and there is no summary"
+
+
+def holds(part: Entry, original: Entry) -> bool:
+    """Whether a message of the view contains all of a message of the history."""
+    return (
+        (part.role == original.role or original.role == "tool")
+        and all(any(text in said for said in part.texts) for text in original.texts if text.strip())
+        and all(_holds_result(part, call_id, texts) for call_id, texts in original.results)
+        and set(original.calls) <= set(part.calls)
+        and set(original.arguments) <= set(part.arguments)
+        and set(original.others) <= set(part.others)
+    )
+
+
+def _holds_result(part: Entry, call_id: str, texts: tuple[str, ...]) -> bool:
+    """As the result that it was, or, without its call, as words of the user."""
+    if (call_id, texts) in part.results:
+        return True
+    return all(any(text in said for said in part.texts) for text in texts)
+
+
+CHECKS: tuple[Callable[[Pass], Iterator[str]], ...] = (
+    every_message_has_one_fate,
+    kept_messages_are_whole,
+    gone_messages_are_gone,
+    nothing_unreadable_is_called_summarised,
+    summarised_messages_were_read,
+    a_provider_accepts_the_view,
+    parallel_calls_stay_whole,
+    pending_calls_are_kept,
+    reasoning_is_whole_or_gone,
+    reasoning_items_stay_with_their_neighbours,
+    roles_are_in_order,
+    the_end_of_the_history_is_in_the_view,
+    the_view_only_grows_between_passes,
+    a_pass_ends_at_its_target,
+    lists_are_not_shared,
+    what_must_stay_is_verbatim,
+    there_is_one_summary,
+)

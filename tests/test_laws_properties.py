@@ -1,0 +1,271 @@
+"""The laws over random conversations: every format, whole and broken, one pass and many.
+
+``laws`` holds the checks, ``driver`` grows a conversation through them, ``contextfold.testing`` makes the conversations.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+
+import wire
+from contextfold import Compactor
+from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
+from contextfold.testing import (
+    FailingSummarizer,
+    LimitedSummarizer,
+    ProviderError,
+    ScriptedSummarizer,
+    plots,
+    render,
+)
+from contextfold.testing.plots import AssistantSays, Call, Plot, Result, ToolsAnswer, UserSays, Words
+from driver import Session
+
+FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain")
+EXAMPLES = int(os.environ.get("CONTEXTFOLD_EXAMPLES", "12"))
+"""Per test and format. The default keeps the file within a minute on two cores; raise it to search longer."""
+
+law = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=EXAMPLES == 12,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+@st.composite
+def compactors(draw: st.DrawFn) -> dict[str, Any]:
+    """Settings of a compactor: windows that the histories overflow, targets and tails of all kinds."""
+    window = draw(st.sampled_from([3_000, 6_000, 12_000]))
+    trigger = draw(st.sampled_from([0.6, 0.8, 1.0]))
+    target = draw(st.sampled_from([0.3, 0.5]))
+    keep = draw(st.sampled_from([None, ("messages", 1), ("messages", 6), ("fraction", 0.1), ("tokens", 500)]))
+    return {
+        "window": window,
+        "trigger": ("fraction", trigger),
+        "target": ("fraction", target),
+        **({"keep": keep} if keep else {}),
+    }
+
+
+def session(format: str, chosen: dict[str, Any], recorder: Any = None, **more: Any) -> Session:
+    window = chosen["window"]
+    return Session(
+        format,
+        lambda: Compactor(**chosen, summarizer=recorder),
+        target=int(chosen["target"][1] * window),
+        trigger=int(chosen["trigger"][1] * window),
+        recorder=recorder,
+        **more,
+    )
+
+
+def summarizers() -> st.SearchStrategy[Callable[[], Any]]:
+    return st.sampled_from(
+        [
+            lambda: None,
+            lambda: LimitedSummarizer(2_000),
+            lambda: LimitedSummarizer(8_000, error="openai"),
+            lambda: LimitedSummarizer(100_000, error="anthropic"),
+        ]
+    )
+
+
+def stories(format: str, *, broken: bool) -> st.SearchStrategy[Plot]:
+    return plots(format, broken=broken, max_turns=5, max_units=12, huge_units=300)
+
+
+def renumbered(plot: Plot, number: int) -> Plot:
+    """The same events with call ids of their own, so that a plot can be told again."""
+
+    def call(one: Call) -> Call:
+        return replace(one, id=f"{one.id}_{number}")
+
+    def event(one: Any) -> Any:
+        if isinstance(one, AssistantSays):
+            return replace(one, calls=tuple(call(c) for c in one.calls), row=one.row and f"{one.row}_{number}")
+        if isinstance(one, ToolsAnswer):
+            return ToolsAnswer(tuple(replace(r, call_id=f"{r.call_id}_{number}") for r in one.results))
+        return one
+
+    return tuple(event(one) for one in plot)
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["valid", "broken"])
+@pytest.mark.parametrize("format", FORMATS)
+class TestAnyHistory:
+    @law
+    @given(data=st.data())
+    def test_one_call_keeps_all_laws(self, format: str, broken: bool, data: st.DataObject) -> None:
+        """L1, L2, L5 to L10 (R1 to R9, R15, R16, R23) for one history, whatever is in it."""
+        history = render(data.draw(stories(format, broken=broken)), format)
+        one = session(format, data.draw(compactors()), data.draw(summarizers())())
+        assert one.step(history) == []
+
+    @law
+    @given(data=st.data())
+    def test_many_passes_keep_all_laws(self, format: str, broken: bool, data: st.DataObject) -> None:
+        """L4, L8, R13: a conversation is told again and again until it was compacted five times."""
+        plot = data.draw(stories(format, broken=broken))
+        chosen = data.draw(compactors())
+        one = session(format, chosen, data.draw(summarizers())(), thorough=False)
+        told: Plot = ()
+        history: list[Any] = []
+        for round in range(8):
+            told += renumbered(plot, round)
+            history += render(told, format)[len(history) :]
+            for stop in stops(history, since=one.length):
+                assert one.step(history[:stop]) == []
+            if one.passes >= 5 or one.gave_up:
+                break
+        note(f"{one.passes} passes, {one.gave_up} times given up")
+
+    @law
+    @given(data=st.data())
+    def test_an_edited_or_rewound_history_never_gets_the_view_of_another(
+        self, format: str, broken: bool, data: st.DataObject
+    ) -> None:
+        """R13, R29: the record is set aside, and that is said, or it still holds; the laws hold either way."""
+        plot = data.draw(stories(format, broken=broken))
+        one = session(format, data.draw(compactors()), data.draw(summarizers())())
+        assert one.step(render(plot, format)) == []
+        assume(one.record is not None)
+        place = data.draw(st.integers(0, len(plot) - 1))
+        other = data.draw(st.sampled_from([edited, rewound, without_one, with_one_more]))(plot, place)
+        history = render(other, format)
+        assume(history)
+        covered = same_beginning(history, render(plot, format)) >= one.record.covers
+        assert one.step(history) == []
+        said = one.last is not None and any(event.name == "compaction_set_aside" for event in one.last.events)
+        assert one.gave_up or said == (not covered)
+
+
+def stops(history: list[Any], since: int) -> list[int]:
+    """Four places up to the end where a caller might compact."""
+    new = len(history) - since
+    return sorted({since + new * quarter // 4 for quarter in range(1, 5)} - {0})
+
+
+def edited(plot: Plot, place: int) -> Plot:
+    """Another text where there was one."""
+    return (*plot[:place], UserSays(Words("log", 7)), *plot[place + 1 :])
+
+
+def rewound(plot: Plot, place: int) -> Plot:
+    return plot[: place + 1]
+
+
+def without_one(plot: Plot, place: int) -> Plot:
+    return plot[:place] + plot[place + 1 :]
+
+
+def with_one_more(plot: Plot, place: int) -> Plot:
+    return (*plot[:place], UserSays(Words("english", 2)), *plot[place:])
+
+
+def same_beginning(one: list[Any], other: list[Any]) -> int:
+    """How many messages two histories begin with in common."""
+    pairs = zip(one, other, strict=False)
+    return next(
+        (n for n, (a, b) in enumerate(pairs) if wire.canonical(a) != wire.canonical(b)), min(len(one), len(other))
+    )
+
+
+# ---- L3: failure changes nothing --------------------------------------------------------------------------------
+
+TROUBLE = "TROUBLE-7f3a: the summariser is down"
+FAILURES: dict[str, Callable[[], Any]] = {
+    "unavailable": lambda: FailingSummarizer(ProviderError(TROUBLE, status_code=503)),
+    "rate limit": lambda: FailingSummarizer(ProviderError(TROUBLE, status_code=429, code="rate_limit_exceeded")),
+    "no key": lambda: FailingSummarizer(ProviderError(TROUBLE, status_code=401)),
+    "timeout": lambda: FailingSummarizer(TimeoutError(TROUBLE)),
+    "cut connection": lambda: FailingSummarizer(ConnectionError(TROUBLE)),
+    "after one": lambda: FailingSummarizer(RuntimeError(TROUBLE), after=1),
+    "after three": lambda: FailingSummarizer(RuntimeError(TROUBLE), after=3),
+    "blank": lambda: ScriptedSummarizer(lambda prompt: "  \n"),
+    "longer than its input": lambda: ScriptedSummarizer(lambda prompt: prompt + prompt + TROUBLE),
+    "always too long": lambda: FailingSummarizer(ProviderError(f"prompt is too long: 9 tokens > 1 maximum {TROUBLE}")),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("format", FORMATS)
+@settings(law, max_examples=max(3, EXAMPLES // 4))
+@given(data=st.data())
+def test_a_failing_summariser_changes_nothing(format: str, failure: str, data: st.DataObject) -> None:
+    """L3, R1, R2, R4: the old view, the fallback (said), or a typed error; no error text in any view."""
+    plot = data.draw(stories(format, broken=data.draw(st.booleans())))
+    chosen = data.draw(compactors())
+    history = render(plot + renumbered(plot, 1), format)
+    half = render(plot, format)
+    one = session(format, chosen, LimitedSummarizer(100_000), thorough=False)
+    assert one.step(half) == []
+    record, told = one.record, one.told
+    failing = FAILURES[failure]()
+    one.compactor = Compactor(**chosen, summarizer=failing)
+    one.recorder = None
+    one.told = told
+    before = wire.as_json(history)
+    try:
+        problems = one.step(history)
+    except ContextfoldError as error:
+        assert isinstance(error, SummaryFailed | CannotFit)
+        return
+    finally:
+        assert wire.as_json(history) == before
+    assert problems == []
+    if one.gave_up or one.last is None:
+        return
+    out = one.last
+    names = [event.name for event in out.events]
+    assert TROUBLE not in wire.as_json(out.messages)
+    if not failing.prompts:
+        return
+    if "summary_failed" in names and not out.changed:
+        assert (out.compaction and out.compaction.to_json()) == (record and record.to_json())
+        assert out.tokens_after <= chosen["window"]
+    if failure not in ("after one", "after three", "longer than its input") and out.changed:
+        assert "fallback_used" in names
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_five_compactions_of_one_long_conversation(format: str) -> None:
+    """R13, R23: a conversation of 90 rounds, compacted at least five times by a summariser of 2,000 tokens."""
+    rounds: Plot = ()
+    for number in range(90):
+        calls = tuple(Call(f"c{number}_{n}", "read_file", Words("code", 3)) for n in range(1 + number % 3))
+        results = tuple(Result(call.id, Words("log", 10 + number % 7), "read_file") for call in calls)
+        says = (UserSays(Words("english", 2)),) if number % 5 == 0 else ()
+        rounds += (*says, AssistantSays(Words("english", 1), calls=calls), ToolsAnswer(results))
+        if number % 5 == 4:
+            rounds += (AssistantSays(Words("english", 2)),)
+    history = render(rounds, format)
+    chosen = {"window": 8_000, "trigger": ("fraction", 0.8), "target": ("fraction", 0.5)}
+    one = session(format, chosen, LimitedSummarizer(2_000), thorough=False)
+    for stop in range(1, len(history) + 1, 3):
+        assert one.step(history[:stop]) == []
+    assert one.passes >= 5
+    assert one.gave_up == 0
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_message_larger_than_the_summarisers_window_is_read_to_its_end(format: str) -> None:
+    """R3, R23: one output of many thousand tokens reaches a summariser of 2,000 tokens in segments."""
+    plot: Plot = (
+        UserSays(Words("english", 1)),
+        AssistantSays(calls=(Call("big"),)),
+        ToolsAnswer((Result("big", Words("log", 900)),)),
+        *(event for n in range(6) for event in (AssistantSays(Words("english", 9)), UserSays(Words("english", 9)))),
+    )
+    chosen = {"window": 12_000, "trigger": ("fraction", 0.8), "target": ("fraction", 0.3)}
+    one = session(format, chosen, LimitedSummarizer(2_000, error="openai"))
+    assert one.step(render(plot, format)) == []
+    assert one.passes == 1

@@ -1,0 +1,159 @@
+"""Imports point inward. Read from the syntax trees of ``src``, so that imports inside functions count too.
+
+An entry is a module or a package directly under ``contextfold``. It may import from its own layer and from those
+below it, and never from one above.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+LAYERS = [
+    {"messages", "errors", "observe", "ports", "identifiers"},
+    {"formats", "tokens", "groups", "ledger", "overflow", "window", "repair"},
+    {"transcripts", "tiers", "summary", "evidence", "policy", "compaction", "plan"},
+    {"engine"},
+    {"compactor"},
+    {"cli", "integrations", "store", "archive", "settings", "testing", "__init__", "__main__"},
+]
+"""Innermost first."""
+
+COLOUR = {"anyio", "asyncio", "trio", "concurrent", "threading"}
+"""What only the drivers may know about."""
+
+RUNTIME = {"anyio", "genai_prices", "pydantic", "pydantic_core"}
+"""What may be imported at the top of a module besides the standard library: fast, and always installed."""
+
+ALLOWED = {
+    ("ports.py", "anyio"): "the async driver",
+    ("ports.py", "concurrent"): "the sync driver hands values between threads",
+    ("ports.py", "threading"): "the sync driver runs branches in threads",
+    ("cli/app.py", "typer"): "the commands are declared with it; only cli.main imports this module, when it runs",
+}
+"""(file, library) -> why the rule does not hold there."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of one module: ``top`` if it happens when ``file`` is imported, not when a function runs."""
+
+    file: str
+    line: int
+    module: str
+    top: bool
+
+    @property
+    def library(self) -> str:
+        return self.module.partition(".")[0]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.module}"
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    """Every import that runs; those for type checkers alone are left out."""
+    file = path.relative_to(SOURCE / "contextfold").as_posix()
+    package = ("contextfold", *path.relative_to(SOURCE / "contextfold").parts[:-1])
+
+    def walk(node: ast.AST, top: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.Import):
+                yield from (Import(file, child.lineno, alias.name, top) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                base = ".".join(package[: len(package) - child.level + 1]) if child.level else ""
+                module = ".".join(part for part in (base, child.module) if part)
+                yield from (Import(file, child.lineno, f"{module}.{alias.name}", top) for alias in child.names)
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from walk(child, top and not inside)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), True)
+
+
+FILES = sorted((SOURCE / "contextfold").rglob("*.py"))
+IMPORTS = [found for path in FILES for found in imports_of(path)]
+
+
+def entry_of_file(file: str) -> str:
+    return file.partition("/")[0].removesuffix(".py")
+
+
+def entry_of_module(module: str) -> str | None:
+    """The entry that a dotted name leads to, or None for other libraries. ``from contextfold import x`` too."""
+    parts = module.split(".")
+    if parts[0] != "contextfold":
+        return None
+    named = parts[1] if len(parts) > 1 else "__init__"
+    return named if layer_of(named) is not None else "__init__"
+
+
+def layer_of(entry: str) -> int | None:
+    return next((number for number, layer in enumerate(LAYERS) if entry in layer), None)
+
+
+def test_every_module_has_its_layer() -> None:
+    homeless = sorted({entry_of_file(found.file) for found in IMPORTS} - set().union(*LAYERS))
+    assert not homeless, f"say in LAYERS where these belong: {homeless}"
+
+
+def test_imports_point_inward() -> None:
+    wrong = []
+    for found in IMPORTS:
+        entry = entry_of_module(found.module)
+        above, below = layer_of(entry_of_file(found.file)), entry and layer_of(entry)
+        if above is not None and below is not None and above < below:  # type: ignore[operator]
+            wrong.append(f"{found}: layer {above} must not know layer {below}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_two_entries_import_each_other_while_they_are_imported() -> None:
+    edges: dict[str, set[str]] = {}
+    for found in IMPORTS:
+        target = entry_of_module(found.module)
+        source = entry_of_file(found.file)
+        if found.top and target not in (None, "__init__", source):
+            edges.setdefault(source, set()).add(str(target))
+    rings = sorted({tuple(sorted((a, b))) for a, targets in edges.items() for b in targets if a in edges.get(b, ())})
+    assert not rings, f"these import each other: {rings}"
+
+
+def test_importing_a_module_loads_nothing_optional_or_slow() -> None:
+    wrong = [
+        str(found)
+        for found in IMPORTS
+        if found.top
+        and found.library not in sys.stdlib_module_names | RUNTIME | {"contextfold"}
+        and (found.file, found.library) not in ALLOWED
+    ]
+    assert not wrong, "import these inside the function that needs them:\n" + "\n".join(wrong)
+
+
+def test_only_the_drivers_know_about_colour() -> None:
+    wrong = [
+        str(found)
+        for found in IMPORTS
+        if found.library in COLOUR
+        and not found.file.startswith("testing/")
+        and (found.file, found.library) not in ALLOWED
+    ]
+    assert not wrong, "await a port instead:\n" + "\n".join(wrong)
+
+
+def test_every_exception_is_still_needed() -> None:
+    needed = {(found.file, found.library) for found in IMPORTS}
+    assert not set(ALLOWED) - needed, "remove these exceptions"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE / "contextfold").as_posix())
+def test_each_module_opens_by_saying_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"

@@ -1,0 +1,305 @@
+"""Wire messages as the providers' documentation reads them: the checkers' own eyes.
+
+What belongs here: one small reader per format, and the rules by which a provider refuses a list of messages. What
+does not: anything of ``contextfold``. A mistake in a format module must not be able to hide itself from its test.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One wire message. ``calls`` are (id, name); ``results`` are (call id, texts, where in the message it stands)."""
+
+    role: str
+    texts: tuple[str, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    results: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    reasoning: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Media and everything unknown, as canonical JSON."""
+    row: str | None = None
+    text_before_result: bool = False
+    unreadable: bool = False
+    """It stands for something that nobody but the provider can read."""
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        return tuple(call_id for call_id, _ in self.calls)
+
+    @property
+    def result_ids(self) -> tuple[str, ...]:
+        return tuple(call_id for call_id, _ in self.results)
+
+    @property
+    def is_instruction(self) -> bool:
+        return self.role in ("system", "developer")
+
+    @property
+    def is_person(self) -> bool:
+        """A user message that says or shows something and is not only tool results."""
+        return self.role == "user" and (any(text.strip() for text in self.texts) or bool(self.others))
+
+    @property
+    def is_empty(self) -> bool:
+        filled = self.calls or self.results or self.reasoning or self.others
+        return not filled and not any(text.strip() for text in self.texts)
+
+
+def plain(value: Any) -> Any:
+    """A wire object as JSON values, LangChain messages included."""
+    if hasattr(value, "model_dump"):
+        return {"class": type(value).__name__, **value.model_dump()}
+    return value
+
+
+def canonical(value: Any) -> str:
+    """The same text for the same JSON value, whatever the order of its keys."""
+    return json.dumps(plain(value), ensure_ascii=False, sort_keys=True, default=plain)
+
+
+def as_json(wire: Sequence[Any]) -> str:
+    """A whole list, byte for byte: the order of keys counts."""
+    return json.dumps([plain(message) for message in wire], ensure_ascii=False, default=plain)
+
+
+def leaves(value: Any) -> tuple[str, ...]:
+    """The strings and numbers inside a JSON value (or JSON text), in order. Text that is no JSON is one leaf."""
+    if isinstance(value, str):
+        try:
+            inner = json.loads(value)
+        except ValueError:
+            return (value,)
+        return leaves(inner) if isinstance(inner, dict | list) else (value,)
+    return tuple(_scalars(value))
+
+
+def _scalars(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _scalars(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _scalars(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+# ---- readers: one wire object -> Entry --------------------------------------------------------------------------
+
+_TEXT = {"text", "input_text", "output_text"}
+_THINKING = {"thinking", "redacted_thinking", "reasoning"}
+
+
+class _Content:
+    """Walks the blocks of a message's content, of whichever format."""
+
+    def __init__(self, content: Any) -> None:
+        self.texts: list[str] = []
+        self.calls: list[tuple[str, str]] = []
+        self.arguments: list[str] = []
+        self.results: list[tuple[str, tuple[str, ...]]] = []
+        self.reasoning: list[str] = []
+        self.others: list[str] = []
+        self.text_before_result = False
+        if isinstance(content, str):
+            self.texts.append(content)
+        for block in content if isinstance(content, list) else ():
+            self._block(block)
+
+    def _block(self, block: Any) -> None:
+        if isinstance(block, str):
+            self.texts.append(block)
+            return
+        kind = block.get("type")
+        if kind in _TEXT:
+            self.texts.append(block.get("text") or "")
+        elif kind == "refusal":
+            self.texts.append(block.get("refusal") or "")
+        elif kind == "tool_use":
+            self.calls.append((block["id"], block["name"]))
+            self.arguments.extend(leaves(block.get("input")))
+        elif kind == "tool_result":
+            self.text_before_result = self.text_before_result or bool(self.texts)
+            inner = _Content(block.get("content"))
+            self.results.append((block["tool_use_id"], tuple(inner.texts)))
+            self.others.extend(inner.others)
+        elif kind in _THINKING:
+            self.reasoning.append(canonical(block))
+        else:
+            self.others.append(canonical(block))
+
+    def entry(self, role: str, **fields: Any) -> Entry:
+        values = {
+            name: tuple(getattr(self, name))
+            for name in ("texts", "calls", "arguments", "results", "reasoning", "others")
+        }
+        return Entry(role, **{**values, "text_before_result": self.text_before_result, **fields})
+
+
+def read_chat(message: Mapping[str, Any]) -> Entry:
+    content = _Content(message.get("content"))
+    role = str(message.get("role"))
+    if role == "tool":
+        return Entry(
+            "tool", results=((str(message.get("tool_call_id")), tuple(content.texts)),), others=tuple(content.others)
+        )
+    if message.get("refusal"):
+        content.texts.append(message["refusal"])
+    if message.get("reasoning_content"):
+        content.reasoning.append(canonical(message["reasoning_content"]))
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or call.get("custom") or {}
+        content.calls.append((str(call.get("id")), str(function.get("name"))))
+        content.arguments.extend(leaves(function.get("arguments", function.get("input", ""))))
+    return content.entry(role, row=message.get("id") if role == "assistant" else None)
+
+
+def read_anthropic(message: Mapping[str, Any]) -> Entry:
+    role = str(message.get("role"))
+    return _Content(message.get("content")).entry(role, row=message.get("id") if role == "assistant" else None)
+
+
+def read_responses(item: Mapping[str, Any]) -> Entry:
+    kind = item.get("type", "message")
+    if kind == "message":
+        return _Content(item.get("content")).entry(str(item.get("role")))
+    if kind in ("function_call", "custom_tool_call"):
+        given = leaves(item.get("arguments", item.get("input", "")))
+        return Entry("assistant", calls=((item["call_id"], item["name"]),), arguments=given)
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        content = _Content(item.get("output"))
+        return Entry("tool", results=((item["call_id"], tuple(content.texts)),), others=tuple(content.others))
+    if kind == "reasoning":
+        return Entry("assistant", reasoning=(canonical(item),))
+    return Entry("assistant", others=(canonical(item),), unreadable=kind.startswith("compaction"))
+
+
+_LANGCHAIN_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "system": "system"}
+
+
+def read_langchain(message: Any) -> Entry:
+    """A message object, or the dictionary that one of LangChain's own serialisations makes of it."""
+    data = message.model_dump() if hasattr(message, "model_dump") else message
+    kind = data.get("type")
+    inner = data.get("data") if isinstance(data.get("data"), dict) else data.get("kwargs") or data
+    kind = inner.get("type", kind)
+    if kind == "constructor":
+        kind = {"HumanMessage": "human", "AIMessage": "ai", "SystemMessage": "system"}.get(data["id"][-1], "tool")
+    content = _Content(inner.get("content"))
+    if kind == "tool":
+        results = ((str(inner.get("tool_call_id")), tuple(content.texts)),)
+        return Entry("tool", results=results, others=tuple(content.others))
+    role = _LANGCHAIN_ROLES.get(kind, kind)
+    known = {call_id for call_id, _ in content.calls}
+    for call in inner.get("tool_calls") or ():
+        if call.get("id") not in known:
+            content.calls.append((str(call.get("id")), str(call.get("name"))))
+            content.arguments.extend(leaves(call.get("args")))
+    if (hidden := (inner.get("additional_kwargs") or {}).get("reasoning_content")) is not None:
+        content.reasoning.append(canonical(hidden))
+    return content.entry(str(role), row=inner.get("id") if role == "assistant" else None)
+
+
+READERS: Mapping[str, Callable[[Any], Entry]] = {
+    "openai-chat": read_chat,
+    "openai-responses": read_responses,
+    "anthropic": read_anthropic,
+    "langchain": read_langchain,
+}
+
+
+def read(format: str, wire: Sequence[Any]) -> list[Entry]:
+    return [READERS[format](message) for message in wire]
+
+
+# ---- what a provider refuses ------------------------------------------------------------------------------------
+
+Fault = tuple[str, str]  # what is wrong, call id
+
+
+def refusals(format: str, entries: Sequence[Entry]) -> Counter[Fault]:
+    """Why a provider would refuse these messages: results that do not follow their call, calls without result.
+
+    Calls of the last turn of the model may still wait. Sources: OpenAI ("an assistant message with 'tool_calls' must be
+    followed by tool messages responding to each 'tool_call_id'"; "No tool output found for function call"), Anthropic
+    ("tool_use ids were found without tool_result blocks immediately after"; "unexpected tool_use_id").
+    """
+    if format == "openai-responses":
+        return _anywhere_after(entries)
+    return _directly_after(_coalesced(entries) if format == "anthropic" else list(entries))
+
+
+def _anywhere_after(entries: Sequence[Entry]) -> Counter[Fault]:
+    found: Counter[Fault] = Counter()
+    waiting: dict[str, int] = {}  # call id -> place of the call
+    last_turn = _last_turn_starts(entries)
+    for place, entry in enumerate(entries):
+        for call_id in entry.call_ids:
+            if call_id in waiting:
+                found["call without result", call_id] += 1
+            waiting[call_id] = place
+        for call_id in entry.result_ids:
+            if waiting.pop(call_id, None) is None:
+                found["result without call before it", call_id] += 1
+    found.update(("call without result", call_id) for call_id, place in waiting.items() if place < last_turn)
+    return found
+
+
+def _last_turn_starts(entries: Sequence[Entry]) -> int:
+    """Where the last unbroken run of entries of the model starts: its calls may wait for their results."""
+    place = len(entries) - 1
+    while place >= 0 and entries[place].role != "assistant":
+        place -= 1
+    while place > 0 and entries[place - 1].role == "assistant":
+        place -= 1
+    return place
+
+
+def _coalesced(entries: Sequence[Entry]) -> list[Entry]:
+    """Neighbours of one role as one: the provider joins them, and takes instructions out of the list."""
+    joined: list[Entry] = []
+    for entry in entries:
+        if entry.is_instruction:
+            continue
+        if joined and joined[-1].role == entry.role:
+            last = joined[-1]
+            joined[-1] = Entry(
+                entry.role,
+                last.texts + entry.texts,
+                last.calls + entry.calls,
+                results=last.results + entry.results,
+                text_before_result=last.text_before_result
+                or entry.text_before_result
+                or bool(entry.results and any(text.strip() for text in last.texts)),
+            )
+        else:
+            joined.append(entry)
+    return joined
+
+
+def _directly_after(entries: Sequence[Entry]) -> Counter[Fault]:
+    found: Counter[Fault] = Counter()
+    open_calls: Counter[str] = Counter()
+    for entry in entries:
+        if entry.text_before_result:
+            found["text before a result", ",".join(entry.result_ids)] += 1
+        for call_id in entry.result_ids:
+            if open_calls[call_id] > 0:
+                open_calls[call_id] -= 1
+            else:
+                found["result without call before it", call_id] += 1
+        if entry.role == "tool":
+            continue
+        for call_id in (+open_calls).elements():
+            # whatever follows, a result can no longer come; but at the end of the list it still may
+            found["call without result", call_id] += 1
+        open_calls = Counter(entry.call_ids)
+    return found
