@@ -56,13 +56,13 @@ wheel: $(VENV)/ready ## Build the wheel into dist/
 clean: ## Remove what these targets made, the environments included
 	rm -rf $(VENV) $(BENCH) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# hatchling comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
+# The build backend comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
 $(VENV)/ready: EXTRAS := test,dev,langchain,tiktoken
 $(BENCH)/ready: EXTRAS := bench
 %/ready: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)" >&2; exit 1; }
 	@echo "Setting up $* with $(PYTHON) (once, about a minute)"
 	@test -x $*/bin/python || $(PYTHON) -m venv $*
-	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
+	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
 	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@

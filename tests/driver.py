@@ -50,26 +50,35 @@ class Session:
     compactor: Any = field(default=None, repr=False)
     """One for all calls: what it remembers between them must not show. Its twins are fresh."""
 
-    def step(self, history: Sequence[Any]) -> list[str]:
-        """Compact ``history`` as the next turn of this session. Returns violations."""
+    named: bool = False
+    """Say the format, or leave it to detection."""
+    checks: int = 0
+
+    def step(self, history: Sequence[Any], entries: list[wire.Entry] | None = None) -> list[str]:
+        """Compact ``history`` as the next turn of this session. Returns violations.
+
+        With ``entries`` (the history as read already), the caller compares the history before and after himself.
+        """
         given = list(history)
-        before = wire.as_json(given)
+        before = wire.as_json(given) if entries is None else ""
         answered = len(self.recorder.accepted) if self.recorder else 0
         self.calls += 1
         self.length = len(given)
         self.compactor = self.compactor or self.make()
         try:
-            out = self.compactor.compact(given, previous=self.record)
+            out = self.compactor.compact(given, previous=self.record, **self._options)
         except CannotFit as error:
             self.gave_up += 1
             return floor_is_honest(self.format, history, error, self.target)
         accepted = None if self.recorder is None else tuple(self.recorder.accepted[answered:])
         set_aside = any(event.name == "compaction_set_aside" for event in out.events)
         problems = self._unchanged(given, history, before)
+        self.checks += len(laws.CHECKS) + 1
         problems += laws.violations(
             self.format,
             given,
             out,
+            known=entries,
             target=self.target,
             trigger=self.trigger,
             previous_view=None if set_aside else self.view,
@@ -82,9 +91,14 @@ class Session:
         self._remember(out)
         return problems
 
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"format": self.format} if self.named else {}
+
     def _unchanged(self, given: list[Any], history: Sequence[Any], before: str) -> list[str]:
+        self.checks += 1
         same_objects = len(given) == len(history) and all(a is b for a, b in zip(given, history, strict=True))
-        if same_objects and wire.as_json(given) == before:
+        if same_objects and (not before or wire.as_json(given) == before):
             return []
         return ["L6 the caller's messages were changed"]
 
@@ -100,15 +114,16 @@ class Session:
 
     def _repeated(self, given: list[Any], out: Any) -> list[str]:
         problems = []
+        self.checks += 4
         record = through_json(out.compaction)
-        again = self.compactor.compact(given, previous=record)
+        again = self.compactor.compact(given, previous=record, **self._options)
         if again.changed:
             problems.append("L8 compacting an unchanged history again made a new compaction")
         if wire.as_json(again.messages) != wire.as_json(out.messages):
             problems.append("L8 compacting an unchanged history again gave another view")
-        twin = self.make().compact(copy.deepcopy(given), previous=self.record)
+        twin = self.make().compact(copy.deepcopy(given), previous=self.record, **self._options)
         problems += [f"L9 {text}" for text in differences(out, twin)]
-        later = asyncio.run(self.make().acompact(given, previous=self.record))
+        later = asyncio.run(self.make().acompact(given, previous=self.record, **self._options))
         problems += [f"L10 acompact: {text}" for text in differences(out, later)]
         return problems
 

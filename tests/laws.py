@@ -24,10 +24,8 @@ from wire import Entry
 FATES = ("kept", "pinned", "shortened", "summarised", "dropped")
 GONE = ("summarised", "dropped")
 SUMMARY_MARK = "<conversation_summary>"
-PROBE = 24
-"""Characters of a probe: the pieces by which a text is looked up in the prompts of a summariser."""
-
-PROBES = 9
+SHORTEST_SEGMENT = 600
+"""Letters and digits. A message that is split over several prompts is split into pieces of at least about this size."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,21 @@ class Pass:
     told: frozenset[int] = frozenset()
     """Messages whose text was in an earlier answered prompt, and which the record in force already covered."""
 
+    known: list[Entry] | None = None
+    """The history as ``wire.read`` gives it, if the caller has it already."""
+
     @cached_property
     def entries(self) -> list[Entry]:
-        return wire.read(self.format, self.history)
+        return self.known if self.known is not None else wire.read(self.format, self.history)
 
     @cached_property
     def view(self) -> list[Entry]:
-        return wire.read(self.format, self.out.messages)
+        reader = wire.READERS[self.format]
+        place_of = self.place_of
+        return [
+            self.entries[place_of[id(message)]] if id(message) in place_of else reader(message)
+            for message in self.out.messages
+        ]
 
     @cached_property
     def ledger(self) -> list[Any]:
@@ -157,7 +163,7 @@ def readable(entry: Entry) -> Iterator[str]:
         yield from texts
 
 
-_NOISE = re.compile(r'\\+["nrtu]?|[\W_]+')
+_NOISE = re.compile(r'(?:\\+["nrtu]?|[^\w\\]+|_+)+')
 
 
 def squeezed(text: str) -> str:
@@ -166,18 +172,27 @@ def squeezed(text: str) -> str:
 
 
 def was_read(text: str, prompts: str) -> bool:
-    """Whether all of a text stands in squeezed prompts: whole, or piece by piece where it was split into segments."""
-    wanted = squeezed(text)
-    if wanted in prompts:
-        return True
-    last = max(0, len(wanted) - PROBE)
-    places = sorted({round(last * number / (PROBES - 1)) for number in range(PROBES)})
-    return all(_probe_was_read(wanted[place : place + PROBE], prompts) for place in places)
+    """Whether all of a text stands in squeezed prompts: whole, or in few long pieces where it was split."""
+    rest = squeezed(text)
+    pieces = 2 + len(rest) // SHORTEST_SEGMENT
+    while rest and pieces:
+        length = _longest_beginning(rest, prompts)
+        if not length:
+            return False
+        rest = rest[length:]
+        pieces -= 1
+    return not rest
 
 
-def _probe_was_read(probe: str, prompts: str) -> bool:
-    """Whole, or as the end of one segment and the beginning of the next."""
-    return probe in prompts or any(probe[:cut] in prompts and probe[cut:] in prompts for cut in range(1, len(probe)))
+def _longest_beginning(text: str, prompts: str) -> int:
+    """How many characters of the beginning of ``text`` stand in ``prompts`` in one piece."""
+    if text in prompts:
+        return len(text)
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if text[:middle] in prompts else (low, middle)
+    return low
 
 
 # ---- L2 integrity -----------------------------------------------------------------------------------------------

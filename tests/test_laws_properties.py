@@ -1,6 +1,6 @@
 """The laws over random conversations: every format, whole and broken, one pass and many.
 
-``laws`` holds the checks, ``driver`` grows a conversation through them, ``contextfold.testing`` makes the conversations.
+``laws`` holds the checks, ``driver`` grows a conversation through them, ``contextfold.testing`` makes them up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import wire
 from contextfold import Compactor
-from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
+from contextfold.errors import SummaryFailed
 from contextfold.testing import (
     FailingSummarizer,
     LimitedSummarizer,
@@ -208,31 +208,27 @@ def test_a_failing_summariser_changes_nothing(format: str, failure: str, data: s
     half = render(plot, format)
     one = session(format, chosen, LimitedSummarizer(100_000), thorough=False)
     assert one.step(half) == []
-    record, told = one.record, one.told
+    record = one.record
     failing = FAILURES[failure]()
     one.compactor = Compactor(**chosen, summarizer=failing)
     one.recorder = None
-    one.told = told
     before = wire.as_json(history)
     try:
-        problems = one.step(history)
-    except ContextfoldError as error:
-        assert isinstance(error, SummaryFailed | CannotFit)
+        assert one.step(history) == []
+    except SummaryFailed as error:
+        note(f"refused: {error}")
         return
     finally:
         assert wire.as_json(history) == before
-    assert problems == []
-    if one.gave_up or one.last is None:
+    if one.gave_up:
         return
     out = one.last
     names = [event.name for event in out.events]
     assert TROUBLE not in wire.as_json(out.messages)
-    if not failing.prompts:
-        return
     if "summary_failed" in names and not out.changed:
         assert (out.compaction and out.compaction.to_json()) == (record and record.to_json())
         assert out.tokens_after <= chosen["window"]
-    if failure not in ("after one", "after three", "longer than its input") and out.changed:
+    if failing.prompts and not failing.accepted and out.changed:
         assert "fallback_used" in names
 
 

@@ -2,8 +2,8 @@
 
 A record says how a view differs from the history it was made from: which messages are covered by the summary, which
 stay, which parts are shortened and how, and what it cost. It speaks about the first ``covers`` messages; everything
-after them is in the view word for word, so the view only grows until the next pass. It stores no message text but the
-summary and its evidence, and a fingerprint of the covered messages, so that it is never applied to another history.
+after them is in the view word for word, so the view only grows until the next pass. It stores no message text but
+the summary and its evidence, and a fingerprint of the covered messages, so it never meets another history.
 
 What belongs here: the record, its JSON, matching it to a history, and ``apply``. What does not: making one (``engine``).
 """
@@ -166,6 +166,10 @@ def apply(messages: Sequence[Message], compaction: Compaction | None) -> list[Vi
     view: list[ViewItem] = []
     before: int | None = -1
     for place in placed:
+        if place.position is None:
+            view.append(ViewItem(place.message, None, changed=True, joinable=True))
+            before = None
+            continue
         item = chosen[place.position]
         changed = item.changed or place.message is not item.message
         neighbour = item.index is not None and before is not None and item.index == before + 1
@@ -251,5 +255,3 @@ def _plain(source: Any) -> str:
     if isinstance(source, dict) and "cache_control" in source:
         source = {key: value for key, value in source.items() if key != "cache_control"}
     return json.dumps(source, ensure_ascii=False, sort_keys=True, default=str)
-
-

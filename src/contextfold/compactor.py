@@ -81,6 +81,13 @@ class _Conversation:
         self.open_calls: set[str] = set()
         self.clean = True
         self.reported = 0
+        self.marked: Format | None = None
+        """The format whose marks were seen; None as long as the messages are nothing but roles and text."""
+
+    def continues(self, wire: Sequence[Any], source: Format) -> bool:
+        """Whether these messages are the known ones, perhaps with more behind them. Identity is tried first, in C."""
+        known = len(self.history.wire)
+        return self.history.format is source and known <= len(wire) and self.history.wire == list(wire[:known])
 
     def append(self, wire: Sequence[Any]) -> None:
         """New messages at the end: the view grows by them, unless something has to be mended."""
@@ -165,8 +172,8 @@ class Compactor:
             force: compact now, whatever the trigger says.
             instructions: extra instructions for the summariser, for this call.
 
-        Raises ``InputError`` for data that is not a conversation, ``CannotFit`` when no compaction can reach the target,
-        ``SummaryFailed`` when there is no acceptable summary and no way to go on without. Nothing has changed then.
+        Raises ``InputError`` for data that is not a conversation, ``CannotFit`` when no compaction can reach the
+        target, ``SummaryFailed`` when there is no acceptable summary and no way to go on without. Nothing has changed then.
         """
         request = _Request(messages, previous, format, to, system, tools, "manual" if force else None, instructions)
         return run(self._compact(request, SyncPorts(self.policy.summary.parallel)))
@@ -324,8 +331,11 @@ class Compactor:
     def _format(self, request: _Request, observer: Observer) -> Format:
         if request.format is not None:
             return formats.get(request.format)
-        if self._remembered and (known := self._peek(request.messages)):
-            return known.history.format
+        known = self._peek(request.messages)
+        if known is not None:
+            known.marked = known.marked or formats.marked(request.messages[len(known.history.wire) :])
+            if known.marked in (None, known.history.format):
+                return known.history.format
         found = formats.detect(request.messages)
         observer.emit("format_detected", f"the messages are {found.name}", format=found.name)
         return found
@@ -366,16 +376,16 @@ class Compactor:
         with self._lock:
             conversation = self._remembered.pop(_key(wire), None)
         known = len(conversation.history.wire) if conversation is not None else 0
-        if conversation is not None and conversation.history.format is source and known <= len(wire):
-            if conversation.history.wire == list(wire[:known]):
-                conversation.history.wire[:] = wire[:known]
-                if conversation.history.refresh(known - 1):
-                    conversation.rebuild(conversation.compaction)
-                conversation.append(wire[known:])
-                return conversation
+        if conversation is not None and conversation.continues(wire, source):
+            conversation.history.wire[:] = wire[:known]
+            if conversation.history.refresh(known - 1):
+                conversation.rebuild(conversation.compaction)
+            conversation.append(wire[known:])
+            return conversation
         rule = "anthropic" if source.name == "anthropic" else "openai"
         conversation = _Conversation(History(source, TokenCounter(self._count_text, media_rule=rule)))
         conversation.append(wire)
+        conversation.marked = formats.marked(wire)
         return conversation
 
     def _peek(self, wire: Sequence[Any]) -> _Conversation | None:

@@ -1,6 +1,6 @@
 """The flow of one pass: plan, shorten, summarise, choose evidence, build the record, check it.
 
-    History + Policy ──plan.decide──▶ Plan ──summary──▶ prose ──evidence──▶ Compaction ──apply──▶ view, sized and checked
+    History + Policy ──decide──▶ Plan ──summary──▶ prose ──evidence──▶ Compaction ──apply──▶ view, sized, checked
 
 What belongs here: the order of the steps, what happens when one of them fails, and the record they leave. Written once,
 as ``async def`` over ports (see ``ports``). What does not: any decision of its own (``plan``), any wire shape.
@@ -88,26 +88,21 @@ async def run_pass(job: Job, ports: Ports) -> Compaction | None:
         job.observer.emit("skipped", plan.reason, tokens=job.view_tokens)
         return None
     _announce(job, plan)
-    if not plan.gone:
-        return _record(job, plan, None)
     try:
-        summary = await _prose(job, plan, ports)
+        summary = await _prose(job, plan, ports) if plan.makes_summary else None
     except _KeepOld:
         return None
     compaction = await ports.compute(_complete, job, plan, summary)
-    job.observer.emit(
-        "compaction_finished",
-        f"{job.view_tokens:,} tokens became {compaction.tokens_after:,} (target {compaction.target:,})",
-        tokens_before=job.view_tokens,
-        tokens_after=compaction.tokens_after,
-        target=compaction.target,
-        trigger=compaction.trigger,
-        summarised=len(plan.evicted),
-        saved=dict(plan.saved),
-        calls=summary.stats.calls,
-        max_depth=summary.stats.max_depth,
-    )
+    _conclude(job, plan, compaction)
     return compaction
+
+
+def is_control_flow(error: BaseException) -> bool:
+    """Whether a framework raised this to steer a program, not to report a failure: LangGraph's interrupts.
+
+    Known by name, since the framework is never imported here. All else that a summariser raises is its failure (L3).
+    """
+    return any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
 
 
 class _KeepOld(Exception):
@@ -131,6 +126,22 @@ def _announce(job: Job, plan: Plan) -> None:
         job.observer.emit("tier_applied", f"{tier} saved {saved:,} tokens", tier=tier, saved=saved)
 
 
+def _conclude(job: Job, plan: Plan, compaction: Compaction) -> None:
+    summary = compaction.summary
+    job.observer.emit(
+        "compaction_finished",
+        f"{job.view_tokens:,} tokens became {compaction.tokens_after:,} (target {compaction.target:,})",
+        tokens_before=job.view_tokens,
+        tokens_after=compaction.tokens_after,
+        target=compaction.target,
+        trigger=compaction.trigger,
+        summarised=len(plan.evicted),
+        saved=dict(plan.saved),
+        calls=summary.calls if summary else 0,
+        max_depth=summary.max_depth if summary else 0,
+    )
+
+
 # ---- prose ----
 
 
@@ -140,7 +151,9 @@ async def _prose(job: Job, plan: Plan, ports: Ports) -> Summary:
         return await ports.compute(_extract, job, plan)
     try:
         return await _ask(job, plan, job.summarizer, ports)
-    except Exception as error:  # noqa: BLE001 - whatever a summariser raises, the old state stays in force
+    except Exception as error:
+        if is_control_flow(error):
+            raise
         return await _without_summariser(job, plan, error, ports)
 
 
@@ -152,7 +165,7 @@ async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Su
     if job.instructions:
         joined = "\n".join(text for text in (options.instructions, job.instructions) if text)
         options = options.model_copy(update={"instructions": joined})
-    return await summarise(
+    summary = await summarise(
         units,
         previous=previous,
         summarizer=summarizer,
@@ -163,6 +176,10 @@ async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Su
         count=job.history.counter.text,
         observer=job.observer,
     )
+    missing = {index for unit in units for index in unit.indices} - summary.covered
+    if missing:  # nothing may count as summarised whose text no successful request held
+        raise SummaryFailed(f"{len(missing)} of the messages to summarise were in no successful request")
+    return summary
 
 
 async def _without_summariser(job: Job, plan: Plan, error: Exception, ports: Ports) -> Summary:
@@ -199,7 +216,7 @@ def _material(job: Job, plan: Plan) -> tuple[str | None, list[Unit]]:
         indices = tuple(n for n in group.indices if n in evicted)
         for index in indices:
             if pins.is_summary(messages[index]) and (earlier := parse(messages[index].text)):
-                previous.append(earlier[0])
+                previous.append("\n".join(text for text in earlier if text))
         indices = tuple(n for n in indices if not pins.is_summary(messages[n]))
         text = render_group([messages[n] for n in indices]) if indices else ""
         if text:
@@ -245,24 +262,32 @@ def _language(job: Job) -> str:
 # ---- the record ----
 
 
-def _complete(job: Job, plan: Plan, summary: Summary) -> Compaction:
+def _complete(job: Job, plan: Plan, summary: Summary | None) -> Compaction:
     """The record with evidence in the room that is left, and its real size. Raises ``CannotFit`` if it misses."""
+    if summary is None:
+        return _within(plan, _record(job, plan, job.previous.summary if job.previous else None))
     room = plan.target - plan.kept_tokens
     prose = _capped(job, summary.text, room)
     truncated = summary.stats.truncated or prose != summary.text
     stats = replace(summary.stats, truncated=truncated, output_tokens=job.history.counter.text(prose))
     bare = _summary_record(job, plan, prose, "", stats)
     size = job.history.counter.message(summary_message(bare))
-    budget = min(plan.evidence_tokens + plan.prose_tokens, room) - size - 24
-    while True:
-        lines = _evidence(job, plan, budget) if budget > 0 else ""
-        compaction = _record(job, plan, _summary_record(job, plan, prose, lines, stats))
+    budget = min(plan.evidence_tokens + plan.prose_tokens, room) - size - 24 if job.policy.evidence else 0
+    while budget > 0:
+        compaction = _record(job, plan, _summary_record(job, plan, prose, _evidence(job, plan, budget), stats))
         excess = compaction.tokens_after - plan.target
         if excess <= 0:
             return compaction
-        if budget <= 0:
-            raise CannotFit(limit=plan.target, floor={**plan.floor, "recent messages and summary": excess})
         budget -= excess + 16
+    return _within(plan, _record(job, plan, bare if prose else None))
+
+
+def _within(plan: Plan, compaction: Compaction) -> Compaction:
+    """The record, if its view meets the target. Raises ``CannotFit`` otherwise."""
+    if compaction.tokens_after <= plan.target:
+        return compaction
+    rest = compaction.tokens_after - sum(plan.floor.values())
+    raise CannotFit(limit=plan.target, floor={**plan.floor, "recent messages and summary": rest})
 
 
 def _capped(job: Job, prose: str, room: int) -> str:
@@ -278,13 +303,16 @@ def _capped(job: Job, prose: str, room: int) -> str:
 
 
 def _evidence(job: Job, plan: Plan, budget: int) -> str:
-    if not job.policy.evidence:
-        return ""
     history = job.history
     ends = list(accumulate(history.sizes))
     gone = set(plan.gone)
     candidates = [
-        (ends[n], evidence.lines_of(_readable(history.messages[n])) if pins.is_summary(history.messages[n]) else history.lines(n))
+        (
+            ends[n],
+            evidence.lines_of(_readable(history.messages[n]))
+            if pins.is_summary(history.messages[n])
+            else history.lines(n),
+        )
         for n in plan.gone
     ]
     visible = {

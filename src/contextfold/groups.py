@@ -155,12 +155,13 @@ class _Pass:
         members: dict[int, list[int]] = {}
         for index in range(len(self.messages)):
             members.setdefault(self._find(index), []).append(index)
-        waiting = {self._find(caller) for callers in self.unanswered.values() for caller in callers}
+        waiting = {self._find(caller): caller for callers in self.unanswered.values() for caller in callers}
         last_spoken = max((n for n, m in enumerate(self.messages) if m.role == "assistant"), default=-1)
-        groups, group_of = [], [0] * len(self.messages)
+        groups: list[Group] = []
+        group_of = [0] * len(self.messages)
         for root in sorted(members):
             indices = members[root]
-            pending = root in waiting and last_spoken <= indices[-1]
+            pending = root in waiting and (last_spoken <= waiting[root] or last_spoken in indices)
             for index in indices:
                 group_of[index] = len(groups)
             groups.append(Group(tuple(indices), pending))

@@ -72,8 +72,6 @@ class History:
 
     def mismatch(self, compaction: Compaction) -> str | None:
         """Why a record does not belong to this history; None when it does."""
-        if compaction.format != self.format.name:
-            return f"it was made for {compaction.format} messages, and these are {self.format.name}"
         if compaction.covers > len(self.messages):
             return f"it covers {compaction.covers:,} messages, and the history has {len(self.messages):,}"
         if self.fingerprint(compaction.covers) != compaction.fingerprint:

@@ -110,7 +110,7 @@ class Message:
     id: str | None = None
     name: str | None = None
     split: bool = False
-    metadata: Mapping[str, Any] = field(default=NO_METADATA, compare=False)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: NO_METADATA, compare=False)
     source: Any = field(default=None, compare=False, repr=False)
     source_format: str | None = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -102,7 +102,9 @@ def _inner_exceptions(error: BaseException, evidence: _Evidence) -> Iterator[Bas
 # ---------------------------------------------------------------------------------------------- reading
 
 _DEEPEST = 12  # nesting of JSON inside strings inside JSON; real errors have at most five
-_TEXT_KEYS = re.compile(r"^(?:message|msg|error|errors|detail|details|description|error_?description|title|raw|reason)$")
+_TEXT_KEYS = re.compile(
+    r"^(?:message|msg|error|errors|detail|details|description|error_?description|title|raw|reason)$"
+)
 _CODE_KEYS = re.compile(r"^(?:code|type|status|error_?code|error_?type|__type)$")
 _FIELD_KEYS = re.compile(r"^(?:param|parameter|loc|path)$")
 _FINISH_KEYS = re.compile(r"^(?:finish_?reason|stop_?reason|done_?reason)$", re.IGNORECASE)
@@ -248,27 +250,41 @@ _ANSWER = (
     r"|max(?:imum)?[ _-]?(?:new|completion|output)?[ _-]?tokens(?! allowed))"
 )
 _PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|text)"
-# 128000, 1,048,576, 128k, ~269722; not the 4 of gpt-4o, the 3 of messages[3] or the 5 of 3.5
-_NUMBER = re.compile(r"(?<![\w.\-])(?<!\w\[)(\d{1,3}(?:,\d{3})+|\d+)(k|m)?(?![\w]|\.\d)")
+# 128000, 1,048,576, 128k, ~269722; not the 4 of gpt-4o, the 3 of messages[3], the 5 of 3.5 or a status in front
+_NUMBER = re.compile(r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+)(k|m)?(?![\w]|\.\d)")
 _SUM = re.compile(r"(\d[\d,]*) \+ (\d[\d,]*) (?:>|exceeds?) (\d[\d,]*)")
+_SHARE = re.compile(r"(\d[\d,]*) ?/ ?(\d[\d,]*) tokens")
 _RANGE = re.compile(rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]*\[ ?\d+ ?, ?(\d[\d,]*) ?\]")
 _AFTER_ANSWER = re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?{_ANSWER}")
 _AFTER_PROMPT = re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?(?:text )?{_PROMPT}\b")
 _AFTER_LIMIT = re.compile(r"^(?: tokens?)? (?:maximum|max\b|limit\b|context)")
 _AFTER_OTHER_UNIT = re.compile(r"^ ?(?:bytes|[kmg]i?b\b|characters|chars|pixels|images|pages|messages|items)")
 _BEFORE_LIMIT = re.compile(
-    r"max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
-    r"|max(?:imum)?(?![ _-]?(?:new|completion|output)?[ _-]?tokens\b(?! allowed))|limit|allowed|window|n_?ctx|n ctx"
+    r"max(?:imum)? number of (?:\w+ )?tokens"
+    r"|max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
+    r"|max(?:imum)?(?![ _-]?(?:new|completion|output)?[ _-]?tokens\b(?! allowed))|limit|allowed"
+    r"|window(?: has)?|n_?ctx\w*|n ctx|(?:accepts?|supports?|only)(?: up to)?"
+    r"|truncated to|超过|限制|上限|最大|超え"
     r"|context (?:length|size)|exceeds?|exceeded|longer than|greater than|larger than|more than|less than|fewer than"
     r"|at most|up to|above|>|<="
 )
 _BEFORE_EXCESS = re.compile(r"\bby\b")
 _BEFORE_PROMPT = re.compile(
-    rf"{_PROMPT}|too (?:long|large|many tokens)|resulted in|given|received|got|contains?|has\b|have\b"
-    r"|current|actual|sent|passed|provided|length(?! of)|count|used"
+    rf"{_PROMPT}|resulted in|current|actual|length(?! of)|count|used|\bn_tokens|长度|输入|上下文|请求|入力|長さ"
+)
+_BEFORE_EITHER = re.compile(
+    r"too (?:long|large|many tokens)|given|received|got|contains?|has\b|have\b|needs?|sent|passed|provided"
 )
 _BEFORE_TOTAL = re.compile(r"requested|total|require[sd]?")
 _BEFORE_ANSWER = re.compile(_ANSWER)
+_BEFORE = {
+    "limit": _BEFORE_LIMIT,
+    "prompt": _BEFORE_PROMPT,
+    "total": _BEFORE_TOTAL,
+    "answer": _BEFORE_ANSWER,
+    "either": _BEFORE_EITHER,
+    "excess": _BEFORE_EXCESS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,13 +301,16 @@ class _Figures:
 def _figures(text: str) -> _Figures:
     """Each number by the words around it; the first number of a role wins."""
     found: dict[str, int] = {}
-    for pattern, roles in ((_SUM, ("prompt", "answer", "limit")), (_RANGE, ("limit",))):
+    for pattern, roles in ((_SUM, ("prompt", "answer", "limit")), (_SHARE, ("prompt", "limit")), (_RANGE, ("limit",))):
         match = pattern.search(text)
         if match:
             found.update(zip(roles, (int(group.replace(",", "")) for group in match.groups()), strict=True))
     other_unit, previous_end = False, 0
     for match in _NUMBER.finditer(text):
-        before, after = text[max(previous_end, match.start() - 90) : match.start()], text[match.end() : match.end() + 40]
+        before, after = (
+            text[max(previous_end, match.start() - 90) : match.start()],
+            text[match.end() : match.end() + 40],
+        )
         previous_end = match.end()
         other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after))
         role = _role(before, after)
@@ -304,21 +323,21 @@ def _figures(text: str) -> _Figures:
 
 def _role(before: str, after: str) -> str | None:
     """The role that the words beside a number give it: what follows it closely, else the nearest word before."""
-    for role, pattern in (("answer", _AFTER_ANSWER), ("prompt", _AFTER_PROMPT), ("limit", _AFTER_LIMIT)):
-        if pattern.match(after):
-            return role
-    best, best_end = None, -1
-    for role, pattern in (
-        ("limit", _BEFORE_LIMIT),
-        ("prompt", _BEFORE_PROMPT),
-        ("total", _BEFORE_TOTAL),
-        ("answer", _BEFORE_ANSWER),
-        ("", _BEFORE_EXCESS),
-    ):
-        end = max((match.end() for match in pattern.finditer(before)), default=-1)
-        if end > best_end:
-            best, best_end = role, end
-    return best or None
+    if not before.endswith("="):
+        for role, pattern in (("answer", _AFTER_ANSWER), ("prompt", _AFTER_PROMPT), ("limit", _AFTER_LIMIT)):
+            if pattern.match(after):
+                return role
+    ends = {role: _last_end(pattern, before) for role, pattern in _BEFORE.items()}
+    nearest = max(ends, key=lambda role: ends[role])
+    if ends[nearest] < 0:
+        return None
+    if nearest == "either":  # "... is too large: N": what is? the thing named last, and a prompt if none is
+        return "answer" if ends["answer"] > ends["prompt"] else "prompt"
+    return None if nearest == "excess" else nearest
+
+
+def _last_end(pattern: re.Pattern[str], text: str) -> int:
+    return max((match.end() for match in pattern.finditer(text)), default=-1)
 
 
 # ---------------------------------------------------------------------------------------------- verdict
@@ -332,7 +351,7 @@ _REQUEST_ITSELF = re.compile(r"request too large|requested tokens? exceed")
 _RATE_LIMIT = re.compile(r"limit:? (\d[\d,]*)")
 _RATE_REQUESTED = re.compile(r"requested:? (\d[\d,]*)")
 _PAIRING = re.compile(
-    r"(?:(?:tool|function)[ _-]?(?:call|use|result|response|output|message)s?|role:? tool)\b"
+    r"(?:(?:tool|function)[ _-]?(?:call|use|result|response|output|message)(?:_id)?s?|role:? tool)\b"
     r"[^\n]*(?:without|must be followed|must have a corresponding|must be a response|immediately after|preced+ing"
     r"|did not have|not found|were found|unexpected|does not match|mismatch|equal to|unanswered|number of)"
     r"|(?:no|missing|expected|unexpected|orphan(?:ed)?|each|unanswered|duplicate) (?:tool|function)[ _-]?"
@@ -343,30 +362,33 @@ _ROLES = re.compile(r"roles? must alternate|(?:first|last) message must|(?:expec
 _NAMED_FIELD = re.compile(r"(?:invalid )?([a-z_]+(?:[.\[][\w\].\[]*)?):? (?:string|array) too long")
 _ITEM_FIELD = re.compile(r"\b((?:messages|input|contents|content)(?:\[\d+\]|\.\d+)[\w.\[\]]*)")
 _ITEM_CAP = re.compile(r"too (?:long|large)|exceeds?|at most|above")
-_ITEM_LENGTHS = re.compile(r"(?:at most|maximum length:?|exceeds) (\d[\d,]*)(?:.*?(?:length|got|given) (\d[\d,]*))?")
+_ITEM_LENGTHS = re.compile(
+    r"(?P<used>\d[\d,]*) bytes > (?P<limit>\d[\d,]*)|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]*)"
+    r"(?! ?[kmg]i?b)(?:.*?(?:length|got|given) (?P<length>\d[\d,]*))?"
+)
 _MEDIA_CAP = re.compile(r"\b(?:image|document|pdf|audio|video|file)\b[^\n]*(?:exceeds?|too large|too big|larger than)")
 _IDENTITY = re.compile(r"(?:^|[._])(?:id|call_id|tool_call_id|name|role|type|title)$")
 _HISTORY_ROOT = re.compile(r"^(?:messages|inputs?|prompt|contents?)\b")
 _NEGATIVE_ANSWER_ROOM = re.compile(r"at least [01],? (?:but )?(?:got|received|was)\w* -(\d+)")
 _NOT_SIZES = re.compile(
-    r"time[d ]?-?out|deadline|retries|attempts|concurren|connection|recursion|header|seconds|api[ _]key|jwt"
-    r"|authenticat|too small|file ?name|url|budget"
+    r"time[d ]?-?out|deadline|retries|attempts|concurren|connection|recursion|header|seconds|api[ _](?:key|token)|jwt"
+    r"|(?:access|bearer|session|refresh) token|authenticat|too small|file ?name|url|budget"
 )
 _OVER = (
     r"(?:too (?:long|large|many|big)|exceed\w*|longer than|greater than|larger than|more than|surpass\w*|overflow\w*"
     r"|over the|is full|less than|fewer than|reached)"
 )
 _WINDOW = r"(?:context[ _-]?(?:window|length|size|limit)?|token limit|max[ _]?model[ _]?len\w*|model length)"
-_WINDOWED = re.compile(rf"tokens?\b|{_WINDOW}")
+_WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力")
 _SIZE = r"(?:tokens?|length|size|context|window|payload|limit|maximum|model|long|large|big)"
 _TOO_LONG = tuple(
     re.compile(pattern)
     for pattern in (
         rf"\b(?:prompts?|inputs?|messages|conversation|history)\b[^\n]*{_OVER}[^\n]*",
         rf"\b(?:request|payload|tokens?|length|{_WINDOW})\b[^\n]*{_OVER}[^\n]*",
-        rf"{_OVER}[^\n]*\b(?:{_WINDOW}|tokens)\b",
+        rf"(?:too (?:long|large|many|big)|exceed\w*|overflow\w*|reached)[^\n]*\b(?:{_WINDOW}|tokens)\b",
         r"(?:reduce|shorten|decrease)[^\n]*\b(?:prompt|input|messages|conversation|context)\b",
-        rf"max(?:imum)? (?:context|prompt|input|sequence)[ _](?:length|size|tokens)\b[^\n]{{0,12}}\d",
+        r"max(?:imum)? (?:context|prompt|input|sequence)[ _](?:length|size|tokens)\b[^\n]{0,12}\d",
         r"(?:entity|payload|content) too large",
         r"range of (?:input|prompt|messages?)[^\n]*\[\d+",
     )
@@ -376,9 +398,11 @@ _TOO_LONG_EAST_ASIAN = re.compile(
     r"(?:超长|超过|超出|超限|过长|太长|長すぎ|超え|超過|上限)"
 )
 _ANSWER_EAST_ASIAN = re.compile(r"输出|出力")
-_ONLY_ANSWER = re.compile(rf"{_ANSWER}[^\n]*(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached)")
+_ONLY_ANSWER = re.compile(rf"{_ANSWER}[^\n]*(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)")
 _ONLY_ANSWER_INVERTED = re.compile(rf"(?:range|value|maximum) of {_ANSWER}")
-_NAMES_PROMPT = re.compile(r"\b(?:prompt|input|messages|conversation|context (?:length|limit|size))\b")
+_NAMES_PROMPT = re.compile(
+    r"\b(?:prompt|input|messages|conversation|context (?:length|limit|size))\b|输入|上下文|提示|入力"
+)
 _CODE_SAYS_ALL = re.compile(
     r"(?:context|prompt|input)_(?:\w+_)?(?:exceed|overflow|too_(?:long|large))|context_?overflow"
     r"|exceed\w*_context|request_too_large|payload_too_large"
@@ -439,24 +463,29 @@ def _judge_item(evidence: _Evidence, text: str) -> Overflow | None:
     if "array too long" in text and re.fullmatch(r"messages|input|contents", name):
         return Overflow("prompt_too_long")  # too many messages: the limit is no number of tokens
     lengths = _ITEM_LENGTHS.search(text)
-    numbers = [int(group.replace(",", "")) if group else None for group in (lengths.groups() if lengths else ())]
-    return Overflow("item_too_long", *numbers)
+    if lengths is None:
+        return Overflow("item_too_long")
+    limit, used = lengths["limit"] or lengths["cap"], lengths["used"] or lengths["length"]
+    return Overflow("item_too_long", _integer(limit), _integer(used))
 
 
 def _judge_sizes(evidence: _Evidence, text: str, figures: _Figures) -> Overflow | None:
     """Prompt, answer and window: by arithmetic where the text gives figures, else by its wording."""
     prompt, answer, limit = figures.prompt, figures.answer, figures.limit
-    if prompt is not None and answer is not None and limit is not None and not figures.other_unit:
+    windowed = bool(_WINDOWED.search(text)) and not figures.other_unit
+    if windowed and prompt is not None and answer is not None and limit is not None:
         if prompt >= limit:  # at the limit not one token of an answer is left
             return Overflow("prompt_too_long", limit, prompt)
         return Overflow("output_budget", limit, prompt) if prompt + answer > limit else None
     below_zero = _number(_NEGATIVE_ANSWER_ROOM, text)
-    if below_zero is not None and below_zero > 1:  # computed from a prompt that leaves no room; -1 is a caller's "no cap"
+    if (
+        below_zero is not None and below_zero > 1
+    ):  # computed from a prompt that leaves no room; -1 is a caller's "no cap"
         return Overflow("prompt_too_long", limit)
     if _is_only_answer(text):
         return None
     measured = prompt if prompt is not None else figures.total
-    too_long = measured is not None and limit is not None and measured > limit and bool(_WINDOWED.search(text))
+    too_long = measured is not None and limit is not None and measured > limit and windowed
     code_says_all = any(_CODE_SAYS_ALL.search(code) for code in evidence.codes)
     if too_long or code_says_all or _CODE_SAYS_ALL.search(text) or _says_too_long(text):
         return Overflow("prompt_too_long", *_sizes(figures))
@@ -488,7 +517,8 @@ def _sizes(figures: _Figures) -> tuple[int | None, int | None]:
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:
     match = pattern.search(text)
-    return int(match[1].replace(",", "")) if match else None
+    return _integer(match[1]) if match else None
 
 
-__all__: Iterable[str] = ("Kind", "Overflow", "classify")
+def _integer(digits: str | None) -> int | None:
+    return int(digits.replace(",", "")) if digits else None

@@ -20,13 +20,23 @@ PENDING = "call without a result yet"
 PROVIDER = "compaction item of the provider"
 
 # Text that a harness puts into user messages around what a person wrote, seen in session files of coding agents.
-_INJECTED = ("<environment_context>", "<user_instructions>", "<system-reminder>", "<local-command", "<command-name>")
+_INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<system-reminder>",
+    "<local-command",
+    "<command-name>",
+    "# AGENTS.md",
+    "Caveat:",
+)
 
 
 def is_summary(message: Message) -> bool:
     """Whether this message of a history carries an earlier summary of ours."""
-    return len(message.parts) == 1 and message.text.lstrip().startswith("<conversation_summary>") and (
-        parse(message.text) is not None
+    return (
+        len(message.parts) == 1
+        and message.text.lstrip().startswith("<conversation_summary>")
+        and (parse(message.text) is not None)
     )
 
 
@@ -36,7 +46,7 @@ def is_person(message: Message) -> bool:
         message.is_user_turn
         and not is_summary(message)
         and not message.text.lstrip().startswith(_INJECTED)
-        and not (message.metadata.get("lc_source") == "summarization")
+        and message.metadata.get("lc_source") != "summarization"
     )
 
 

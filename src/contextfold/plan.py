@@ -12,20 +12,23 @@ summaries (``summary``), building the record (``engine``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 
-from contextfold import pins
+from contextfold import groups, pins
 from contextfold.compaction import Compaction, Edit
 from contextfold.errors import CannotFit
-from contextfold.groups import Group, Grouping, group
+from contextfold.groups import Group, Grouping
 from contextfold.ledger import Fate
-from contextfold.messages import Message, Reasoning
+from contextfold.messages import Message, Opaque, Reasoning
 from contextfold.policy import Limits, Policy
 from contextfold.shorten import NOTHING, Shortening, clip_tail, shorten_old
 from contextfold.tokens import TokenCounter
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
+
+NO_USERS: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ class Plan:
     """The view without its summary message."""
     prose_tokens: int = 0
     evidence_tokens: int = 0
-    notes: tuple[str, ...] = field(default=())
+    makes_summary: bool = False
+    """False: an earlier summary, if there is one, stands as it is."""
 
 
 def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced: str | None = None) -> str | None:
@@ -119,34 +123,32 @@ class _Pass:
         self.floor_tokens = sum(self.floor.values())
 
     def decide(self) -> Plan | Skip:
-        target = self._target()
-        tail = self._tail(target)
-        cheap = self._cheap_tiers(target, tail)
-        if cheap is not None:
-            return cheap
-        return self._summarising(target, tail)
+        """At the policy's target; where only the default stands against what must stay, the default gives way.
 
-    # ---- the floor and the target ----
+        An explicit target is a promise and is never raised.
+        """
+        try:
+            return self._at(self.limits.target)
+        except CannotFit as problem:
+            ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
+            if self.situation.policy.target is not None:
+                raise
+            if problem.needed >= ceiling:
+                raise CannotFit(limit=ceiling, floor=problem.floor, limit_name="highest possible target") from None
+            return self._at(problem.needed + (ceiling - problem.needed) // 2)
+
+    def _at(self, target: int) -> Plan | Skip:
+        if self.floor_tokens + SMALLEST_SUMMARY > target:
+            raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
+        tail = self._tail(target)
+        return self._cheap_tiers(target, tail) or self._summarising(target, tail)
 
     def _floor(self) -> dict[str, int]:
+        """Tokens that cannot be removed, item by item."""
         floor = {name: size for name, size in self.situation.overhead.items() if size}
         for index, reason in sorted(self.held.items()):
             floor[reason] = floor.get(reason, 0) + self.sizes[index]
         return floor
-
-    def _target(self) -> int:
-        """The policy's target; where only the default stands against a large floor, the default gives way.
-
-        An explicit target is a promise and is never raised.
-        """
-        needed = self.floor_tokens + SMALLEST_SUMMARY
-        if needed <= self.limits.target:
-            return self.limits.target
-        ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
-        if self.situation.policy.target is not None or needed > ceiling:
-            limit = self.limits.target if self.situation.policy.target is not None else ceiling
-            raise CannotFit(limit=limit, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
-        return min(ceiling, needed + (ceiling - needed) // 2)
 
     # ---- the tail ----
 
@@ -210,7 +212,6 @@ class _Pass:
         kept = {n for group in tail for n in group.indices}
         users = self._recent_users(kept, target)
         evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
-        self.held.update(users)
         room = target - self.floor_tokens - sum(self.sizes[n] for n in users)
         tail_size = sum(self._free_size(group) for group in tail)
         found = self._clip(kept, tail_size, room, needs_summary=bool(evicted or self.before))
@@ -225,10 +226,12 @@ class _Pass:
         return self._plan(
             target,
             evicted=evicted,
+            users=users,
             found=found,
             kept_tokens=kept_tokens,
             prose_tokens=prose,
             evidence_tokens=budget - prose if self.situation.policy.evidence else 0,
+            makes_summary=True,
         )
 
     def _recent_users(self, kept: set[int], target: int) -> dict[int, str]:
@@ -259,7 +262,7 @@ class _Pass:
         )
         left = sum(found.sizes.get(n, self.sizes[n]) for n in free)
         if left > most:
-            floor = {**self.floor, "newest messages, clipped": left}
+            floor = {**self.floor, "newest messages, clipped": left, "smallest summary": SMALLEST_SUMMARY}
             raise CannotFit(limit=self.limits.target, floor=floor)
         return found
 
@@ -272,7 +275,9 @@ class _Pass:
     def _nothing_to_do(self) -> Skip:
         if self.situation.view_tokens > self.limits.window:
             rest = self.situation.view_tokens - self.floor_tokens
-            raise CannotFit(limit=self.limits.window, floor={**self.floor, "recent messages": rest}, limit_name="window")
+            raise CannotFit(
+                limit=self.limits.window, floor={**self.floor, "recent messages": rest}, limit_name="window"
+            )
         return Skip("nothing is left to compact")
 
     def _too_little(self, evicted: set[int], expected: int) -> Skip | None:
@@ -299,8 +304,10 @@ class _Pass:
         evicted: set[int],
         found: Shortening,
         kept_tokens: int,
+        users: Mapping[int, str] = NO_USERS,
         prose_tokens: int = 0,
         evidence_tokens: int = 0,
+        makes_summary: bool = False,
     ) -> Plan:
         clipped = {edit.index for edit in found.edits}
         earlier = [e for e in self._earlier_edits() if e.index not in evicted and e.index not in clipped]
@@ -312,7 +319,7 @@ class _Pass:
             target=target,
             floor=self.floor,
             covers=covers,
-            fates=self._fates(covers, evicted, edits),
+            fates=self._fates(covers, evicted, edits, users),
             edits=edits,
             saved=found.saved,
             evicted=tuple(sorted(evicted)),
@@ -321,11 +328,14 @@ class _Pass:
             kept_tokens=kept_tokens,
             prose_tokens=prose_tokens,
             evidence_tokens=evidence_tokens,
+            makes_summary=makes_summary and bool(gone),
         )
 
-    def _fates(self, covers: int, evicted: set[int], edits: Sequence[Edit]) -> tuple[tuple[Fate, str], ...]:
+    def _fates(
+        self, covers: int, evicted: set[int], edits: Sequence[Edit], users: Mapping[int, str]
+    ) -> tuple[tuple[Fate, str], ...]:
         fates: list[tuple[Fate, str]] = [("kept", "recent")] * covers
-        for index, reason in self.held.items():
+        for index, reason in (self.held | dict(users)).items():
             if index < covers:
                 fates[index] = ("pinned", reason)
         tiers: dict[int, list[str]] = {}
@@ -360,7 +370,13 @@ def evicted_fate(message: Message) -> tuple[Fate, str]:
         return "dropped", "empty message"
     if all(isinstance(part, Reasoning) for part in message.parts):
         return "dropped", "reasoning is never summarised"
+    if all(isinstance(part, Reasoning | Opaque) and not _readable(part) for part in message.parts):
+        return "dropped", "nothing in it can be read"
     return "summarised", "covered by the summary"
+
+
+def _readable(part: Reasoning | Opaque) -> bool:
+    return isinstance(part, Opaque) and bool(part.text.strip())
 
 
 def floor_of(
@@ -368,6 +384,6 @@ def floor_of(
 ) -> dict[str, int]:
     """Tokens that no compaction of this history can remove, item by item."""
     floor = {name: size for name, size in overhead.items() if size}
-    for index, reason in sorted(pins.held(messages, group(messages), policy).items()):
+    for index, reason in sorted(pins.held(messages, groups.group(messages), policy).items()):
         floor[reason] = floor.get(reason, 0) + counter.message(messages[index])
     return floor

@@ -1,6 +1,6 @@
 """Policy: when to compact, how far, what must stay, and how. One validated value with the defaults.
 
-What belongs here: every knob, its default and why, its validation, and ``Limits``: the knobs as tokens for one window.
+What belongs here: every knob, its default and why, its validation, and ``Limits``: the knobs in tokens of a window.
 What does not: deciding anything about a conversation (``plan``), and how the summary is asked for (``summary.options``).
 
 Sizes are written ``("tokens", 4000)``, ``("messages", 20)`` or ``("fraction", 0.8)`` (of the window). A trigger is
@@ -274,7 +274,9 @@ class Limits:
         """Raises ``PolicyError`` when the policy does not fit this window."""
         usable = window - policy.answer_reserve
         if usable < 1:
-            raise PolicyError(f"answer_reserve {policy.answer_reserve:,} leaves nothing of the window of {window:,} tokens")
+            raise PolicyError(
+                f"answer_reserve {policy.answer_reserve:,} leaves nothing of the window of {window:,} tokens"
+            )
         trigger = _lowest_trigger(policy, usable)
         if trigger is not None and trigger > usable:
             raise PolicyError(f"the trigger of {trigger:,} tokens is above the usable window of {usable:,} tokens")
@@ -290,7 +292,6 @@ class Limits:
             recent_users=int(policy.recent_users * usable),
             minimum_gain=int(policy.minimum_gain * usable),
         )
-
 
     def shrunk(self, window: int) -> Limits:
         """The same limits for a window that turned out smaller: all that exceeds it comes down with it."""
@@ -323,7 +324,9 @@ def _target(policy: Policy, window: int, trigger: int | None) -> int:
         if target > window:
             raise PolicyError(f"target {policy.target} is {target:,} tokens, above the usable window of {window:,}")
         if trigger is not None and target >= trigger:
-            raise PolicyError(f"target {policy.target} is {target:,} tokens, not below the trigger of {trigger:,} tokens")
+            raise PolicyError(
+                f"target {policy.target} is {target:,} tokens, not below the trigger of {trigger:,} tokens"
+            )
         return target
     share = int(policy.budgets.usage * window)
     return share if trigger is None else max(1, min(share, int(trigger * min(policy.budgets.usage / 0.8, 0.9))))

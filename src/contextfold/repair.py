@@ -1,6 +1,7 @@
 """Mending what a provider would refuse in a list of messages that is about to be sent.
 
 - A result that does not follow its call is moved up to it.
+- A call that was never answered, though the assistant spoke again since, gets a result that says so.
 - A result whose call is not in the list (it never was, it was summarised, or its id was answered before) cannot be
   sent as a result; it is shown as text from the user, so nothing of it is lost.
 
@@ -15,15 +16,16 @@ from dataclasses import dataclass, replace
 from contextfold.groups import Grouping, group
 from contextfold.messages import Message, Part, Text, ToolResult
 
+UNANSWERED = "[No result: this call was never answered]"
 ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A message of the mended list: where it stood before, and whether it was moved."""
+    """A message of the mended list: where it stood before (None: it is new), and whether it was moved."""
 
     message: Message
-    position: int
+    position: int | None
     moved: bool = False
 
 
@@ -34,7 +36,7 @@ def repair(messages: Sequence[Message]) -> list[Placed]:
     mended = list(messages)
     if "orphan_result" in kinds:
         mended = [_without_orphans(message, index, grouping) for index, message in enumerate(messages)]
-    if "result_out_of_place" not in kinds:
+    if not {"result_out_of_place", "dangling_call"} & kinds:
         return [Placed(message, index) for index, message in enumerate(mended)]
     return _in_order(mended, grouping)
 
@@ -52,7 +54,8 @@ def is_clean(messages: Sequence[Message], open_calls: set[str]) -> bool:
                 open_calls.discard(result.call_id)
             else:
                 clean = False
-        if not results and not message.split:
+        if not results and not (message.split and message.role == "assistant"):
+            clean = clean and not (open_calls and message.role == "assistant")
             open_calls.clear()
         open_calls.update(call.id for call in message.tool_calls)
     return clean
@@ -86,20 +89,30 @@ def as_text(result: ToolResult) -> list[Part]:
 
 
 def _in_order(messages: Sequence[Message], grouping: Grouping) -> list[Placed]:
-    """Each misplaced result goes to the end of the results that follow its last call."""
+    """Each misplaced or missing result goes to the end of the results that follow its last call."""
     misplaced = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
-    waiting: dict[int, list[int]] = {}  # call's position -> positions of results to move up
+    waiting: dict[int, list[Placed]] = {}  # call's position -> results to put behind it
     for index in sorted(misplaced):
-        callers = [caller for (place, _), caller in grouping.answers.items() if place == index]
-        waiting.setdefault(max(callers), []).append(index)
+        caller = max(caller for (place, _), caller in grouping.answers.items() if place == index)
+        waiting.setdefault(caller, []).append(Placed(messages[index], index, moved=True))
+    for fault in grouping.faults:
+        if fault.kind == "dangling_call":
+            waiting.setdefault(fault.index, []).append(Placed(_unanswered(messages[fault.index], fault.detail), None))
     placed: list[Placed] = []
-    due: list[int] = []
+    due: list[Placed] = []
     for index, message in enumerate(messages):
         if index in misplaced:
             continue
         if not (message.tool_results or (message.split and message.role == "assistant")):
-            placed += [Placed(messages[place], place, moved=True) for place in due]
+            placed += due
             due = []
         placed.append(Placed(message, index))
         due += waiting.get(index, ())
-    return placed + [Placed(messages[place], place, moved=True) for place in due]
+    return placed + due
+
+
+def _unanswered(message: Message, call_id: str) -> Message:
+    """A result for a call that has none."""
+    call = next(call for call in message.tool_calls if call.id == call_id)
+    result = ToolResult(call_id, (Text(UNANSWERED),), name=call.name)
+    return Message(role="tool", parts=(result,))

@@ -47,7 +47,7 @@ def shorten_old(
         for index in indices:
             if sum(saved.values()) >= wanted:
                 break
-            found = [edit for edit in _edits_of(index, messages[index], tier, policy, names)]
+            found = list(_edits_of(index, messages[index], tier, policy, names))
             if not found:
                 continue
             together = [*edits.get(index, ()), *found]
@@ -113,9 +113,7 @@ def _enabled(policy: Policy) -> Iterator[str]:
         yield "media"
 
 
-def _edits_of(
-    index: int, message: Message, tier: str, policy: Policy, names: dict[str, str]
-) -> Iterable[Edit]:
+def _edits_of(index: int, message: Message, tier: str, policy: Policy, names: dict[str, str]) -> Iterable[Edit]:
     if tier == "reasoning" and not _may_lose_reasoning(message):
         return
     for number, part in enumerate(message.parts):

@@ -46,11 +46,13 @@ def translate(history: History, compaction: Compaction | None, target: Format) -
 
 def _encoded(history: History, items: Sequence[ViewItem], alternate: bool) -> list[Any]:
     wire: list[Any] = []
+    known: Message | None = history.messages[0] if history.messages else None
     for item in items:
         if item.index is not None and not item.changed:
             entries = [history.wire[item.index]]
         else:
-            entries = _encode_one(history, item.message)
+            entries = _encode_one(history.format, item.message, known)
+        known = item.message if item.message.source is not None else known
         joined = None
         if alternate and item.joinable and wire and entries:
             joined = history.format.join(wire[-1], entries[0])
@@ -61,11 +63,13 @@ def _encoded(history: History, items: Sequence[ViewItem], alternate: bool) -> li
     return wire
 
 
-def _encode_one(history: History, message: Message) -> list[Any]:
-    """A message that changed or is new; a new one takes the shape of the history's own (objects or dictionaries)."""
-    if message.source is not None or not history.messages:
-        return history.format.encode([message])
-    return history.format.encode([history.messages[0], message])[1:]
+def _encode_one(format: Format, message: Message, known: Message | None) -> list[Any]:
+    """A message that changed or is new. A new one is encoded behind one of the caller's own, for the format to see
+    the shape that the others have (objects or dictionaries) and the call that a result answers.
+    """
+    if message.source is not None or known is None:
+        return format.encode([message])
+    return format.encode([known, message])[1:]
 
 
 def _alternating(wire: Sequence[Any], target: Format) -> list[Any]:

@@ -8,30 +8,35 @@ Exit codes: 0 done, 2 usage or bad input, 3 cannot fit. Errors are one line on s
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contextfold.cli import files
-from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
+from contextfold.errors import CannotFit, ContextfoldError, PolicyError, SummaryFailed
 
 if TYPE_CHECKING:
-    from contextfold.compactor import CompactionResult
-    from contextfold.transcripts import Conversation
+    from contextfold.compactor import CompactionResult, Compactor
+    from contextfold.policy import Policy
 
 BAD_INPUT = 2
 CANNOT_FIT = 3
+INTERRUPTED = 130
+EXTRACTIVE = "extractive"
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What all wrong usage raises. Typer exports no name for it, only for this one kind of it."""
 
 app = typer.Typer(
     name="contextfold",
-    help="Keeps a long agent conversation inside a model's context window and accounts for every message.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -59,9 +64,16 @@ def run() -> None:
     """Run the command line. Warnings of the library are part of the report, so they are not logged as well."""
     logging.getLogger("contextfold").addHandler(logging.NullHandler())
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # what a terminal cannot show must not end the program
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        code = app(standalone_mode=False)
+    except UsageError as error:
+        _complain(error)
+        code = BAD_INPUT
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def _show_version(asked: bool) -> None:
@@ -74,11 +86,15 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def contextfold(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end.")
     ] = False,
 ) -> None:
     """Keeps a long agent conversation inside a model's context window and accounts for every message."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(BAD_INPUT)
 
 
 @app.command()
@@ -108,7 +124,7 @@ def compact(
     ] = None,
     summarizer: Annotated[
         str, typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL.")
-    ] = "extractive",
+    ] = EXTRACTIVE,
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
     ] = None,
@@ -127,18 +143,22 @@ def compact(
     A SIZE is tokens:N, messages:N or fraction:F of the window. FILE itself is never changed, unless it is the output.
     """
     with plain_errors(file):
-        if output not in (None, files.STANDARD):
-            files.check_writable(str(output))
+        _check_summarizer(summarizer, base_url)
+        if output is not None and output != files.STANDARD:
+            files.check_writable(output)
         sizes = {"trigger": trigger, "target": target, "keep": keep}
-        settings = _settings(config, {name: size for name, size in sizes.items() if size is not None})
+        policy = _policy(config, {name: size for name, size in sizes.items() if size is not None})
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()
-        result = _compact(conversation, settings, to, {"window": window, "model": model}, summarizer, base_url)
+        compactor = _compactor(window, model, policy)
+        result = compactor.compact(conversation.messages, format=conversation.format, to=to)
         seconds = time.perf_counter() - started
         if output is not None:
             _write_view(result, output)
-        if not quiet:
-            _show(result, seconds, file, output, report)
+        if not quiet and report is ReportKind.json:
+            _show_json(result, seconds, beside_view=output == files.STANDARD)
+        elif not quiet:
+            _show_text(file, result, compactor.window.source, seconds, output)
 
 
 @app.command()
@@ -183,28 +203,27 @@ def _complain(error: Exception, place: str | None = None) -> None:
     typer.echo(f"contextfold: {place}: {text}" if place else f"contextfold: {text}", err=True)
 
 
-def _settings(config: str | None, sizes: Mapping[str, str]) -> dict[str, Any]:
-    """``Policy`` fields of the file, and over them those of the command line."""
-    if config is None:
-        return dict(sizes)
-    from contextfold.cli.config import read_config
-
-    return {**read_config(config), **sizes}
-
-
-def _compact(
-    conversation: Conversation,
-    settings: Mapping[str, Any],
-    to: str | None,
-    receiver: Mapping[str, Any],
-    summarizer: str,
-    base_url: str | None,
-) -> CompactionResult:
+def _compactor(window: int | None, model: str | None, policy: Policy) -> Compactor:
     from contextfold.compactor import Compactor
-    from contextfold.policy import Policy
 
-    compactor = Compactor(**receiver, policy=Policy(**settings), summarizer=_summarizer(summarizer, base_url))
-    return compactor.compact(conversation.messages, format=conversation.format, to=to)
+    return Compactor(window=window, model=model, policy=policy)
+
+
+def _policy(config: str | None, options: Mapping[str, str]) -> Policy:
+    from contextfold.cli.config import read_policy
+
+    return read_policy(config, options)
+
+
+def _check_summarizer(summarizer: str, base_url: str | None) -> None:
+    """Only the built-in summariser can be named here; raises ``PolicyError`` that says what to do instead."""
+    if summarizer != EXTRACTIVE:
+        raise PolicyError(
+            f"--summarizer {summarizer}: this version has no model providers of its own. Use extractive, which needs "
+            "no model, or pass any callable as Compactor(summarizer=...) in Python"
+        )
+    if base_url is not None:
+        raise PolicyError(f"--base-url {base_url}: the extractive summarizer calls no provider. Leave it out")
 
 
 def _write_view(result: CompactionResult, output: str) -> None:
@@ -217,15 +236,17 @@ def _write_view(result: CompactionResult, output: str) -> None:
         files.write_atomically(output, data)
 
 
-def _show(result: CompactionResult, seconds: float, file: str, output: str | None, kind: ReportKind) -> None:
+def _show_json(result: CompactionResult, seconds: float, *, beside_view: bool) -> None:
     """Print the report; to standard error where standard output carries the view."""
+    from contextfold.cli.report import compaction_report, json_bytes
+
+    typer.echo(json_bytes(compaction_report(result, seconds)), nl=False, err=beside_view)
+
+
+def _show_text(file: str, result: CompactionResult, window_source: str, seconds: float, output: str | None) -> None:
+    from contextfold.cli import screen
+
     beside_view = output == files.STANDARD
-    if kind is ReportKind.json:
-        from contextfold.cli.report import compaction_report, json_bytes
-
-        typer.echo(json_bytes(compaction_report(result, seconds)), nl=False, err=beside_view)
-    else:
-        from contextfold.cli import screen
-
-        target = None if output in (None, files.STANDARD) else output
-        screen.show_compaction(screen.console(stderr=beside_view), files.display_name(file), result, seconds, target)
+    target = None if beside_view else output
+    done = screen.Done(result, files.display_name(file), target, window_source, seconds)
+    screen.show_compaction(screen.console(stderr=beside_view), done)

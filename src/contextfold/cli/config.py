@@ -7,6 +7,7 @@ What belongs here: finding the line of a setting that does not exist. What does 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,6 +18,20 @@ from contextfold.policy import Policy
 
 if TYPE_CHECKING:
     import yaml
+
+
+def read_policy(file: str | None, options: Mapping[str, Any]) -> Policy:
+    """The policy of a file with the command line's ``options`` over it; that of the options alone without a file.
+
+    Raises what ``read_config`` raises, and ``PolicyError`` for a value that is not allowed.
+    """
+    if file is None:
+        return Policy(**options)
+    settings = read_config(file)
+    try:
+        return Policy(**{**settings, **options})
+    except PolicyError as error:
+        raise PolicyError(f"with --config {file}: {error}") from None
 
 
 def read_config(file: str) -> dict[str, Any]:
@@ -76,8 +91,10 @@ def _section(model: type[BaseModel], name: str) -> type[BaseModel] | None:
 def _place(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else f"{problem}"
 
 
 def _kind(value: Any) -> str:
-    return {list: "a list", str: "a text"}.get(type(value), f"the value {value!r}")
+    if isinstance(value, list):
+        return "a list"
+    return "a text" if isinstance(value, str) else f"the value {value!r}"

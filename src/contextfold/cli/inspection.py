@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from contextfold import formats
 from contextfold.groups import Grouping, group
 from contextfold.messages import Message, ToolCall, ToolResult, texts
 from contextfold.tokens import TokenCounter
@@ -90,7 +91,7 @@ class Inspection:
 def inspect_conversation(conversation: Conversation) -> Inspection:
     """Count everything once, with the built-in estimate."""
     messages = decoded(conversation)
-    counter = TokenCounter()
+    counter = counter_for(conversation)
     sizes = tuple(counter.message(message) for message in messages)
     grouping = group(messages)
     return Inspection(
@@ -106,6 +107,21 @@ def inspect_conversation(conversation: Conversation) -> Inspection:
         faults=tuple(str(fault) for fault in grouping.faults),
         sizes=sizes,
     )
+
+
+def decoded(conversation: Conversation) -> list[Message]:
+    """The messages of a conversation, whatever its format. Raises ``FormatError`` naming the index of a bad one."""
+    return formats.decode(conversation.messages, formats.get(conversation.format))
+
+
+def counter_for(conversation: Conversation) -> TokenCounter:
+    """The built-in estimate, with the prices for media of the provider whose format it is."""
+    return TokenCounter(media_rule="anthropic" if conversation.format == "anthropic" else "openai")
+
+
+def first_words(messages: Sequence[Message]) -> str:
+    """How the first thing that a person said begins."""
+    return next((preview(message) for message in messages if message.is_user_turn), "")
 
 
 def preview(message: Message, limit: int = PREVIEW) -> str:
@@ -140,7 +156,7 @@ def _by_tool(messages: Sequence[Message], counter: TokenCounter) -> tuple[ToolSh
             arguments[part.name] += counter.part(part)
         elif isinstance(part, ToolResult):
             results[names.get(part.call_id) or part.name or "unknown"] += counter.part(part)
-    tools = [ToolShare(name, calls[name], arguments[name], results[name]) for name in calls | results]
+    tools = [ToolShare(name, calls[name], arguments[name], results[name]) for name in {**calls, **results}]
     return tuple(sorted(tools, key=lambda share: (-share.tokens, share.tool)))
 
 

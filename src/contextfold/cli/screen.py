@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -22,7 +23,6 @@ from contextfold.observe import LEVELS
 if TYPE_CHECKING:
     from contextfold.cli.inspection import Inspection
     from contextfold.compactor import CompactionResult
-    from contextfold.messages import Message
     from contextfold.transcripts import Conversation
 
 BAR = 36
@@ -41,12 +41,16 @@ TIERS = {
     "reasoning": "old reasoning",
     "oversized": "oversized recent items",
 }
+WINDOW_SOURCES = {
+    "default": "a cautious default, because neither --window nor --model says more",
+    "registry": "as the registry says of this model",
+}
 FATES = {
-    "kept": ("green", "word for word"),
-    "pinned": ("green", "word for word, in every view"),
-    "shortened": ("yellow", "in the view, in part"),
-    "summarised": ("cyan", "read by the summariser, gone from the view"),
-    "dropped": ("red", "gone"),
+    "kept": ("green", "word for word in the view"),
+    "pinned": ("green", "word for word in every view"),
+    "shortened": ("yellow", "in the view, with a mark where it was cut"),
+    "summarised": ("cyan", "read by the summariser, no longer in the view"),
+    "dropped": ("red", "no longer in the view"),
 }
 
 
@@ -58,35 +62,46 @@ def console(*, stderr: bool = False) -> Console:
 # ---- compact ----
 
 
-def show_compaction(out: Console, name: str, result: CompactionResult, seconds: float, output: str | None) -> None:
-    """The report of ``contextfold compact``. ``output`` is the file that the view went to."""
-    count = len(result.ledger)
-    _headline(out, name, result.format, count)
-    if not result.changed:
-        _show_unchanged(out, result)
-    else:
-        _show_sizes(out, result)
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A compaction and what stands around it: the input's name, the file that the view went to, and who says how
+    large the window is (a source of ``contextfold.window``).
+    """
+
+    result: CompactionResult
+    name: str
+    output: str | None
+    window_source: str
+    seconds: float
+
+
+def show_compaction(out: Console, done: Done) -> None:
+    """The report of ``contextfold compact``."""
+    result = done.result
+    _headline(out, done.name, result.format, len(result.ledger))
+    if result.changed:
+        _show_sizes(out, result, _window(done))
         _show_savings(out, result)
         _show_fates(out, result)
         _show_floor(out, result)
         _show_summary(out, result)
+    else:
+        says = f"Nothing to do: {result.tokens_before:,} tokens do not reach the trigger ({_window(done)})."
+        _section(out, None, Text(f"{says} The view is the conversation as it stands."))
     _show_warnings(out, result)
-    _show_whereabouts(out, name, result, seconds, output)
+    _show_whereabouts(out, done)
+
+
+def _window(done: Done) -> str:
+    source = WINDOW_SOURCES.get(done.window_source)
+    return f"window {done.result.window:,}" + (f", {source}" if source else "")
 
 
 def _headline(out: Console, name: str, format: str, messages: int) -> None:
     out.print(Text.assemble((name, "bold"), f"  {format}, {_count(messages, 'message')}"))
 
 
-def _show_unchanged(out: Console, result: CompactionResult) -> None:
-    limits = f"window {result.window:,}, compaction starts at {_trigger(result)}"
-    out.print()
-    out.print(
-        f"  Nothing to do: {result.tokens_before:,} tokens fit ({limits}).\n  The view is the conversation as it stands."
-    )
-
-
-def _show_sizes(out: Console, result: CompactionResult) -> None:
+def _show_sizes(out: Console, result: CompactionResult, window: str) -> None:
     of = max(result.tokens_before, result.window)
     rows = [
         ("before", result.tokens_before, len(result.ledger), "red"),
@@ -98,9 +113,8 @@ def _show_sizes(out: Console, result: CompactionResult) -> None:
         table.add_row(label, Text(bar, colour), f"{tokens:,}", "tokens", f"{messages:,}", "messages")
     _section(out, None, table)
     less = 1 - result.tokens_after / result.tokens_before if result.tokens_before else 0
-    out.print(
-        f"  {less:.0%} less. Window {result.window:,}, compaction starts at {_trigger(result)} and ends at {result.target:,}."
-    )
+    limits = f"trigger {result.trigger}, target {result.target:,}, {window}"
+    out.print(Text(f"  {less:.0%} less; {limits}", "dim"))
 
 
 def _show_savings(out: Console, result: CompactionResult) -> None:
@@ -127,16 +141,19 @@ def _show_fates(out: Console, result: CompactionResult) -> None:
     reasons: dict[str, Counter[str]] = {}
     for entry in result.ledger:
         reasons.setdefault(entry.fate, Counter())[entry.reason] += 1
-    table = _table("<><<")
+    table = _table("<><", wrap=True)
     for fate, number in result.ledger.counts().items():
         if number:
             colour, meaning = FATES[fate]
-            table.add_row(Text(fate, colour), f"{number:,}", meaning, Text(_reasons(reasons[fate]), "dim"))
+            why = Text.assemble(meaning, (f" ({_reasons(reasons[fate])})", "dim"))
+            table.add_row(Text(fate, colour), f"{number:,}", why)
     _section(out, "Where every message went", table)
 
 
 def _reasons(counted: Counter[str]) -> str:
-    named = [f"{reason} {number:,}" for reason, number in counted.most_common(REASONS) if reason]
+    if len(counted) == 1:
+        return next(iter(counted))
+    named = [f"{reason} {number:,}" for reason, number in counted.most_common(REASONS)]
     more = len(counted) - REASONS
     return ", ".join(named) + (f", {more} more" if more > 0 else "")
 
@@ -172,7 +189,7 @@ def _show_summary(out: Console, result: CompactionResult) -> None:
 def _excerpt(lines: Sequence[str], colour: str, limit: int = SUMMARY_LINES) -> Table:
     """The first lines behind a rule, one screen line each."""
     table = Table.grid(padding=(0, 1))
-    table.add_column(width=1)
+    table.add_column(min_width=1)
     table.add_column(no_wrap=True, overflow="ellipsis")
     for line in lines[:limit]:
         table.add_row(Text("│", colour), Text(line.rstrip()))
@@ -187,18 +204,13 @@ def _show_warnings(out: Console, result: CompactionResult) -> None:
         _section(out, "Worth knowing", Text("\n".join(warnings), "yellow"))
 
 
-def _show_whereabouts(out: Console, name: str, result: CompactionResult, seconds: float, output: str | None) -> None:
-    lines = [f"Took {seconds:.2f} s."]
-    if output is not None:
-        lines.append(f"The view is in {output}.")
-    if result.changed and output != name:
-        lines.append(f"All originals are untouched in {name}; --report json lists the fate of each by its index.")
-    out.print()
-    out.print(Text("  " + " ".join(lines), "dim"))
-
-
-def _trigger(result: CompactionResult) -> str:
-    return f"{result.trigger:,}" if isinstance(result.trigger, int) else str(result.trigger)
+def _show_whereabouts(out: Console, done: Done) -> None:
+    says = [f"Took {done.seconds:.2f} s."]
+    if done.output is not None:
+        says.append(f"The view is in {done.output}.")
+    if done.result.changed and done.output != done.name:
+        says.append(f"All originals are untouched in {done.name}; --report json gives the fate of each by its index.")
+    _section(out, None, Text(" ".join(says), "dim"))
 
 
 # ---- inspect ----
@@ -282,14 +294,16 @@ def _show_faults(out: Console, found: Inspection) -> None:
 
 def show_conversations(out: Console, conversations: Sequence[Conversation]) -> None:
     """What a file holds, for choosing with ``--pick``."""
-    from contextfold.cli.inspection import decoded, first_words, total_tokens
+    from contextfold.cli.inspection import counter_for, decoded, first_words
 
     table = _table(">>><")
     table.add_row("N", "messages", "tokens", "begins with", style="bold")
     for number, conversation in enumerate(conversations, 1):
-        messages: Sequence[Message] = decoded(conversation)
+        messages = decoded(conversation)
+        counter = counter_for(conversation)
+        tokens = sum(counter.message(message) for message in messages)
         begins = first_words(messages) or conversation.name
-        table.add_row(f"{number}", f"{len(messages):,}", f"{total_tokens(messages):,}", Text(begins))
+        table.add_row(f"{number}", f"{len(messages):,}", f"{tokens:,}", Text(begins))
     _section(out, None, table)
 
 
@@ -300,14 +314,17 @@ def _section(out: Console, title: str | None, body: Table | Text) -> None:
     out.print()
     if title:
         out.print(Text(f"  {title}", "bold"))
-    out.print(Padding(body, (0, 0, 0, 4 if title else 2)))
+    out.print(Padding(body, (0, 0, 0, 4 if title else 2), expand=False))
 
 
-def _table(columns: str) -> Table:
-    """A table without borders; each of ``<`` and ``>`` is a column flush left or right."""
+def _table(columns: str, *, wrap: bool = False) -> Table:
+    """A table without borders: each ``<`` and ``>`` is a column flush left or right; the last one may wrap."""
     table = Table.grid(padding=(0, 2))
-    for side in columns:
-        table.add_column(justify="right" if side == ">" else "left", no_wrap=True, overflow="ellipsis")
+    for number, side in enumerate(columns, 1):
+        one_line = not (wrap and number == len(columns))
+        table.add_column(
+            justify="right" if side == ">" else "left", no_wrap=one_line, overflow="ellipsis" if one_line else "fold"
+        )
     return table
 
 

@@ -21,7 +21,7 @@ from contextfold.formats.openai_responses import OpenAIResponses
 from contextfold.formats.values import kind_of
 from contextfold.messages import Message
 
-__all__ = ["FORMATS", "Format", "decode", "detect", "get"]
+__all__ = ["FORMATS", "Format", "decode", "detect", "get", "marked"]
 
 _CHAT = OpenAIChat()
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -40,10 +40,9 @@ def get(name: str) -> Format:
 
 def detect(wire: Sequence[Any]) -> Format:
     """The format of these wire objects. Raises ``InputError`` naming the first entry that fits none."""
-    for entry in wire:
-        for known in FORMATS.values():
-            if known.recognises((entry,)):
-                return known
+    found = marked(wire)
+    if found is not None:
+        return found
     for index, entry in enumerate(wire):
         if not isinstance(entry, Mapping):
             raise InputError(f"message {index} is {kind_of(entry)}, and no format has such messages: {_REMEDY}")
@@ -51,6 +50,15 @@ def detect(wire: Sequence[Any]) -> Format:
             what = f"has the role {entry['role']!r}" if "role" in entry else "has no role"
             raise InputError(f"message {index} {what}, and fits no format: {_REMEDY}")
     return _CHAT
+
+
+def marked(wire: Sequence[Any]) -> Format | None:
+    """The format whose mark comes first; None where nothing but roles and text is there."""
+    for entry in wire:
+        for known in FORMATS.values():
+            if known.recognises((entry,)):
+                return known
+    return None
 
 
 def decode(wire: Sequence[Any], format: Format) -> list[Message]:

@@ -65,20 +65,20 @@ def one_turn_each(run: Sequence[Message]) -> list[Message]:
 
 
 def common_parts(parts: Sequence[Part]) -> list[Common]:
-    """The parts that can leave their format."""
+    """The parts that can leave their format, without the source that they had there."""
     found: list[Common] = []
     for part in parts:
         if isinstance(part, ToolResult):
             inner = tuple(p for p in common_parts(part.content) if isinstance(p, Text | Media))
-            found.append(replace(part, content=inner))
+            found.append(replace(part, content=inner, source=None))
         elif isinstance(part, Opaque):
             if part.text.strip():
                 found.append(Text(part.text))
         elif isinstance(part, Text):
             if part.text.strip():
-                found.append(part)
+                found.append(replace(part, source=None))
         elif not isinstance(part, Reasoning):
-            found.append(part)
+            found.append(replace(part, source=None))
     return found
 
 

@@ -273,7 +273,7 @@ def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any
     if keywords.get("tool_calls"):
         raw_calls = [raw for raw in keywords["tool_calls"] if raw.get("id") in kept]
         keywords["tool_calls"] = [_rebuild_raw(raw, kept[raw["id"]]) for raw in raw_calls]
-    if not any(isinstance(part.source, Keyword) for part in message.parts):
+    if keywords.get(REASONING_KEY) and not any(isinstance(part.source, Keyword) for part in message.parts):
         keywords.pop(REASONING_KEY, None)
     return {**changes, "additional_kwargs": keywords}
 

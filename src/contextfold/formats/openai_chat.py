@@ -90,7 +90,8 @@ def _is_marked(entry: Any) -> bool:
         return True
     content = entry.get("content")
     return isinstance(content, list) and any(
-        isinstance(block, dict) and values.block_type(block) in MARKED_BLOCKS for block in content
+        isinstance(block, dict) and values.block_type(block) in MARKED_BLOCKS and values.block_type(block) in block
+        for block in content
     )
 
 
@@ -222,7 +223,7 @@ def _rebuild(message: Message) -> dict[str, Any]:
         return _rebuild_result(source, results[0])
     said = [p for p in message.parts if not isinstance(p, ToolCall | ToolResult) and not isinstance(p.source, Field)]
     kept = {part.source.name for part in message.parts if isinstance(part.source, Field)}
-    gone = {key for key in FIELDS if key in source and key not in kept}
+    gone = {key for key in FIELDS if source.get(key) and key not in kept}
     entry = {key: value for key, value in source.items() if key not in gone}
     if "content" in source or said:
         entry["content"] = values.rebuilt_content(source.get("content"), said, _rebuild_block)
@@ -232,10 +233,10 @@ def _rebuild(message: Message) -> dict[str, Any]:
 def _with_calls(entry: dict[str, Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
     legacy = [call for call in calls if call.source is not None and call.source is entry.get("function_call")]
     modern = [_rebuild_call(call) for call in calls if call not in legacy]
-    if modern or entry.get("tool_calls"):
+    if modern:
         entry["tool_calls"] = modern
-    if not modern:
-        entry.pop("tool_calls", None)  # the API takes no empty list
+    elif entry.get("tool_calls"):
+        del entry["tool_calls"]  # the API takes no empty list
     if legacy and legacy[0].edited:
         body = entry["function_call"]
         arguments = values.with_arguments(body.get("arguments"), legacy[0].arguments)

@@ -63,8 +63,8 @@ def _is_marked(entry: Any) -> bool:
     if "role" not in entry:
         return _is_item_type(entry.get("type"))
     content = entry.get("content")
-    if entry.get("type") == "message":
-        return True
+    if entry.get("type") == "message" and isinstance(content, str):
+        return True  # Anthropic's answers are of this type too, but never hold a string
     return isinstance(content, list) and any(
         isinstance(block, dict) and values.block_type(block) in OWN_TEXT_BLOCKS for block in content
     )
@@ -143,15 +143,19 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Text | Media | Op
 # ---- encoding what was edited ----------------------------------------------------------------------------------------
 
 
-def _rebuild(message: Message) -> dict[str, Any]:
+def _rebuild(message: Message) -> Any:
     source: dict[str, Any] = message.source
     part = message.parts[0]
+    if part.source is source and not values.is_touched(part):
+        return source
     if isinstance(part, ToolCall):
         key = _arguments_key(source)
         return {**source, "call_id": part.id, key: values.with_arguments(source.get(key), part.arguments)}
     if isinstance(part, ToolResult):
         output = values.rebuilt_content(source.get("output"), part.content, _rebuild_input)
         return {**source, "call_id": part.call_id, "output": output}
+    if "role" not in source:  # reasoning or an opaque item, replaced by words
+        return {"type": "message", "role": message.role, "content": crossing.joined_text(message.parts)}
     build = _rebuild_output if message.role == "assistant" else _rebuild_input
     return {**source, "content": values.rebuilt_content(source.get("content"), message.parts, build)}
 

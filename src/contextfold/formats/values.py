@@ -123,7 +123,7 @@ def json_object(text: str) -> dict[str, Any] | None:
         return {}
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -182,15 +182,15 @@ def readable(value: Any) -> str:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            if key not in _UNREADABLE_KEYS:
-                yield from _strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _strings(inner)
+    waiting = [value]
+    while waiting:  # a loop, because nothing limits how deep these values are nested
+        found = waiting.pop()
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, dict):
+            waiting.extend(reversed([inner for key, inner in found.items() if key not in _UNREADABLE_KEYS]))
+        elif isinstance(found, list):
+            waiting.extend(reversed(found))
 
 
 def opaque(block: Mapping[str, Any], label: str | None = None) -> Opaque:

@@ -1,0 +1,38 @@
+"""Reductions of single parts, cheapest first: what each does to a part, as a pure function.
+
+What belongs here: the tiers by their names. What does not: which parts are reduced and when (``plan``, ``shorten``).
+A name and its behaviour are stored in records: a tier may be added, but none renamed or given another meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from contextfold.errors import PolicyError
+from contextfold.messages import Part
+from contextfold.tiers.base import Tier
+from contextfold.tiers.media import MediaReferences
+from contextfold.tiers.oversized import Oversized
+from contextfold.tiers.reasoning import ReasoningRemoved
+from contextfold.tiers.tool_arguments import ToolArguments
+from contextfold.tiers.tool_outputs import ToolOutputs
+
+_ALL: tuple[Tier, ...] = (ToolArguments(), ToolOutputs(), MediaReferences(), ReasoningRemoved(), Oversized())
+
+TIERS: Mapping[str, Tier] = MappingProxyType({tier.name: tier for tier in _ALL})
+"""Every tier by its name, cheapest first."""
+
+
+def reduce(part: Part, tier_name: str, limit: int) -> Part | None:
+    """The part as the named tier leaves it within ``limit`` (the tier says in which unit); None if it is to go.
+
+    Raises ``PolicyError`` for a name that is no tier's.
+    """
+    tier = TIERS.get(tier_name)
+    if tier is None:
+        raise PolicyError(f"tier {tier_name!r} does not exist; the tiers are {', '.join(TIERS)}")
+    return tier.reduce(part, limit)
+
+
+__all__ = ["TIERS", "Tier", "reduce"]

@@ -12,14 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contextfold.tiers.markers import cut
 from contextfold.tokens.estimate import estimate
 
 LEAST = 32
 """Tokens. Smaller limits count as this: a marker alone takes about a third of it."""
-
-CLIPPED_TAIL = 0.3
-"""Of the room of a clipped text: how much its end gets."""
 
 _ATTEMPTS = 8
 _GOOD_USE = 0.9
@@ -51,9 +47,3 @@ def fit(length: int, size: int, limit: int, render: Callable[[int], str]) -> str
             break
         room = following
     return best
-
-
-def clip(text: str, size: int, limit: int) -> str:
-    """Head, marker and tail of a text of ``size`` tokens within ``limit`` tokens; a marker alone if nothing more fits."""
-    found = fit(len(text), size, limit, lambda room: cut(text, room, CLIPPED_TAIL))
-    return cut(text, 0) if found is None else found

@@ -1,6 +1,7 @@
 """JSON as text: read so that what is kept can be written back exactly as it was.
 
-What belongs here: reading and writing. What does not: choosing what to keep (``tool_arguments``, ``tool_outputs_json``).
+What belongs here: reading and writing. What does not: choosing what to keep (``tool_arguments``,
+``tool_outputs_json``).
 
 Numbers keep their spelling (``1.10``, ``1e400``, integers of any length), objects keep the order of their fields and
 even repeated names, and half surrogate pairs stay escaped, so that the text can always be encoded. Only the whitespace
@@ -32,7 +33,7 @@ class Object:
     fields: tuple[tuple[str, Value], ...]
 
 
-Value: TypeAlias = "str | Number | bool | None | list[Value] | Object"
+Value: TypeAlias = "str | Number | bool | list[Value] | Object | None"
 
 _NOT_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\[\]{}"]++', re.DOTALL)
 _EMPTY_PAIR = re.compile(r"\[\]|\{\}")
@@ -41,8 +42,9 @@ _SPACED = re.compile(r'"\s*:\s')
 
 
 def parse(text: str) -> Value | None:
-    """The value of a text that is one JSON object or array, or None if it is anything else or nested too deeply."""
-    if not looks_like_container(text) or is_too_deep(text):
+    """The value of a text that is one JSON object, array or string; None if it is something else or too deep."""
+    stripped = text.strip()
+    if stripped[:1] + stripped[-1:] not in ("{}", "[]", '""') or is_too_deep(text):
         return None
     try:
         value: Value = _DECODER.decode(text)
@@ -73,12 +75,6 @@ def write_scalar(value: Value) -> str:
 def is_spaced(text: str) -> bool:
     """Whether JSON text has a blank after its first colon."""
     return _SPACED.search(text) is not None
-
-
-def looks_like_container(text: str) -> bool:
-    """Whether a text begins and ends as an object or an array does. Cheap, and often wrong."""
-    stripped = text.strip()
-    return stripped[:1] + stripped[-1:] in ("{}", "[]")
 
 
 def is_too_deep(text: str) -> bool:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import ClassVar
 
 from contextfold.messages import Media, Part, Text, ToolResult
+from contextfold.tokens.media import image_size
 
-_BASE64_BYTES_PER_CHARACTER = 3 / 4
+_DATA_URL = "data:"
 _KILOBYTE = 1024
 
 
@@ -38,14 +39,19 @@ def as_text(media: Media) -> Text:
 
 
 def reference(media: Media) -> str:
-    """Such as ``[image image/png, 5,120 KB removed to save context]``."""
-    facts = [" ".join(filter(None, (media.kind, media.media_type)))]
-    if media.url:
-        facts.append(media.url)
-    if media.data:
-        facts.append(_size(int(len(media.data) * _BASE64_BYTES_PER_CHARACTER)))
+    """Such as ``[image image/png 1024x768, 5,120 KB removed to save context]``."""
+    url = media.url or ""
+    held = url.startswith(_DATA_URL)
+    data = url.partition(",")[2] if held else media.data
+    size = image_size(data) if media.kind == "image" else None
+    pixels = f"{size[0]}x{size[1]}" if size else None
+    facts = [" ".join(filter(None, (media.kind, media.media_type, pixels)))]
+    if url and not held:
+        facts.append(url)
+    if data:
+        facts.append(_amount(len(data) * 3 // 4))
     return f"[{', '.join(facts)} removed to save context]"
 
 
-def _size(count: int) -> str:
+def _amount(count: int) -> str:
     return f"{count:,} bytes" if count < _KILOBYTE else f"{count // _KILOBYTE:,} KB"

@@ -16,7 +16,8 @@ from typing import ClassVar
 
 from contextfold.messages import Part, Text, ToolResult
 from contextfold.tiers import tool_outputs_json
-from contextfold.tiers.fitting import LEAST, clip, fit
+from contextfold.tiers.fitting import LEAST, fit
+from contextfold.tiers.markers import cut
 from contextfold.tiers.tool_outputs_text import of_text
 from contextfold.tokens.estimate import estimate
 
@@ -30,16 +31,17 @@ class ToolOutputs:
     name: ClassVar[str] = "tool_outputs"
 
     def reduce(self, part: Part, limit: int) -> Part:
-        if not isinstance(part, ToolResult):
-            return part
-        sizes = [estimate(inner.text) for inner in part.content if isinstance(inner, Text)]
-        budgets = zip(sizes, _shares(sizes, limit), strict=True)
-        content = tuple(
-            _shortened(inner, *next(budgets)) if isinstance(inner, Text) else inner for inner in part.content
-        )
-        if all(new is old for new, old in zip(content, part.content, strict=True)):
-            return part
-        return replace(part, content=content, edited=True)
+        return shortened_result(part, limit) if isinstance(part, ToolResult) else part
+
+
+def shortened_result(part: ToolResult, limit: int) -> ToolResult:
+    """The result with its texts in ``limit`` tokens together; the same object if they are already."""
+    sizes = [estimate(inner.text) for inner in part.content if isinstance(inner, Text)]
+    budgets = zip(sizes, _shares(sizes, limit), strict=True)
+    content = tuple(_shortened(inner, *next(budgets)) if isinstance(inner, Text) else inner for inner in part.content)
+    if all(new is old for new, old in zip(content, part.content, strict=True)):
+        return part
+    return replace(part, content=content, edited=True)
 
 
 def shorten(text: str, size: int, limit: int) -> str:
@@ -51,7 +53,7 @@ def shorten(text: str, size: int, limit: int) -> str:
     if document is not None:
         shorter = fit(len(text), size, limit, document.render) or document.smallest()
     else:
-        shorter = fit(len(text), size, limit, of_text(text).render) or clip(text, size, limit)
+        shorter = fit(len(text), size, limit, of_text(text).render) or cut(text, 0)
     return shorter if estimate(shorter) < size else text
 
 

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import nsmallest
 
 from contextfold.tiers import json_text
 from contextfold.tiers.json_text import Number, Object, Value
-from contextfold.tiers.markers import MARKER, counts_in, cut, marker
+from contextfold.tiers.markers import MARKER, counts_in, cut, is_shortened, marker
 from contextfold.tiers.pieces import Pieces
 from contextfold.tiers.tool_outputs_text import of_text
 
@@ -26,8 +25,9 @@ OMITTED = "…"
 """The name of the field that says how many fields were cut."""
 
 OUTCOME_FIELDS = frozenset(
-    "success ok error errors status state code exit_code exitcode returncode return_code message reason warning warnings "
-    "count total total_count num_results length size page pages has_more truncated id name path file url title".split()
+    {"success", "ok", "error", "errors", "status", "state", "code", "exit_code", "exitcode", "returncode", "message"}
+    | {"return_code", "reason", "warning", "warnings", "count", "total", "total_count", "num_results", "length", "size"}
+    | {"page", "pages", "has_more", "truncated", "id", "name", "path", "file", "url", "title"}
 )
 """Names, in lower case, of fields that are kept before all others when not all can be."""
 
@@ -35,6 +35,8 @@ _MODERATE = 80
 """Characters of a string while items are counted; what is left over then goes to longer strings."""
 _SHORTEST = 32
 """Characters. Strings are not cut shorter: a marker alone takes 31."""
+_LONGEST_NAME = 160
+"""Characters. Longer words are data (base64, tokens), not names."""
 _BY_LINES = 240
 """Characters. A string of several lines that gets this much room is shortened line by line, as a text of its own."""
 _TAIL_SHARE = 0.25
@@ -65,14 +67,15 @@ SMALLEST = _Shape(0, 0, 0)
 
 @dataclass(frozen=True)
 class JsonOutput:
-    """A JSON document, or JSON lines (``documents`` is then the list of them), ready to be written in any room."""
+    """One JSON document, or the documents of JSON lines, ready to be written in any room."""
 
-    documents: Value
+    documents: list[Value]
     lines: bool = False
     _pieces: dict[str, Pieces] = field(default_factory=dict, repr=False)
+    _ranks: dict[int, list[int]] = field(default_factory=dict, repr=False)
 
     def render(self, room: int) -> str:
-        """Valid JSON in about ``room`` characters: the largest shape that fits, or else the smallest there is."""
+        """Valid JSON in ``room`` characters: the largest shape that fits, or else the smallest there is."""
         whole = self._within(_Shape(room, room), room)
         if whole is not None:
             return whole
@@ -102,10 +105,9 @@ class JsonOutput:
         return "".join(parts)
 
     def _written(self, shape: _Shape) -> Iterator[str]:
-        if not self.lines:
-            return self._value(self.documents, shape)
-        assert isinstance(self.documents, list)
-        return self._items(self.documents, replace(shape, depth=shape.depth + 1), "\n")
+        if self.lines:
+            return self._items(self.documents, replace(shape, depth=shape.depth + 1), "\n")
+        return self._value(self.documents[0], shape)
 
     def _value(self, value: Value, shape: _Shape) -> Iterator[str]:
         if isinstance(value, Object):
@@ -122,13 +124,15 @@ class JsonOutput:
             yield json_text.write_scalar(value)
 
     def _fields(self, value: Object, shape: _Shape) -> Iterator[str]:
-        fields = [(name, inner) for name, inner in value.fields if not _counts_fields(name, inner)]
-        omitted = sum((_counts(inner) for name, inner in value.fields if _counts_fields(name, inner)), Counter[str]())
-        chosen = _chosen_fields(fields, shape.fields if shape.depth > 0 else 0)
-        omitted["fields"] += len(fields) - len(chosen)
+        ranks = self._ranks.get(id(value))
+        if ranks is None:
+            ranks = self._ranks[id(value)] = _ranked(value)
+        chosen = ranks[: shape.fields if shape.depth > 0 else 0]
+        omitted = _omitted(value)
+        omitted["fields"] += len(ranks) - len(chosen)
         comma = ""
-        for index in chosen:
-            name, inner = fields[index]
+        for index in sorted(chosen):
+            name, inner = value.fields[index]
             yield f"{comma}{json_text.write_string(name)}:"
             yield from self._value(inner, replace(shape, depth=shape.depth - 1))
             comma = ","
@@ -144,7 +148,7 @@ class JsonOutput:
             yield from self._value(value, inner_shape)
 
     def _string(self, text: str, width: int) -> str:
-        if len(text) <= width or MARKER.fullmatch(text):
+        if len(text) <= width or _is_marker(text) or (width >= _MODERATE and _is_name(text)):
             return text
         if width < _BY_LINES or "\n" not in text:
             return cut(text, width, _TAIL_SHARE)
@@ -155,14 +159,14 @@ class JsonOutput:
 
 
 def read(text: str) -> JsonOutput | None:
-    """The text as a JSON object or array, or as JSON lines (two at least); None if it is neither."""
+    """The text as JSON, or as JSON lines (two objects or arrays at least); None if it is neither."""
     value = json_text.parse(text)
     if value is not None:
-        return JsonOutput(value)
-    lines = [line for line in text.splitlines() if line.strip()]
+        return JsonOutput([value])
+    lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2 or not all(map(_may_be_document, lines)):
         return None
-    documents = []
+    documents: list[Value] = []
     for line in lines:
         document = _omission(line) or json_text.parse(line)
         if document is None:
@@ -172,7 +176,8 @@ def read(text: str) -> JsonOutput | None:
 
 
 def _may_be_document(line: str) -> bool:
-    return json_text.looks_like_container(line) or _omission(line) is not None
+    stripped = line.strip()
+    return stripped[:1] + stripped[-1:] in ("{}", "[]") or _omission(line) is not None
 
 
 def _omission(line: str) -> str | None:
@@ -181,19 +186,19 @@ def _omission(line: str) -> str | None:
     return inner if MARKER.fullmatch(inner) else None
 
 
-def _counts_fields(name: str, value: Value) -> bool:
-    return name == OMITTED and _is_marker(value)
+def _ranked(value: Object) -> list[int]:
+    """Indexes of the fields: outcomes first, then plain values, then containers; without the count of omitted ones."""
+    counted = len(value.fields) - _ends_in_omission(value)
+    return sorted(range(counted), key=lambda index: (_field_class(*value.fields[index]), index))
 
 
-def _counts(value: Value) -> Counter[str]:
-    return counts_in(value) if isinstance(value, str) else Counter()
+def _omitted(value: Object) -> Counter[str]:
+    """What fields of an object say was cut from it before."""
+    return counts_in(str(value.fields[-1][1])) if _ends_in_omission(value) else Counter()
 
 
-def _chosen_fields(fields: Sequence[tuple[str, Value]], most: int) -> list[int]:
-    """Indexes, in order, of at most ``most`` fields: outcomes first, then plain values, then containers."""
-    if len(fields) <= most:
-        return list(range(len(fields)))
-    return sorted(nsmallest(most, range(len(fields)), key=lambda index: (_field_class(*fields[index]), index)))
+def _ends_in_omission(value: Object) -> bool:
+    return bool(value.fields) and value.fields[-1][0] == OMITTED and _is_marker(value.fields[-1][1])
 
 
 def _field_class(name: str, value: Value) -> int:
@@ -215,8 +220,8 @@ def ends(values: list[Value], first: int, last: int) -> list[Value]:
     hidden = values[before : len(values) - after]
     if len(values) <= first + last or _is_shorter_than_marker(hidden):
         return values
-    omitted = sum((_counts(value) for value in hidden if _is_marker(value)), Counter[str]())
-    omitted["items"] += sum(not _is_marker(value) for value in hidden)
+    omitted = Counter[str]() if gap is None else counts_in(str(values[gap]))
+    omitted["items"] += len(hidden) - (gap is not None)
     return [*values[:before], marker(omitted), *values[len(values) - after :]]
 
 
@@ -227,8 +232,13 @@ def _is_shorter_than_marker(values: Sequence[Value]) -> bool:
     return len(written) <= len(json_text.write_string(marker({"items": len(values)})))
 
 
+def _is_name(text: str) -> bool:
+    """A path, a URL, an id: one word, and worth nothing when cut."""
+    return len(text) <= _LONGEST_NAME and not any(map(str.isspace, text))
+
+
 def _is_marker(value: Value) -> bool:
-    return isinstance(value, str) and MARKER.fullmatch(value) is not None
+    return isinstance(value, str) and is_shortened(value) and MARKER.fullmatch(value) is not None
 
 
 def _largest(low: int, high: int, is_possible: Callable[[int], bool]) -> int:

@@ -5,7 +5,7 @@ numbers themselves (``rates``, written by ``benchmarks/fit_tokens.py``).
 
 How it works. A byte-pair tokenizer first cuts a text into pieces (a word with the character before it, up to
 three digits, a run of symbols, a run of white space) and then looks each piece up. The cutting is a regular
-expression and can be done here, nearly as o200k does it; eight pieces in ten then are one token. What is left is the
+expression and can be done here, nearly as o200k does it; nine pieces in ten then are one token. What is left is the
 price of the others:
 
 - a word costs more the less its letters look like those that the vocabulary was made for. The price is one token
@@ -25,6 +25,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 
 from contextfold.tokens import rates
 
@@ -108,7 +109,7 @@ def case_of(word: str) -> str:
 def pairs_of(word: str) -> list[tuple[int, int]]:
     """Neighbouring letters as indices into the pair table: 0 to 25 for a to z, 26 any other letter, 27 the edge."""
     places = [27, *(_LETTER_PLACES.get(letter, 26) for letter in word.lower()), 27]
-    return list(zip(places, places[1:], strict=False))
+    return list(pairwise(places))
 
 
 def _word_price(lead: str, word: str) -> int:
@@ -129,7 +130,7 @@ def after(lead: str) -> str:
 
 def runs_of(symbols: str) -> int:
     """How many runs of one and the same character: 3 for "};;\\n"."""
-    return 1 + sum(left != right for left, right in zip(symbols, symbols[1:], strict=False))
+    return 1 + sum(left != right for left, right in pairwise(symbols))
 
 
 def _symbols_price(piece: str) -> int:

@@ -1,0 +1,98 @@
+"""Will this answer do as a summary?
+
+What belongs here: the reasons to refuse an answer, each a plain sentence. What does not: what happens then
+(``bisect`` asks again, then gives up). Missing headings are no reason: a summary in its own shape loses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from contextfold.summary.summarizer import Answer
+
+TINY_INPUT = 200
+"""Tokens. Below this an honest summary may well be longer than what it sums up: its headings alone cost that."""
+
+SHORT = 240
+"""Characters. Only an answer up to this length can be nothing but an apology, an error or a placeholder."""
+
+_CUT_OFF = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "incomplete"}
+)
+_REFUSED = frozenset(
+    {"content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "recitation", "blocklist", "spii"}
+    | {"guardrail_intervened", "sensitive", "error_toxic"}
+)
+_CALLED = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
+
+_APOLOGY = re.compile(
+    r"^(?:i[’']?m (?:very |so )?sorry|i am sorry|sorry,|i apologi[sz]e|i (?:can[’']?t|cannot|can not|won[’']?t)\b"
+    r"|i am (?:not able|unable)|i[’']?m (?:not able|unable)|unfortunately,? i|as an ai\b"
+    r"|抱歉|很抱歉|对不起|我(?:无法|不能)|申し訳|すみません|ごめん)",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(
+    r"^(?:error (?:code|generating|summari[sz]ing|while)\b|error:|exception:|traceback \(most recent"
+    r"|(?:api|http|internal(?: server)?|server|request) error\b|service unavailable|too many requests|rate limit"
+    r"|bad gateway|gateway time|\{\s*[\"']error[\"']|[45]\d\d\b(?!,))",
+    re.IGNORECASE,
+)
+_PLACEHOLDER = re.compile(
+    r"^(?:(?:the )?(?:previous|earlier|prior) (?:conversation|messages|history)[^.]*"
+    r"(?:too long|omitted|truncated|removed|unavailable)[^.]*"
+    r"|conversation (?:history )?(?:was |is )?(?:too long|truncated|omitted)[^.]*"
+    r"|(?:no|nothing)(?: (?:previous|prior|new|further))? "
+    r"(?:conversation|messages?|history|summary|content|to summari[sz]e)[^.]*"
+    r"|(?:the |conversation )?summary (?:is )?(?:unavailable|not available|failed|pending|goes here)[^.]*"
+    r"|\[?(?:summary|conversation summary|truncated|omitted|content removed)\]?"
+    r"|n/?a|none|null|todo|tbd|undefined)[.!]?$",
+    re.IGNORECASE,
+)
+_THOUGHT = re.compile(r"^\s*<(think|thinking|reasoning|analysis)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE)
+_WRAPPED = re.compile(r"^\s*<(summary|conversation_summary)>\s*(.*?)\s*</\1>\s*$", re.DOTALL | re.IGNORECASE)
+
+
+def clean(text: str) -> str:
+    """The summary itself: without thinking that a server left in the text (R6), and without a wrapper around it all."""
+    text = _THOUGHT.sub("", text)
+    wrapped = _WRAPPED.match(text)
+    return (wrapped[2] if wrapped else text).strip()
+
+
+def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int]) -> str | None:
+    """Why this answer cannot be used, as a short phrase, or None if it can (R2, R4).
+
+    ``input_tokens`` is the size of what was to be summarised, without the words around it.
+    """
+    text = clean(answer.text)
+    reason = (answer.finish_reason or "").lower()
+    if answer.has_tool_calls or reason in _CALLED:
+        return "it calls a tool"
+    if reason in _REFUSED:
+        return f"it was refused ({reason})"
+    if not text.strip(" \n\t.#*-_`>[]()"):
+        return "it is blank"
+    if reason in _CUT_OFF:
+        return f"it was cut off ({reason})"
+    return _rejected_words(text) or _rejected_length(text, input_tokens, count)
+
+
+def _rejected_words(text: str) -> str | None:
+    if len(text) > SHORT:
+        return None
+    for pattern, phrase in (
+        (_APOLOGY, "it is a refusal"),
+        (_ERROR, "it is an error text"),
+        (_PLACEHOLDER, "it is a placeholder"),
+    ):
+        if pattern.match(text):
+            return f"{phrase}: {text[:80]!r}"
+    return None
+
+
+def _rejected_length(text: str, input_tokens: int, count: Callable[[str], int]) -> str | None:
+    if input_tokens < TINY_INPUT:
+        return None
+    tokens = count(text)
+    return f"it is longer than its input ({tokens:,} > {input_tokens:,} tokens)" if tokens > input_tokens else None

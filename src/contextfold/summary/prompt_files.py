@@ -1,0 +1,82 @@
+"""The prompts of the summary call, composed from the files in ``prompts``.
+
+What belongs here: which file says what, and how the caller's own prompt and instructions reach every path (R24).
+What does not: the words themselves (``prompts/*.md``), and what is put into them (``render``, ``bisect``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from contextfold.summary.render import neutralise
+
+Kind = Literal["summarise", "update", "merge", "shorten"]
+
+_PLACEHOLDER = re.compile(r"\{(messages|previous|language|max_tokens|instructions|rules|reason)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How the caller wants it said. ``language`` is a name such as ``English``; no ``prompt``: the built-in ones."""
+
+    language: str
+    prompt: str | None = None
+    instructions: str = ""
+
+    def compose(self, kind: Kind, material: Sequence[str], *, max_tokens: int, previous: str = "") -> str:
+        """One prompt.
+
+        ``material`` is the rendered conversation (one text), or for ``merge`` and ``shorten`` the summaries, oldest
+        first. ``previous`` is the summary to update. The answer is asked to stay within ``max_tokens``.
+        """
+        values = {
+            "language": self.language,
+            "max_tokens": f"{max_tokens}",
+            "instructions": self.instructions.strip(),
+            "previous": neutralise(previous),
+            "messages": _summaries(material) if kind in ("merge", "shorten") else "\n\n".join(material),
+        }
+        if self.prompt is None:
+            return _fill(_file(kind), {**values, "rules": _fill(_tidy("rules", values), values)})
+        return self._own(kind, values)
+
+    def _own(self, kind: Kind, values: Mapping[str, str]) -> str:
+        """The caller's prompt with the material in its place; the task is said beside the material where it differs."""
+        own = str(self.prompt)
+        task, layout = _file(kind).split("{rules}\n", 1)
+        body = _fill(layout.strip() if kind == "summarise" else f"{task.strip()}\n{layout.rstrip()}", values)
+        if "{messages}" not in own:
+            own = f"{own.rstrip()}\n\n{{messages}}"
+        if "{max_tokens}" not in own or (values["instructions"] and "{instructions}" not in own):
+            own = f"{own.rstrip()}\n\n{_tidy('limits', values).strip()}"
+        return _fill(own, {**values, "messages": body})
+
+
+def again(prompt: str, reason: str, *, max_tokens: int) -> str:
+    """The same request after an answer that could not be used."""
+    return _fill(_file("retry"), {"messages": prompt, "reason": reason, "max_tokens": f"{max_tokens}"})
+
+
+def _summaries(texts: Sequence[str]) -> str:
+    return "\n\n".join(f"<summary>\n{neutralise(text)}\n</summary>" for text in texts)
+
+
+def _tidy(name: str, values: Mapping[str, str]) -> str:
+    """A file of rules, without the line for instructions where there are none."""
+    text = _file(name)
+    return (text if values["instructions"] else text.replace("{instructions}\n", "")).rstrip()
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    """Placeholders replaced in one go, so that braces inside what is put in stay what they are."""
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template).rstrip("\n")
+
+
+@cache
+def _file(name: str) -> str:
+    return (resources.files("contextfold.summary") / "prompts" / f"{name}.md").read_text(encoding="utf-8")

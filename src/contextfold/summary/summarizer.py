@@ -1,0 +1,127 @@
+"""What can write a summary, and how each kind of it is asked.
+
+What belongs here: the protocol, the answer, and the adapters from what users have (a callable, an object with
+``complete``, a LangChain model or runnable) to it. What does not: what is asked (``prompt_files``), whether an answer
+will do (``accept``), and the built-in summariser that asks nobody (``extractive``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from contextfold.errors import PolicyError
+
+ACCEPTED = (
+    "a callable from prompt to text (sync or async), an object with a method complete(prompt), "
+    "or a LangChain chat model or runnable (an object with invoke)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a summariser said. ``finish_reason`` is the provider's own word; sizes are tokens, None if not told."""
+
+    text: str
+    finish_reason: str | None = None
+    has_tool_calls: bool = False
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+Reply: TypeAlias = str | Answer
+
+
+@runtime_checkable
+class Summarizer(Protocol):
+    """Turns a prompt into text. Signals a prompt that does not fit by raising ``ContextOverflow`` or the provider's
+    own error, if ``overflow.classify`` knows it.
+    """
+
+    @property
+    def window(self) -> int | None:
+        """The longest prompt it takes, in tokens; None if it does not know."""
+        ...
+
+    def complete(self, prompt: str) -> Reply | Awaitable[Reply]:
+        """The answer to one prompt. May be ``async def``. May be called from several threads at once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A summariser made of a function. The function itself is kept, so that its colour stays visible to the ports."""
+
+    complete: Callable[[str], Any]
+    window: int | None = None
+
+
+def as_summarizer(value: Any) -> Summarizer:
+    """A summariser from anything that can be one. Raises ``PolicyError`` that says what is accepted."""
+    if not isinstance(value, type):
+        window = _whole(getattr(value, "window", None))
+        if callable(getattr(value, "complete", None)):
+            return value if hasattr(value, "window") else _Asked(value.complete, window)
+        if callable(getattr(value, "invoke", None)):
+            return _Asked(value.invoke, window or _profiled_window(value))
+        if callable(value):
+            return _Asked(value, window)
+    kind = f"the class {value.__name__} itself" if isinstance(value, type) else f"{value!r} ({type(value).__name__})"
+    raise PolicyError(f"summarizer is {kind}: it must be {ACCEPTED}, or None for the built-in one")
+
+
+def to_answer(reply: Any) -> Answer:
+    """What a summariser returned, as an ``Answer``: text, an answer, nothing (blank), or a LangChain message.
+
+    Raises ``PolicyError`` for anything else: it is a mistake in the summariser, not a bad answer.
+    """
+    if isinstance(reply, Answer):
+        return reply
+    if reply is None or isinstance(reply, str):
+        return Answer(reply or "")
+    if hasattr(reply, "content"):
+        return _from_message(reply)
+    raise PolicyError(
+        f"the summariser returned {type(reply).__name__}, not text: return a str, a contextfold Answer, or a message"
+    )
+
+
+def _from_message(message: Any) -> Answer:
+    told = getattr(message, "response_metadata", None) or {}
+    usage = getattr(message, "usage_metadata", None) or {}
+    reason = told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason")
+    calls = getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None)
+    return Answer(
+        _text_of(message.content),
+        finish_reason=str(reason) if reason else None,
+        has_tool_calls=bool(calls),
+        input_tokens=_whole(usage.get("input_tokens")),
+        output_tokens=_whole(usage.get("output_tokens")),
+    )
+
+
+def _text_of(content: Any) -> str:
+    """Text of string or block content; reasoning, calls and media are not what was said."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list | tuple) else []
+    return "".join(
+        block if isinstance(block, str) else str(block.get("text") or "")
+        for block in blocks
+        if isinstance(block, str) or (isinstance(block, Mapping) and block.get("type", "text") == "text")
+    )
+
+
+def _profiled_window(model: Any) -> int | None:
+    """The window that a LangChain model's profile names, through the bindings that may wrap the model."""
+    for _ in range(4):
+        profile = getattr(model, "profile", None)
+        if isinstance(profile, Mapping):
+            return _whole(profile.get("max_input_tokens"))
+        model = getattr(model, "bound", None)
+    return None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,153 @@
+"""Sizes of parts, messages and tools, in tokens.
+
+Belongs here: what of a message counts, and the overheads. Does not: the size of a text (``estimate``, or whatever
+the user supplies) and of media (``media``).
+
+Overheads are those of OpenAI's chat format (OpenAI cookbook, "How to count tokens with tiktoken"): about four tokens
+frame a message, and about eight a tool call or the declaration of a tool. Other providers are close.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from contextfold.errors import PolicyError
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.tokens.estimate import estimate
+from contextfold.tokens.media import Rule, media_tokens
+
+MESSAGE_OVERHEAD = 4
+CALL_OVERHEAD = 8
+TOOL_OVERHEAD = 8
+
+_CIPHERTEXTS = ("encrypted_content", "data", "signature")
+_BYTES_PER_TOKEN = 4
+_DATA = re.compile(r"data:[^,]{0,200};base64,|[A-Za-z0-9+/=_\s-]{512,}\Z")
+
+
+class TokenCounter:
+    """Counts tokens. Pure: the same message always has the same size, so sizes may be kept.
+
+    Args:
+        count_text: tokens of a text; None for the built-in estimate. It has to be a pure function that returns an
+            int of at least 0; what it returns or raises otherwise ends in a ``PolicyError`` that says so.
+        media_rule: whose prices images have: "openai" or "anthropic".
+    """
+
+    def __init__(self, count_text: Callable[[str], int] | None = None, *, media_rule: Rule = "openai") -> None:
+        if count_text is not None and not callable(count_text):
+            raise PolicyError(f"count_text must be a function of a text that returns its tokens, not {count_text!r}")
+        if media_rule not in get_args(Rule):
+            raise PolicyError(f"media_rule is {media_rule!r}; allowed are {', '.join(map(repr, get_args(Rule)))}")
+        self._count_text = count_text
+        self._media_rule: Rule = media_rule
+
+    def text(self, text: str) -> int:
+        """Tokens of a text."""
+        return estimate(text) if self._count_text is None else _checked(self._count_text, text)
+
+    def part(self, part: Part) -> int:
+        """Tokens of one part, without the frame of its message."""
+        if isinstance(part, Text):
+            return self.text(part.text)
+        if isinstance(part, ToolCall):
+            return CALL_OVERHEAD + self.text(part.name) + self.text(part.arguments)
+        if isinstance(part, ToolResult):
+            return sum(self.part(inner) for inner in part.content)
+        if isinstance(part, Media):
+            return media_tokens(part, self._media_rule)
+        if isinstance(part, Reasoning):
+            return self._reasoning(part)
+        return self._opaque(part)
+
+    def message(self, message: Message) -> int:
+        """Tokens of a message: all its parts, its name, and its frame."""
+        name = self.text(message.name) if message.name else 0
+        return MESSAGE_OVERHEAD + name + sum(self.part(part) for part in message.parts)
+
+    def tools(self, tools: Sequence[Any] | None) -> int:
+        """Tokens of tool declarations, each as its compact JSON.
+
+        A tool is a mapping in the shape of any provider, or an object with a name, a description and a schema of its
+        arguments (``args_schema``, as a JSON schema or a pydantic model), or a function.
+        """
+        return sum(TOOL_OVERHEAD + self.text(compact_json(_declaration(tool))) for tool in tools or ())
+
+    def _reasoning(self, part: Reasoning) -> int:
+        """Its text, or what the ciphertext stands for where that is more, or all there is.
+
+        Ciphertext is decrypted by the provider, which then bills the text in it: base64 holds three bytes in four
+        characters, and a token is about four bytes. The few hundred bytes that a cipher adds are left in. A signature
+        beside a readable text repeats it, and counts nothing.
+        """
+        keys = _CIPHERTEXTS[:2] if part.text else _CIPHERTEXTS
+        return max(self.text(part.text), _ciphertext_tokens(part.source, keys))
+
+    def _opaque(self, part: Opaque) -> int:
+        """Its readable text, or its ciphertext, or the compact JSON of its source without base64 in it."""
+        if part.text:
+            return self.text(part.text)
+        hidden = _ciphertext_tokens(part.source, _CIPHERTEXTS[:1])
+        return hidden or (self.text(compact_json(_without_data(part.source))) if part.source is not None else 0)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without white space, in the order of the value. What JSON cannot say is the name of its type."""
+    return json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=lambda thing: type(thing).__name__
+    )
+
+
+def _checked(count_text: Callable[[str], int], text: str) -> int:
+    try:
+        tokens = count_text(text)
+    except Exception as error:  # user code: whatever it raises is a mistake in a setting
+        raise PolicyError(
+            f"count_text raised {type(error).__name__} for a text of {len(text):,} characters: {error}; "
+            "it must return the tokens of any text"
+        ) from error
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
+        raise PolicyError(
+            f"count_text returned {tokens!r} for a text of {len(text):,} characters; it must return an int >= 0"
+        )
+    return tokens
+
+
+def _ciphertext_tokens(source: Any, keys: Iterable[str]) -> int:
+    if not isinstance(source, Mapping):
+        return 0
+    held = [source[key] for key in keys if isinstance(source.get(key), str)]
+    return max((len(value) * 3 // 4 // _BYTES_PER_TOKEN for value in held), default=0)
+
+
+def _without_data(value: Any) -> Any:
+    """A copy without base64 in it: that is bytes, and no provider reads it as text."""
+    if isinstance(value, Mapping):
+        return {key: _without_data(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_data(inner) for inner in value]
+    return "" if isinstance(value, str) and _DATA.match(value) else value
+
+
+def _declaration(tool: Any) -> Any:
+    if isinstance(tool, Mapping | str):
+        return tool
+    schema = (
+        getattr(tool, "args_schema", None) or getattr(tool, "input_schema", None) or getattr(tool, "parameters", None)
+    )
+    if schema is None and hasattr(tool, "model_json_schema"):
+        return _json_schema(tool)
+    name = getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__
+    described = {
+        "name": name,
+        "description": getattr(tool, "description", None) or getattr(tool, "__doc__", None) or "",
+    }
+    return described if schema is None else {**described, "parameters": _json_schema(schema)}
+
+
+def _json_schema(schema: Any) -> Any:
+    make = getattr(schema, "model_json_schema", None)
+    return make() if callable(make) else schema

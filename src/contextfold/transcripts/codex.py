@@ -1,0 +1,51 @@
+"""Codex rollout files: JSON Lines, where the rows ``response_item`` hold the items of the Responses API.
+
+The session's instructions become a leading system message. The row ``compacted`` holds what the product's own
+compaction left; the raw items before it are in the file as well, and the conversation goes on from those.
+Files of the first versions hold the items bare, after one row with the instructions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contextfold.formats.openai_responses import OpenAIResponses
+from contextfold.transcripts.conversation import Conversation
+from contextfold.transcripts.document import Document
+
+KIND = "codex"
+ROW_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
+
+
+def recognises(document: Document) -> bool:
+    rows = document.objects
+    return any(_is_wrapped(row) for row in rows) or (len(rows) > 1 and _is_bare_head(rows[0]))
+
+
+def read(document: Document) -> list[Conversation]:
+    rows = document.objects
+    wrapped = any(_is_wrapped(row) for row in rows)
+    if wrapped:
+        heads = [row["payload"] for row in rows if _is_wrapped(row) and row["type"] == "session_meta"]
+        items = [row["payload"] for row in rows if _is_wrapped(row) and row["type"] == "response_item"]
+    else:
+        heads, items = rows[:1], [row for row in rows[1:] if "record_type" not in row]
+    return [Conversation(document.name, OpenAIResponses.name, [*_instructions(heads), *items], KIND)]
+
+
+def _is_wrapped(row: dict[str, Any]) -> bool:
+    return row.get("type") in ROW_TYPES and isinstance(row.get("payload"), dict)
+
+
+def _is_bare_head(row: dict[str, Any]) -> bool:
+    return "type" not in row and "role" not in row and {"id", "timestamp", "instructions"} <= row.keys()
+
+
+def _instructions(heads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The instructions of the first head; a forked session repeats the head of the session it came from."""
+    for head in heads[:1]:
+        held = head.get("base_instructions") or head.get("instructions")
+        text = held.get("text") if isinstance(held, dict) else held
+        if isinstance(text, str) and text.strip():
+            return [{"type": "message", "role": "system", "content": text}]
+    return []

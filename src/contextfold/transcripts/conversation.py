@@ -1,0 +1,20 @@
+"""The value that every reader of transcript files gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One conversation of a file.
+
+    ``name`` is the file's name, with ``#n`` where the file holds several. ``format`` is the wire format of
+    ``messages``, and ``kind`` says what sort of file it was read from, such as ``claude-code`` or ``messages``.
+    """
+
+    name: str
+    format: str
+    messages: list[Any]
+    kind: str

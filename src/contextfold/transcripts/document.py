@@ -1,0 +1,108 @@
+"""A transcript file, from bytes to JSON values, and every way in which that can fail.
+
+What belongs here: encodings, JSON, JSON Lines, and error texts that name the file and the place in it.
+What does not: what the values mean, which the readers of each kind of file know.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from contextfold.errors import InputError
+from contextfold.formats.values import kind_of
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file holds.
+
+    ``value`` is its JSON value, or a list of the values of its lines, or None where the file is no JSON (``text``
+    is all there is then). ``lines`` are the line numbers of the rows of a JSON Lines file, empty for other files.
+    """
+
+    name: str
+    text: str
+    value: Any = None
+    lines: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> list[Any]:
+        """The rows of JSON Lines, the entries of a JSON list, or the one object there is."""
+        if isinstance(self.value, list):
+            return self.value
+        return [] if self.value is None else [self.value]
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The rows that are objects."""
+        return [row for row in self.rows if isinstance(row, dict)]
+
+    def place(self, index: int) -> str:
+        """Where row ``index`` stands, for an error text."""
+        return f"line {self.lines[index]}" if index < len(self.lines) else f"message {index}"
+
+
+def parse(data: bytes, name: str) -> Document:
+    """The document in these bytes. Raises ``InputError`` in one line: file, place, what is wrong, what to do."""
+    text = _decoded(data, name)
+    if not text.strip():
+        raise InputError(f"{name}: the file is empty: give a conversation as JSON or JSON Lines")
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise InputError(f"{name}: the JSON is nested too deeply to be a conversation") from None
+    except ValueError as error:
+        return _not_one_value(text, name, error)
+    if not isinstance(value, dict | list):
+        raise InputError(f"{name}: this JSON is {kind_of(value)}, not a conversation: give a list of messages")
+    return Document(name, text, value)
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = f"byte {data[error.start]:#04x} at offset {error.start}"
+        raise InputError(f"{name}: {place} is not valid UTF-8: save the file as UTF-8") from None
+
+
+def _not_one_value(text: str, name: str, error: ValueError) -> Document:
+    """Text that is not one JSON value: JSON Lines, broken JSON, or no JSON at all."""
+    if text.lstrip()[0] not in "{[":
+        return Document(name, text)
+    numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if len(numbered) == 1 or not _is_json(numbered[0][1]):
+        raise InputError(f"{name}: {_json_problem(error)}: the file is cut off or was edited by hand; write it anew")
+    rows = [_row(name, number, line, is_last=number == numbered[-1][0]) for number, line in numbered]
+    return Document(name, text, rows, tuple(number for number, _ in numbered))
+
+
+def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise InputError(f"{name}: line {number}: the JSON is nested too deeply to be a message") from None
+    except ValueError as error:
+        column = getattr(error, "colno", 1)
+        problem = getattr(error, "msg", str(error))
+        if is_last:
+            remedy = "the last line is cut off, as a writer that was stopped leaves it; delete that line"
+        else:
+            remedy = "repair or delete that line"
+        raise InputError(f"{name}: line {number}, column {column}: not valid JSON ({problem}): {remedy}") from None
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _json_problem(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno}, column {error.colno}: not valid JSON ({error.msg})"
+    return f"not valid JSON ({error})"

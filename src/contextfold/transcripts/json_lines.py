@@ -1,0 +1,122 @@
+"""Lists of messages in one of the wire formats: bare (JSON or JSON Lines), or somewhere inside an object.
+
+Whatever wraps them (a request, a run, a benchmark's results, a graph's state), lists are looked for under the keys
+that such files use, in that order, then under any other key, a few levels deep. A file may hold several.
+
+Entries of a list that the recorder added and that no model was ever sent are left out: the ``exit`` entry of
+mini-swe-agent, and the calls that a simulated user of tau2 made in its own environment, with their results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contextfold import formats
+from contextfold.errors import InputError
+from contextfold.formats.langchain_shapes import shape_of
+from contextfold.transcripts import requests
+from contextfold.transcripts.conversation import Conversation
+from contextfold.transcripts.document import Document
+
+KIND = "messages"
+KNOWN_KEYS = ("messages", "history", "request", "simulations", "values", "traj", "trajectory", "samples", "input")
+DEPTH = 5
+_RESPONSES = formats.get("openai-responses")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A list of messages, and the format that its surroundings tell, if they do."""
+
+    messages: list[Any]
+    format: str | None = None
+
+
+def recognises(document: Document) -> bool:
+    return document.value == [] or next(_found(document), None) is not None
+
+
+def read(document: Document, format: str | None = None) -> list[Conversation]:
+    """Every list of messages in the file; ``format`` names their format instead of having it detected."""
+    found = list(_found(document)) or [Found([])]
+    names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
+    conversations = []
+    for name, entry in zip(names, found, strict=True):
+        messages = [message for message in entry.messages if _was_sent(message)]
+        known = format or entry.format or _detected(messages)
+        conversations.append(Conversation(name, known, messages, KIND))
+    return conversations
+
+
+def _detected(messages: list[Any]) -> str:
+    """The format, or the plainest where an entry fits none: decoding then names that entry."""
+    try:
+        return formats.detect(messages).name
+    except InputError:
+        return "openai-chat"
+
+
+def _found(document: Document) -> Iterator[Found]:
+    if _is_message(document.value):  # JSON Lines of one message
+        yield Found([document.value])
+    else:
+        yield from _lists_in(document.value, DEPTH)
+
+
+def _lists_in(value: Any, depth: int) -> Iterator[Found]:
+    """Lists of messages, outermost first. Stops at ``depth`` levels."""
+    if isinstance(value, list):
+        if _is_messages(value):
+            yield Found(value)
+        elif depth:
+            for entry in value:
+                yield from _lists_in(entry, depth - 1)
+    elif isinstance(value, dict) and depth:
+        yield from _lists_under_keys(value, depth - 1)
+
+
+def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
+    """Lists under the first known key that has any; under all other keys only if none has."""
+    for key in KNOWN_KEYS:
+        listed = requests.messages_of(body, key)
+        if listed is not None and (_is_messages(listed) or (key == "messages" and not listed)):
+            messages = [*requests.with_system(listed, body), *requests.answer_in(body.get("response"))]
+            yield Found(messages, requests.format_of(body, key))
+            return
+        below = list(_lists_in(body.get(key), depth))
+        if below:
+            answer = requests.answer_in(body.get("response")) if key == "request" else []
+            yield from (replace(found, messages=[*found.messages, *answer]) for found in below)
+            return
+    for value in body.values():
+        yield from _lists_in(value, depth)
+
+
+def _is_messages(value: list[Any]) -> bool:
+    """Whether a list is meant as messages: most of it is. What is not gets named when it is decoded."""
+    marked = sum(1 for entry in value if _is_message(entry))
+    return marked * 2 > len(value)
+
+
+def _is_message(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    if isinstance(entry.get("role"), str):
+        return "content" in entry or "tool_calls" in entry or "function_call" in entry
+    shape = shape_of(entry)
+    if shape == "flat":
+        return "content" in entry
+    return shape is not None or _RESPONSES.recognises((entry,))
+
+
+def _was_sent(message: Any) -> bool:
+    if not isinstance(message, dict):
+        return True
+    if message.get("role") == "exit":
+        return "extra" not in message
+    if message.get("role") == "tool":
+        return message.get("requestor") != "user"
+    calls = message.get("tool_calls")
+    return message.get("role") != "user" or not calls or bool(message.get("content"))

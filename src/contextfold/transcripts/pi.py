@@ -1,0 +1,90 @@
+"""pi session files: JSON Lines with rows of type ``message``, in pi's own blocks ``toolCall`` and role ``toolResult``.
+
+They are written as Anthropic messages. Answers that were aborted before anything came are left out, commands that the
+person ran (``bashExecution``) are user messages, and rows of other types (settings, summaries of the product's own
+compaction, whose originals are in the file) are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contextfold.transcripts.conversation import Conversation
+from contextfold.transcripts.document import Document
+from contextfold.transcripts.turns import Turns, one_user_message
+
+KIND = "pi"
+SUMMARY_ROLES = ("compactionSummary", "branchSummary")
+
+
+def recognises(document: Document) -> bool:
+    return any(_message_of(row) is not None for row in document.objects)
+
+
+def read(document: Document) -> list[Conversation]:
+    turns = Turns()
+    for row in document.objects:
+        message = _message_of(row)
+        if message is None or message["role"] in SUMMARY_ROLES:
+            continue
+        if message["role"] == "toolResult":
+            _add_result(turns, message)
+        elif message["role"] == "assistant":
+            _add_answer(turns, message)
+        else:
+            _add_user(turns, message)
+    return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND)]
+
+
+def _message_of(row: dict[str, Any]) -> dict[str, Any] | None:
+    if row.get("type") == "custom_message":  # put into the conversation by an extension
+        return {"role": "user", "content": row.get("content")}
+    message = row.get("message")
+    if row.get("type") != "message" or not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        return None
+    return message
+
+
+def _add_result(turns: Turns, message: dict[str, Any]) -> None:
+    call_id = str(message.get("toolCallId"))
+    result = {"type": "tool_result", "tool_use_id": call_id, "content": _content(message.get("content"))}
+    if message.get("isError"):
+        result["is_error"] = True
+    if not turns.result(call_id, result):
+        turns.add({"role": "user", "content": [result]})
+
+
+def _add_answer(turns: Turns, message: dict[str, Any]) -> None:
+    content = _content(message.get("content"))
+    if content:
+        blocks = content if isinstance(content, list) else []
+        calls = [block["id"] for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
+        turns.add({"role": "assistant", "content": content}, calls=calls)
+
+
+def _add_user(turns: Turns, message: dict[str, Any]) -> None:
+    content = _content(message.get("content"))
+    if message["role"] == "bashExecution":
+        content = f"$ {message.get('command', '')}\n{message.get('output', '')}"
+    if content:
+        turns.add({"role": "user", "content": content})
+
+
+def _content(content: Any) -> Any:
+    return [_block(block) for block in content] if isinstance(content, list) else content
+
+
+def _block(block: Any) -> Any:
+    """A pi block as an Anthropic one."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "toolCall":
+        return {"type": "tool_use", "id": block.get("id"), "name": block.get("name"), "input": block.get("arguments")}
+    if kind == "thinking":
+        signature = block.get("thinkingSignature") or ""
+        return {"type": "thinking", "thinking": block.get("thinking") or "", "signature": signature}
+    if kind == "image" and "data" in block:
+        source = {"type": "base64", "media_type": block.get("mimeType", "image/png"), "data": block["data"]}
+        return {"type": "image", "source": source}
+    if kind == "text":
+        return {"type": "text", "text": block.get("text") or ""}
+    return block

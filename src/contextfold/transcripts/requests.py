@@ -1,0 +1,56 @@
+"""Requests to providers, as people record them: the messages, with what stands beside them.
+
+An Anthropic ``system``, a Responses ``instructions`` or a harness's ``system_prompt`` becomes a leading system entry;
+the answer to the request, if it was recorded too, becomes the last entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from contextfold.formats.langchain_shapes import shape_of
+
+SYSTEM_KEYS = ("system", "instructions", "system_prompt", "systemPrompt")
+LIST_KEYS = ("messages", "input")
+
+
+def format_of(body: Mapping[str, Any], key: str) -> str | None:
+    """The format that a request body tells by its keys, whatever its messages look like."""
+    if key == "input" and "model" in body:
+        return "openai-responses"
+    return "anthropic" if "system" in body and "model" in body else None
+
+
+def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
+    """The list of messages under ``key``; the ``input`` of a Responses request may be one string."""
+    value = body.get(key)
+    if isinstance(value, list):
+        return value
+    if key == "input" and isinstance(value, str) and "model" in body:
+        return [{"role": "user", "content": value}]
+    return None
+
+
+def with_system(messages: list[Any], body: Mapping[str, Any]) -> list[Any]:
+    """The messages, led by the system prompt that stands beside them, unless they have one of their own."""
+    system = next((body[key] for key in SYSTEM_KEYS if body.get(key)), None)
+    first = messages[0] if messages and isinstance(messages[0], dict) else {}
+    if not isinstance(system, str | list) or "system" in (first.get("role"), first.get("type")):
+        return messages
+    key = "type" if shape_of(first) is not None else "role"
+    return [{key: "system", "content": system}, *messages]
+
+
+def answer_in(response: Any) -> list[Any]:
+    """The messages of a recorded response: a chat completion, an Anthropic message, or Responses output items."""
+    if not isinstance(response, dict):
+        return []
+    if response.get("role") == "assistant" and isinstance(response.get("content"), list):
+        return [{"role": "assistant", "content": response["content"]}]
+    if isinstance(response.get("output"), list):
+        return list(response["output"])
+    choices = response.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return [message] if isinstance(message, dict) else []

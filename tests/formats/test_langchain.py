@@ -1,0 +1,289 @@
+"""LangChain messages: objects and dumps read alike, edits that reach every place a call stands in, new messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.load import dumpd
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    message_to_dict,
+)
+
+from contextfold.errors import FormatError
+from contextfold.formats.langchain import LangChain
+from contextfold.formats.langchain_shapes import shape_of
+from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from formats.reading import as_objects, decoded
+
+LANGCHAIN = LangChain()
+CALL = {"name": "f", "args": {"a": "long"}, "id": "c", "type": "tool_call"}
+RAW = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": "long"}'}}
+CONVERSATION = [
+    SystemMessage("rules", additional_kwargs={"__openai_role__": "developer"}),
+    HumanMessage([{"type": "text", "text": "look"}], name="ann", id="h1", additional_kwargs={"pin": True}),
+    AIMessage(
+        [
+            {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "first"},
+            {"type": "tool_use", "id": "c", "name": "f", "input": {"a": "long"}},
+        ],
+        tool_calls=[CALL],
+        invalid_tool_calls=[{"name": "g", "args": "{bad", "id": "d", "error": "x", "type": "invalid_tool_call"}],
+        additional_kwargs={"reasoning_content": "thought", "tool_calls": [RAW]},
+    ),
+    ToolMessage("out", tool_call_id="c", name="f", status="error", artifact={"big": 1}),
+]
+SHAPES = {
+    "object": CONVERSATION,
+    "flat": [message.model_dump() for message in CONVERSATION],
+    "data": [message_to_dict(message) for message in CONVERSATION],
+    "constructor": [dumpd(message) for message in CONVERSATION],
+}
+
+
+def fields_of(entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        return dict(entry.__dict__)
+    return dict(entry.get("data") or entry.get("kwargs") or entry)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_reads_the_same(shape: str) -> None:
+    system, human, answer, result = decoded(SHAPES[shape], "langchain")
+    assert (system.role, system.parts) == ("developer", (Text("rules"),))
+    assert (human.role, human.name, human.id, human.metadata["pin"]) == ("user", "ann", "h1", True)
+    assert answer.parts == (
+        Reasoning("thought"),
+        Reasoning("hm"),
+        Text("first"),
+        ToolCall("c", "f", '{"a": "long"}'),
+        ToolCall("d", "g", "{bad"),
+    )
+    assert result.role == "tool"
+    assert result.parts == (ToolResult("c", (Text("out"),), name="f", is_error=True),)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_edited_call_is_edited_in_its_block_its_entry_and_its_raw_form(shape: str) -> None:
+    wire = SHAPES[shape]
+    message = decoded(wire, "langchain")[2]
+    parts = tuple(
+        replace(p, arguments='{"a": "s"}', edited=True) if p == message.tool_calls[0] else p for p in message.parts
+    )
+    (entry,) = LANGCHAIN.encode([message.with_parts(parts)])
+    assert type(entry) is type(wire[2])
+    fields, before = fields_of(entry), fields_of(wire[2])
+    assert fields["content"][2]["input"] == {"a": "s"}
+    assert fields["tool_calls"][0]["args"] == {"a": "s"}
+    assert fields["additional_kwargs"]["tool_calls"][0]["function"]["arguments"] == '{"a": "s"}'
+    assert fields["content"][:2] == before["content"][:2]
+    assert fields["invalid_tool_calls"] == before["invalid_tool_calls"]
+    assert before["tool_calls"][0]["args"] == {"a": "long"}
+    assert LANGCHAIN.decode(entry).tool_calls[0].arguments == '{"a": "s"}'
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_calls_and_reasoning_that_are_removed_are_gone_everywhere(shape: str) -> None:
+    message = decoded(SHAPES[shape], "langchain")[2]
+    (entry,) = LANGCHAIN.encode([message.with_parts((message.parts[2],))])
+    fields = fields_of(entry)
+    assert [block["type"] for block in fields["content"]] == ["text"]
+    assert fields["tool_calls"] == []
+    assert fields["invalid_tool_calls"] == []
+    assert fields["additional_kwargs"] == {"tool_calls": []}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_edited_result_keeps_its_artifact_status_and_name(shape: str) -> None:
+    message = decoded(SHAPES[shape], "langchain")[3]
+    (result,) = message.tool_results
+    shorter = replace(result, content=(Text("s", edited=True),), edited=True)
+    (entry,) = LANGCHAIN.encode([message.with_parts((shorter,))])
+    fields = fields_of(entry)
+    assert (fields["content"], fields["status"], fields["name"]) == ("s", "error", "f")
+    assert fields.get("artifact") == fields_of(SHAPES[shape][3]).get("artifact")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_new_message_takes_the_shape_of_the_others(shape: str) -> None:
+    """L10: a summary stands in the list as what the caller's own code can read."""
+    summary = Message("user", (Text("summary"),), metadata={"contextfold": "summary"})
+    known = decoded(SHAPES[shape], "langchain")
+    first, *rest = LANGCHAIN.encode([summary, *known])
+    assert rest == SHAPES[shape]
+    assert shape_of(first) == shape
+    assert fields_of(first)["content"] == "summary"
+    assert fields_of(first)["additional_kwargs"] == {"contextfold": "summary"}
+    assert LANGCHAIN.decode(first).role == "user"
+
+
+def test_new_messages_alone_are_flat_dumps() -> None:
+    messages = [
+        Message("developer", (Text("rules"),)),
+        Message("user", (Text("look"), Media("image", "image/png", data="AAAA", detail="low")), name="ann"),
+        Message("assistant", (Text("one"), ToolCall("a", "f", "[1]"), ToolCall("b", "sh", "ls", custom=True)), id="m"),
+        Message("tool", (ToolResult("a", (Text("x"),), name="f"),)),
+        Message("user", (ToolResult("b", (Media("document", url="https://a.b"),), is_error=True), Text("go on"))),
+    ]
+    assert LANGCHAIN.encode(messages) == [
+        {"type": "system", "content": "rules", "additional_kwargs": {"__openai_role__": "developer"}},
+        {
+            "type": "human",
+            "content": [
+                {"type": "text", "text": "look"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}},
+            ],
+            "additional_kwargs": {},
+            "name": "ann",
+        },
+        {
+            "type": "ai",
+            "content": "one",
+            "additional_kwargs": {},
+            "id": "m",
+            "tool_calls": [
+                {"name": "f", "args": {"input": "[1]"}, "id": "a", "type": "tool_call"},
+                {"name": "sh", "args": {"input": "ls"}, "id": "b", "type": "tool_call"},
+            ],
+        },
+        {"type": "tool", "content": "x", "tool_call_id": "a", "status": "success", "name": "f"},
+        {
+            "type": "tool",
+            "content": [{"type": "file", "url": "https://a.b"}],
+            "tool_call_id": "b",
+            "status": "error",
+        },
+        {"type": "human", "content": "go on", "additional_kwargs": {}},
+    ]
+    assert [type(entry).__name__ for entry in as_objects(LANGCHAIN.encode(messages))] == [
+        "SystemMessage",
+        "HumanMessage",
+        "AIMessage",
+        "ToolMessage",
+        "ToolMessage",
+        "HumanMessage",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "part"),
+    [
+        ("bare", Text("bare")),
+        ({"type": "image_url", "image_url": "https://a.b"}, Media("image", url="https://a.b")),
+        ({"type": "image", "base64": "AAAA", "mime_type": "image/png"}, Media("image", "image/png", data="AAAA")),
+        (
+            {"type": "file", "source_type": "base64", "data": "AAAA", "mime_type": "application/pdf"},
+            Media("document", "application/pdf", data="AAAA"),
+        ),
+        (
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            Media("image", "image/png", data="AAAA"),
+        ),
+        ({"type": "audio", "url": "https://a.b"}, Media("audio", url="https://a.b")),
+        ({"type": "file", "source_type": "text", "text": "words"}, Opaque("file", "text\nwords")),
+        ({"type": "image_url", "image_url": {}}, Opaque("image_url")),
+        ({"type": "non_standard", "value": {"note": "x"}}, Opaque("non_standard", "x")),
+    ],
+)
+def test_every_block_of_content_becomes_its_part(block: Any, part: Any) -> None:
+    assert LANGCHAIN.decode({"type": "human", "content": [block]}).parts == (part,)
+
+
+@pytest.mark.parametrize(
+    ("block", "key"),
+    [
+        ({"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}, "input"),
+        ({"type": "tool_call", "id": "c", "name": "f", "args": {"a": 1}}, "args"),
+        ({"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": '{"a": 1}'}, "arguments"),
+    ],
+)
+def test_a_call_that_stands_only_in_the_content_is_a_call(block: dict[str, Any], key: str) -> None:
+    wire = {"type": "ai", "content": [block]}
+    message = LANGCHAIN.decode(wire)
+    (call,) = message.tool_calls
+    assert (call.id, call.name, call.arguments) == ("c", "f", '{"a": 1}')
+    (entry,) = LANGCHAIN.encode([message.with_parts((replace(call, arguments="{}", edited=True),))])
+    assert entry == {"type": "ai", "content": [{**block, key: "{}" if key == "arguments" else {}}]}
+    assert LANGCHAIN.encode([message.with_parts(message.parts)]) == [wire]
+
+
+def test_calls_of_dumps_from_before_tool_calls_existed_are_read_from_the_raw_form() -> None:
+    wire = {"type": "ai", "content": "", "additional_kwargs": {"tool_calls": [RAW]}}
+    message = LANGCHAIN.decode(wire)
+    (call,) = message.tool_calls
+    assert call == ToolCall("c", "f", '{"a": "long"}')
+    (entry,) = LANGCHAIN.encode([message.with_parts((replace(call, arguments="{}", edited=True),))])
+    assert entry["additional_kwargs"]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert LANGCHAIN.encode([message.with_parts(message.parts)]) == [wire]
+
+
+def test_the_rarer_message_classes_are_read_too() -> None:
+    chunk = AIMessageChunk("hi", tool_call_chunks=[{"name": "f", "args": '{"a": 1}', "id": "c", "index": 0}])
+    message = LANGCHAIN.decode(chunk)
+    assert (message.role, message.tool_calls[0].arguments) == ("assistant", '{"a": 1}')
+    shorter = replace(message.tool_calls[0], arguments="{}", edited=True)
+    (entry,) = LANGCHAIN.encode([message.with_parts((message.parts[0], shorter))])
+    assert entry.tool_call_chunks[0]["args"] == "{}"
+    assert LANGCHAIN.decode(ChatMessage("x", role="user")).role == "user"
+    assert LANGCHAIN.decode(FunctionMessage("x", name="f")).tool_results[0].call_id == "function:f"
+    edited = LANGCHAIN.decode(FunctionMessage("x", name="f"))
+    (result,) = edited.tool_results
+    (entry,) = LANGCHAIN.encode([edited.with_parts((replace(result, content=(), edited=True),))])
+    assert entry.content == ""
+
+
+def test_messages_of_a_person_or_the_system_are_joined_and_others_are_not() -> None:
+    one, other = HumanMessage("a", id="h"), HumanMessage([{"type": "text", "text": "b"}])
+    joined = LANGCHAIN.join(one, other)
+    assert joined.id == "h"
+    assert joined.content == [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert LANGCHAIN.join({"type": "human", "content": "a"}, HumanMessage("b"))["content"] == "a\n\nb"
+    assert LANGCHAIN.join(HumanMessage(""), one).content == "a"
+    assert LANGCHAIN.join(one, AIMessage("a")) is None
+    assert LANGCHAIN.join(AIMessage("a"), AIMessage("a")) is None
+    assert LANGCHAIN.join(one, HumanMessage("b", name="ann")) is None
+
+
+def test_blocks_of_a_message_are_edited_and_replaced_one_by_one() -> None:
+    blocks = [{"type": "text", "text": "long", "extra": 1}, {"type": "image_url", "image_url": "https://a.b"}]
+    message = LANGCHAIN.decode(HumanMessage(blocks))
+    text = message.parts[0]
+    assert isinstance(text, Text)
+    parts = (replace(text, text="s", edited=True), Text("[image]"), Media("video", "video/mp4", data="AAAA"))
+    (entry,) = LANGCHAIN.encode([message.with_parts((*parts, Media("image", url="file-1")))])
+    assert entry.content == [
+        {"type": "text", "text": "s", "extra": 1},
+        {"type": "text", "text": "[image]"},
+        {"type": "video", "base64": "AAAA", "mime_type": "video/mp4"},
+        {"type": "text", "text": "[image: file-1]"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wire", "words"),
+    [
+        (3, "not a LangChain message: a number; types are human, ai, system, tool"),
+        ({"type": "robot", "content": "x"}, "not a LangChain message: type 'robot'"),
+        ({"type": "tool", "content": "x"}, "a tool message: 'tool_call_id' is missing"),
+        ({"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {}}]}, "tool call 0: 'id' is missing"),
+        ({"type": "ai", "content": [{"type": "tool_use", "name": "f"}]}, "a tool_use block has no id"),
+        ({"type": "chat", "role": None, "content": "x"}, "unknown role None; allowed are user, assistant"),
+        ({"lc": 1, "type": "constructor", "id": ["x", "Prompt"], "kwargs": {}}, "not a LangChain message"),
+        (RemoveMessage("h1"), "a RemoveMessage is not part of a conversation: apply it first"),
+    ],
+)
+def test_what_is_no_langchain_message_is_refused_in_words_with_its_index(wire: Any, words: str) -> None:
+    with pytest.raises(FormatError) as error:
+        LANGCHAIN.decode(wire, 5)
+    assert words in str(error.value)
+    assert str(error.value).startswith("message 5: ")

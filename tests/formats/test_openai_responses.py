@@ -1,0 +1,246 @@
+"""Responses items: what each becomes, what an edit leaves alone, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from contextfold import formats
+from contextfold.errors import FormatError
+from contextfold.formats.openai_responses import OpenAIResponses
+from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from formats.reading import decoded
+
+RESPONSES = OpenAIResponses()
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": '{"a": "long"}'}
+PATCH = {"type": "custom_tool_call", "call_id": "p", "name": "patch", "input": "*** Begin", "status": "completed"}
+SHELL = {"type": "local_shell_call", "call_id": "s", "action": {"type": "exec", "command": ["ls"]}}
+
+
+@pytest.mark.parametrize(
+    ("item", "role", "parts"),
+    [
+        ({"role": "user", "content": "hi"}, "user", (Text("hi"),)),
+        ({"type": "message", "role": "developer", "content": "rules"}, "developer", (Text("rules"),)),
+        (
+            {
+                "role": "user",
+                "content": [
+                    {"type": "input_text", "text": "look"},
+                    {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "high"},
+                    {"type": "input_image", "file_id": "file-1"},
+                    {"type": "input_file", "file_data": "data:application/pdf;base64,BBBB"},
+                    {"type": "input_file"},
+                    {"type": "input_image"},
+                    {"type": "input_audio", "input_audio": {"data": "CCCC", "format": "wav"}},
+                ],
+            },
+            "user",
+            (
+                Text("look"),
+                Media("image", "image/png", data="AAAA", detail="high"),
+                Media("image", url="file-1"),
+                Media("document", "application/pdf", data="BBBB"),
+                Opaque("input_file"),
+                Opaque("input_image"),
+                Opaque("input_audio", "wav"),
+            ),
+        ),
+        (
+            {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+            "assistant",
+            (Opaque("refusal", "no"),),
+        ),
+        (
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "zzz"},
+            "assistant",
+            (Reasoning("hm"),),
+        ),
+        (CALL, "assistant", (ToolCall("c", "f", '{"a": "long"}'),)),
+        (PATCH, "assistant", (ToolCall("p", "patch", "*** Begin", custom=True),)),
+        (SHELL, "assistant", (ToolCall("s", "local_shell", '{"type": "exec", "command": ["ls"]}'),)),
+        ({"type": "function_call_output", "call_id": "c", "output": "x"}, "tool", (ToolResult("c", (Text("x"),)),)),
+        (
+            {"type": "custom_tool_call_output", "call_id": "p", "output": [{"type": "input_text", "text": "x"}]},
+            "tool",
+            (ToolResult("p", (Text("x"),)),),
+        ),
+        (
+            {
+                "type": "computer_call_output",
+                "call_id": "k",
+                "status": "failed",
+                "output": {"type": "computer_screenshot", "image_url": "https://a.b"},
+            },
+            "tool",
+            (ToolResult("k", (Media("image", url="https://a.b"),), is_error=True),),
+        ),
+        ({"type": "compaction", "id": "x", "encrypted_content": "zzz"}, "assistant", (Opaque("compaction"),)),
+        ({"type": "compaction_summary", "summary": "so far"}, "assistant", (Opaque("compaction", "so far"),)),
+        (
+            {"type": "web_search_call", "id": "ws", "action": {"query": "q"}},
+            "assistant",
+            (Opaque("web_search_call", "q"),),
+        ),
+        ({"type": "item_reference", "id": "x"}, "assistant", (Opaque("item_reference"),)),
+    ],
+)
+def test_every_item_becomes_its_message(item: dict[str, Any], role: str, parts: tuple[Any, ...]) -> None:
+    message = RESPONSES.decode(item)
+    assert (message.role, message.parts, message.split) == (role, parts, role == "assistant")
+    assert message.id == item.get("id")
+
+
+@pytest.mark.parametrize(
+    ("item", "arguments", "changed"),
+    [
+        (CALL, "{}", {"arguments": "{}"}),
+        (PATCH, "short", {"input": "short"}),
+        (SHELL, '{"type": "exec"}', {"action": {"type": "exec"}}),
+    ],
+)
+def test_edited_arguments_go_where_they_were_and_ids_stay(
+    item: dict[str, Any], arguments: str, changed: dict[str, Any]
+) -> None:
+    message = RESPONSES.decode(item)
+    call = replace(message.tool_calls[0], arguments=arguments, edited=True)
+    assert RESPONSES.encode([message.with_parts((call,))]) == [{**item, **changed}]
+    assert RESPONSES.encode([replace(message, parts=(call,))]) == [{**item, **changed}]
+
+
+def test_edited_outputs_and_messages_keep_their_shape_and_other_keys() -> None:
+    output = {"type": "function_call_output", "id": "o", "call_id": "c", "output": "long"}
+    (result,) = RESPONSES.decode(output).tool_results
+    shorter = replace(result, content=(Text("s", edited=True),), edited=True)
+    assert RESPONSES.encode([RESPONSES.decode(output).with_parts((shorter,))]) == [{**output, "output": "s"}]
+
+    image = {"type": "input_image", "image_url": "https://a.b"}
+    words = {"type": "input_text", "text": "long", "extra": 1}
+    item = {"role": "user", "content": [words, image], "id": "m"}
+    message = RESPONSES.decode(item)
+    text = message.parts[0]
+    assert isinstance(text, Text)
+    edited = message.with_parts((replace(text, text="s", edited=True), Text("[image]")))
+    assert RESPONSES.encode([edited]) == [
+        {**item, "content": [{**words, "text": "s"}, {"type": "input_text", "text": "[image]"}]}
+    ]
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}], "id": "m2"}
+    edited = RESPONSES.decode(answer).with_parts((Text("b"), Media("image", url="https://a.b")))
+    (entry,) = RESPONSES.encode([edited])
+    assert entry["content"][0] == {"type": "output_text", "text": "b"}
+    assert entry["id"] == "m2"
+
+
+def test_an_item_that_is_all_reasoning_goes_whole_or_is_replaced_by_words() -> None:
+    """R6: reasoning is the same object or gone."""
+    item = {"type": "reasoning", "summary": [], "encrypted_content": "zzz", "id": "r"}
+    message = RESPONSES.decode(item)
+    assert RESPONSES.encode([message.with_parts(message.parts)])[0] is item
+    assert RESPONSES.encode([message.with_parts(())]) == []
+    assert RESPONSES.encode([message.with_parts((Text("gone"),))]) == [
+        {"type": "message", "role": "assistant", "content": "gone"}
+    ]
+
+
+def test_an_assistant_turn_of_another_format_becomes_items_in_its_order() -> None:
+    parts = (
+        Reasoning("hidden"),
+        Text("first"),
+        ToolCall("a", "f", ""),
+        Text("then"),
+        ToolCall("b", "sh", "ls", custom=True),
+    )
+    results = (
+        ToolResult("a", (Text("x"), Media("image", "image/png", data="AAAA"))),
+        ToolResult("b", (Text("y"),)),
+    )
+    turn = [Message("assistant", parts), Message("user", (*results, Text("go on")))]
+    assert RESPONSES.encode(turn) == [
+        {"type": "message", "role": "assistant", "content": "first"},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"type": "message", "role": "assistant", "content": "then"},
+        {"type": "custom_tool_call", "call_id": "b", "name": "sh", "input": "ls"},
+        {
+            "type": "function_call_output",
+            "call_id": "a",
+            "output": [
+                {"type": "input_text", "text": "x"},
+                {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"},
+            ],
+        },
+        {"type": "custom_tool_call_output", "call_id": "b", "output": "y"},
+        {"type": "message", "role": "user", "content": "go on"},
+    ]
+
+
+def test_media_is_carried_or_noted() -> None:
+    parts = (
+        Media("document", "application/pdf", data="AAAA"),
+        Media("document", url="https://a.b/c"),
+        Media("video", url="https://a.b/v"),
+    )
+    (entry,) = RESPONSES.encode([Message("user", parts)])
+    assert entry["content"] == [
+        {"type": "input_file", "filename": "document.pdf", "file_data": "data:application/pdf;base64,AAAA"},
+        {"type": "input_file", "file_url": "https://a.b/c"},
+        {"type": "input_text", "text": "[video: https://a.b/v]"},
+    ]
+    (said,) = RESPONSES.encode([Message("assistant", parts[2:])])
+    assert said["content"] == "[video: https://a.b/v]"
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic", "langchain"])
+def test_the_items_of_one_turn_become_one_assistant_message(target: str) -> None:
+    items = [
+        {"role": "user", "content": "go"},
+        {"type": "reasoning", "summary": [], "encrypted_content": "zzz"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "both"}]},
+        CALL,
+        {**CALL, "call_id": "d"},
+        {"type": "function_call_output", "call_id": "c", "output": "1"},
+        {"type": "function_call_output", "call_id": "d", "output": "2"},
+        {"type": "message", "role": "assistant", "content": "done"},
+    ]
+    known = formats.get(target)
+    crossed = formats.decode(known.encode(decoded(items, "openai-responses")), known)
+    answers = [message for message in crossed if message.role == "assistant"]
+    assert [(answer.text, [call.id for call in answer.tool_calls]) for answer in answers] == [
+        ("both", ["c", "d"]),
+        ("done", []),
+    ]
+
+
+def test_messages_of_one_role_are_joined_and_other_items_are_not() -> None:
+    one = {"role": "user", "content": "a", "id": "m"}
+    joined = RESPONSES.join(one, {"role": "user", "content": [{"type": "input_text", "text": "b"}]})
+    assert joined["content"] == [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]
+    answer = {"role": "assistant", "content": "a"}
+    assert RESPONSES.join(answer, {"role": "assistant", "content": ""})["content"] == [
+        {"type": "output_text", "text": "a"}
+    ]
+    assert RESPONSES.join(one, answer) is None
+    assert RESPONSES.join(CALL, CALL) is None
+
+
+@pytest.mark.parametrize(
+    ("wire", "words"),
+    [
+        ([], "a Responses item is a JSON object, and this is a list"),
+        ({"content": "x"}, "neither a 'type' nor a 'role'"),
+        ({"role": "tool", "content": "x"}, "unknown role 'tool'; allowed are system, developer, user, assistant"),
+        ({"type": "message", "content": "x"}, "it has no role"),
+        ({"type": "function_call", "name": "f", "arguments": "{}"}, "a function_call item: 'call_id' is missing"),
+        ({"type": "function_call", "call_id": "c", "arguments": "{}"}, "a function_call item: 'name' is missing"),
+        ({**CALL, "arguments": [1]}, "has a list for its arguments, not a string of JSON"),
+        ({"type": "function_call_output", "output": "x"}, "a function_call_output item has no 'call_id'"),
+        ({"type": "function_call_output", "call_id": 3, "output": "x"}, "'call_id' is a number"),
+        ({"type": "function_call_output", "call_id": "c", "output": 3}, "output is a string or a list of blocks"),
+    ],
+)
+def test_what_is_no_item_is_refused_in_words_with_its_index(wire: Any, words: str) -> None:
+    with pytest.raises(FormatError) as error:
+        RESPONSES.decode(wire, 2)
+    assert words in str(error.value)
+    assert str(error.value).startswith("message 2: ")

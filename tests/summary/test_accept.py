@@ -1,0 +1,227 @@
+"""Which answers may become a summary, and how answers are read from what users plug in."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from contextfold.errors import PolicyError
+from contextfold.ports import AsyncPorts, SyncPorts, run
+from contextfold.summary.accept import TINY_INPUT, clean, rejection
+from contextfold.summary.summarizer import Answer, Summarizer, as_summarizer, to_answer
+
+GOOD = "## Goal\nShip the parser.\n\n## Done\nsrc/parser.py handles nested lists; 12 tests pass."
+
+
+def count(text: str) -> int:
+    return math.ceil(len(text) / 4)
+
+
+def judged(answer: Answer | str, input_tokens: int = 5_000) -> str | None:
+    return rejection(answer if isinstance(answer, Answer) else Answer(answer), input_tokens=input_tokens, count=count)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        "The user wants a parser. No headings at all, and that is fine.",
+        "Error handling was added to the client; the previous conversation log moved to docs.",
+        "No conversation state is kept by the server. The user decided on tokens. Open: rotation.",
+        "目标：完成解析器。已完成：测试通过。",
+        "Fixed the 404 page.",
+        "I cannot reproduce bug 17 (user's words); the fix for it was reverted in commit 4f2a. " * 4,
+    ],
+)
+def test_an_honest_summary_is_accepted_whatever_its_shape(text: str) -> None:
+    """R4: missing headings lose nothing."""
+    assert judged(text) is None
+    assert judged(Answer(text, finish_reason="stop")) is None
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t", "...", "---", "```\n```", "<think>hm</think>", "<summary>\n</summary>"])
+def test_a_blank_answer_is_rejected(text: str) -> None:
+    """R4."""
+    assert judged(text) == "it is blank"
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete"])
+def test_an_answer_that_was_cut_off_is_rejected(reason: str) -> None:
+    """R4."""
+    assert judged(Answer(GOOD, finish_reason=reason)) == f"it was cut off ({reason.lower()})"
+
+
+def test_a_tool_call_is_rejected_even_with_words_beside_it() -> None:
+    """R4."""
+    assert judged(Answer(GOOD, has_tool_calls=True)) == "it calls a tool"
+    assert judged(Answer("", finish_reason="tool_use")) == "it calls a tool"
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "refusal", "SAFETY", "guardrail_intervened"])
+def test_a_filtered_answer_is_rejected(reason: str) -> None:
+    assert judged(Answer(GOOD, finish_reason=reason)) == f"it was refused ({reason.lower()})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I cannot summarize this conversation.",
+        "As an AI language model, I am unable to do this.",
+        "抱歉，我无法完成这个请求。",
+        "申し訳ありませんが、お手伝いできません。",
+    ],
+)
+def test_a_refusal_is_rejected(text: str) -> None:
+    """R1."""
+    assert str(judged(text)).startswith("it is a refusal")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Previous conversation was too long to summarize.",
+        "No previous conversation history.",
+        "The earlier messages were omitted",
+        "Conversation history truncated.",
+        "Nothing to summarize.",
+        "Summary unavailable.",
+        "[summary]",
+        "N/A",
+        "None",
+    ],
+)
+def test_a_placeholder_never_becomes_a_summary(text: str) -> None:
+    """R2."""
+    assert str(judged(text)).startswith("it is a placeholder")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error generating summary: Connection reset by peer",
+        "Error code: 429 - rate limit",
+        "Error: overloaded",
+        '{"error": {"message": "boom"}}',
+        "Internal Server Error",
+        "503 Service Unavailable",
+        "Traceback (most recent call last): ...",
+    ],
+)
+def test_an_error_text_never_becomes_a_summary(text: str) -> None:
+    """R1, R2."""
+    assert str(judged(text)).startswith("it is an error text")
+
+
+def test_an_answer_longer_than_its_input_is_rejected_unless_the_input_is_tiny() -> None:
+    """R4."""
+    long = GOOD * 20
+    assert str(judged(long, count(long) - 1)).startswith("it is longer than its input (")
+    assert judged(long, count(long)) is None
+    assert judged(long, TINY_INPUT - 1) is None
+
+
+def test_thoughts_and_wrappers_are_not_part_of_the_summary() -> None:
+    """R6."""
+    assert clean(f"<think>first\nsecond</think>\n\n<summary>\n{GOOD}\n</summary>\n") == GOOD
+    assert clean("  the <summary> tag is discussed  ") == "the <summary> tag is discussed"
+
+
+# ---- what can be a summariser ----
+
+
+class Plain:
+    def complete(self, prompt: str) -> str:
+        return f"plain {prompt}"
+
+
+class Rich(Plain):
+    window = 4_000
+
+
+class Colourful:
+    window = None
+
+    async def complete(self, prompt: str) -> Answer:
+        return Answer(f"async {prompt}")
+
+
+class Model:
+    """Shaped like a LangChain chat model."""
+
+    profile: ClassVar = {"max_input_tokens": 128_000}
+
+    def invoke(self, prompt: str) -> Any:
+        return SimpleNamespace(
+            content=[{"type": "reasoning", "text": "hm"}, {"type": "text", "text": "model "}, prompt, 7],
+            response_metadata={"finish_reason": "stop"},
+            tool_calls=[],
+            usage_metadata={"input_tokens": 12, "output_tokens": 3},
+        )
+
+
+async def later(prompt: str) -> str:
+    return f"later {prompt}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "window"),
+    [
+        (lambda prompt: f"called {prompt}", "called x", None),
+        (later, "later x", None),
+        (Plain(), "plain x", None),
+        (Rich(), "plain x", 4_000),
+        (Colourful(), "async x", None),
+        (Model(), "model x", 128_000),
+        (SimpleNamespace(bound=Model(), invoke=lambda prompt: f"bound {prompt}"), "bound x", 128_000),
+        (SimpleNamespace(invoke=lambda prompt: f"runnable {prompt}"), "runnable x", None),
+    ],
+)
+def test_what_users_have_becomes_a_summariser_in_both_colours(value: Any, text: str, window: int | None) -> None:
+    import anyio
+
+    summarizer = as_summarizer(value)
+    assert isinstance(summarizer, Summarizer)
+    assert summarizer.window == window
+
+    async def ask(ports: Any) -> str:
+        return to_answer(await ports.call(summarizer.complete, "x")).text
+
+    async def ask_async() -> str:
+        return await ask(AsyncPorts())
+
+    assert run(ask(SyncPorts())) == text
+    assert anyio.run(ask_async) == text
+
+
+def test_a_summariser_that_is_rich_already_is_kept_as_it_is() -> None:
+    rich = Rich()
+    assert as_summarizer(rich) is rich
+
+
+@pytest.mark.parametrize("value", [42, "gpt-5", object(), Plain, None, {"model": "x"}])
+def test_anything_else_is_refused_with_what_is_accepted(value: Any) -> None:
+    with pytest.raises(PolicyError, match=r"summarizer is .*callable from prompt to text.*complete.*invoke"):
+        as_summarizer(value)
+
+
+def test_answers_are_read_from_text_messages_and_nothing() -> None:
+    assert to_answer("words") == Answer("words")
+    assert to_answer(None) == Answer("")
+    answer = Answer("a", "stop")
+    assert to_answer(answer) is answer
+    assert to_answer(Model().invoke("x")) == Answer("model x", "stop", False, 12, 3)
+    called = SimpleNamespace(content="", response_metadata={"stop_reason": "tool_use"}, tool_calls=[{"name": "f"}])
+    assert to_answer(called) == Answer("", "tool_use", True)
+    assert to_answer(SimpleNamespace(content=None)) == Answer("")
+    with pytest.raises(PolicyError, match="returned dict, not text"):
+        to_answer({"text": "x"})
+
+
+def test_a_real_langchain_model_answers() -> None:
+    fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    model = fakes.FakeListChatModel(responses=["a fine summary"])
+    assert to_answer(as_summarizer(model).complete("x")).text == "a fine summary"

@@ -1,0 +1,603 @@
+"""The flow of a summary with summarisers of every temper: small windows, silent errors, stubborn lengths, refusals.
+
+The promise behind all of them (R3, R23): a summariser that takes N tokens, N from 2,000 up, never leaves a conversation
+stuck, everything is read, and the number of calls stays within a multiple of what one reading needs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contextfold.errors import ContextOverflow, SummaryFailed
+from contextfold.observe import Observer
+from contextfold.ports import AsyncPorts, SyncPorts, run
+from contextfold.summary.bisect import Summary, SummaryStats, summarise
+from contextfold.summary.chunks import Unit
+from contextfold.summary.options import SummaryOptions
+from contextfold.summary.summarizer import Answer, as_summarizer
+
+
+def count(text: str) -> int:
+    """Four characters a token, as the crudest of servers count."""
+    return math.ceil(len(text) / 4)
+
+
+class ProviderError(Exception):
+    def __init__(self, text: str, status_code: int = 400) -> None:
+        super().__init__(text)
+        self.status_code = status_code
+
+
+def named(limit: int, used: int) -> Exception:
+    return ContextOverflow(limit=limit, used=used)
+
+
+def provider(limit: int, used: int) -> Exception:
+    return ProviderError(f"prompt is too long: {used} tokens > {limit} maximum")
+
+
+def silent(limit: int, used: int) -> Exception:
+    return ProviderError("Input is too long for requested model.")
+
+
+def one_figure(limit: int, used: int) -> Exception:
+    return ContextOverflow(limit=limit)
+
+
+def budget(limit: int, used: int) -> Exception:
+    return ProviderError(f"input length and `max_tokens` exceed context limit: {limit - 9} + 4096 > {limit}")
+
+
+REJECTIONS = [named, provider, silent, one_figure, budget]
+
+
+@dataclass
+class Limited:
+    """Rejects prompts of more than ``limit`` tokens (its tokens: ``scale`` of ours) and digests the others."""
+
+    limit: int = 10**9
+    reject: Callable[[int, int], Exception] = named
+    answer: Callable[[str], Any] | None = None
+    scale: float = 1.0
+    delay: float = 0.0
+    window: int | None = None
+    prompts: list[str] = field(default_factory=list)
+    accepted: list[str] = field(default_factory=list)
+
+    def complete(self, prompt: str) -> Any:
+        self.prompts.append(prompt)
+        time.sleep(self.delay)
+        used = int(count(prompt) * self.scale)
+        if used > self.limit:
+            raise self.reject(self.limit, used)
+        self.accepted.append(prompt)
+        return (self.answer or digest)(prompt)
+
+    @property
+    def read(self) -> str:
+        return "\n".join(sorted(self.accepted))
+
+
+def digest(prompt: str) -> str:
+    """The facts of the prompt, as many as the length asked for allows."""
+    asked = int(re.findall(r"at most (\d+) tokens", prompt)[0])
+    facts = list(dict.fromkeys(re.findall(r"fact-\d+", prompt)))
+    return " ".join(facts[: max(1, asked // 3)]) or "nothing of note"
+
+
+def stubborn(prompt: str) -> str:
+    """A thousand tokens, whatever was asked."""
+    return "many words " * 363
+
+
+def conversation(sizes: Sequence[int]) -> list[Unit]:
+    """One message each, of about so many tokens, that states one fact at its end."""
+    return [
+        Unit(f"[user]\n{'lorem ipsum dolor. ' * (size * 4 // 19)}fact-{number}.", (number,))
+        for number, size in enumerate(sizes)
+    ]
+
+
+def ask(
+    summarizer: Any,
+    units: Sequence[Unit],
+    *,
+    previous: str | None = None,
+    max_tokens: int = 2_000,
+    observer: Observer | None = None,
+    ports: Any = None,
+    **options: Any,
+) -> Summary:
+    return run(asked(summarizer, units, previous, max_tokens, observer, ports or SyncPorts(), options))
+
+
+async def asked(
+    summarizer: Any,
+    units: Sequence[Unit],
+    previous: str | None,
+    max_tokens: int,
+    observer: Observer | None,
+    ports: Any,
+    options: dict[str, Any],
+) -> Summary:
+    return await summarise(
+        units,
+        previous=previous,
+        summarizer=as_summarizer(summarizer),
+        options=SummaryOptions(**options),
+        max_tokens=max_tokens,
+        language="en",
+        ports=ports,
+        count=count,
+        observer=observer or Observer(),
+    )
+
+
+def ask_async(summarizer: Any, units: Sequence[Unit], **options: Any) -> Summary:
+    async def main() -> Summary:
+        return await asked(summarizer, units, None, 2_000, None, AsyncPorts(), options)
+
+    return anyio.run(main)
+
+
+def least_calls(units: Sequence[Unit], limit: int) -> int:
+    """Requests that one reading of everything needs."""
+    return math.ceil(sum(count(unit.text) for unit in units) / limit)
+
+
+def everything_was_read(units: Sequence[Unit], summarizer: Limited) -> bool:
+    return all(f"fact-{unit.indices[0]}." in summarizer.read for unit in units)
+
+
+# ---- one request ----
+
+
+def test_what_fits_is_one_request() -> None:
+    units = conversation([300, 200, 400])
+    summarizer = Limited()
+    made = ask(summarizer, units)
+    assert made.text == "fact-0 fact-1 fact-2"
+    assert made.covered == {0, 1, 2}
+    assert made.stats == SummaryStats(
+        input_tokens=count(summarizer.prompts[0]), output_tokens=count(made.text), calls=1, chunk_count=1
+    )
+    assert "\n\n".join(unit.text for unit in units) in summarizer.prompts[0]
+
+
+def test_a_previous_summary_is_updated_with_what_is_new_in_one_request() -> None:
+    """L8: never summarised again."""
+    summarizer = Limited()
+    made = ask(summarizer, conversation([300]), previous="fact-900 was settled")
+    assert made.text == "fact-900 fact-0"
+    assert "<previous_summary>\nfact-900 was settled\n</previous_summary>" in summarizer.prompts[0]
+    assert len(summarizer.prompts) == 1
+
+
+@pytest.mark.parametrize("units", [[], [Unit(" \n", (3,))]])
+def test_with_nothing_to_read_nobody_is_asked(units: list[Unit]) -> None:
+    """L8: compacting nothing new changes nothing."""
+    summarizer = Limited()
+    assert ask(summarizer, units, previous="as it was") == Summary("as it was", frozenset(), SummaryStats())
+    assert ask(summarizer, units).text == ""
+    assert not summarizer.prompts
+
+
+def test_the_providers_own_figures_are_reported_where_it_gives_them() -> None:
+    made = ask(Limited(answer=lambda prompt: Answer("fact-0", "stop", False, 77, 5)), conversation([300]))
+    assert (made.stats.input_tokens, made.stats.output_tokens) == (77, 5)
+
+
+# ---- chunks ----
+
+
+def test_a_known_window_is_never_overrun() -> None:
+    units = conversation([400] * 60)
+    observer = Observer()
+    summarizer = Limited(4_000, window=4_000)
+    made = ask(summarizer, units, observer=observer)
+    assert sorted(summarizer.prompts) == sorted(summarizer.accepted)
+    assert made.covered == set(range(60))
+    assert made.stats.max_depth == 0
+    assert made.stats.learned_window is None
+    assert made.stats.chunk_count == 7
+    assert [event.data["done"] for event in observer.events if event.name == "summary_chunked"] == [0]
+
+
+def test_an_option_beats_what_the_summariser_says_of_itself() -> None:
+    summarizer = Limited(4_000, window=100_000)
+    ask(summarizer, conversation([400] * 60), input_tokens=4_000)
+    assert sorted(summarizer.prompts) == sorted(summarizer.accepted)
+
+
+def test_chunks_are_cut_between_groups() -> None:
+    units = conversation([400] * 20)
+    summarizer = Limited(4_000, window=4_000)
+    ask(summarizer, units)
+    assert "[part " not in summarizer.read
+
+
+def test_chunk_summaries_are_merged_in_order_and_together() -> None:
+    summarizer = Limited(4_000, window=4_000)
+    made = ask(summarizer, conversation([400] * 30))
+    assert made.text.split() == [f"fact-{number}" for number in range(30)]
+    assert len([prompt for prompt in summarizer.prompts if prompt.startswith("Merge")]) == 1
+
+
+def test_a_previous_summary_is_merged_in_exactly_once_when_there_are_chunks() -> None:
+    summarizer = Limited(4_000, window=4_000)
+    made = ask(summarizer, conversation([400] * 30), previous="fact-900 was settled")
+    with_previous = [prompt for prompt in summarizer.prompts if "fact-900" in prompt]
+    assert len(with_previous) == 1
+    assert with_previous[0].startswith("Update")
+    assert made.text.split()[0] == "fact-900"
+
+
+def test_no_prompt_exceeds_the_cap_on_one_string() -> None:
+    """R26."""
+    summarizer = Limited()
+    made = ask(summarizer, conversation([400] * 40), max_string_characters=9_000)
+    assert max(map(len, summarizer.prompts)) <= 9_000
+    assert made.covered == set(range(40))
+
+
+def test_a_cap_on_characters_is_learnt_from_the_error_that_names_it() -> None:
+    class Capped(Limited):
+        def complete(self, prompt: str) -> Any:
+            if len(prompt) > 9_000:
+                self.prompts.append(prompt)
+                raise ProviderError(
+                    "Invalid 'messages[0].content': string too long. Expected a string with maximum length 9000, "
+                    f"but got a string with length {len(prompt)} instead."
+                )
+            return super().complete(prompt)
+
+    summarizer = Capped()
+    units = conversation([400] * 40)
+    made = ask(summarizer, units)
+    assert len(summarizer.prompts) - len(summarizer.accepted) == 1
+    assert made.covered == set(range(40))
+    assert everything_was_read(units, summarizer)
+
+
+# ---- overflow ----
+
+
+@pytest.mark.parametrize("reject", REJECTIONS)
+@pytest.mark.parametrize("declared", [None, 60_000])
+@pytest.mark.parametrize("limit", [2_000, 4_000, 8_000])
+def test_a_window_that_is_unknown_or_wrongly_declared_is_found(reject: Any, declared: int | None, limit: int) -> None:
+    """R23."""
+    units = conversation([30 + number * 37 % 900 for number in range(150)])
+    summarizer = Limited(limit, reject, window=declared)
+    observer = Observer()
+    made = ask(summarizer, units, previous="fact-900", observer=observer)
+    assert made.covered == set(range(150))
+    assert not made.stats.truncated
+    assert everything_was_read(units, summarizer)
+    assert made.stats.learned_window is not None
+    assert made.stats.learned_window <= limit
+    assert made.stats.calls == len(summarizer.prompts) <= 3 * least_calls(units, limit) + 20
+    assert "summary_overflowed" in {event.name for event in observer.events}
+
+
+def test_a_limit_named_once_is_kept_for_the_whole_run() -> None:
+    summarizer = Limited(4_000)
+    made = ask(summarizer, conversation([400] * 60))
+    assert len(summarizer.prompts) - len(summarizer.accepted) == 1
+    assert made.stats.max_depth == 1
+
+
+def test_only_one_request_at_a_time_searches_a_window_that_errors_do_not_name() -> None:
+    summarizer = Limited(2_000, silent)
+    ask(summarizer, conversation([400] * 500))
+    assert len(summarizer.prompts) - len(summarizer.accepted) <= 8  # log2 of 200,000 / 2,000
+
+
+def test_a_message_larger_than_the_window_is_read_in_segments() -> None:
+    """R23."""
+    log = "a long log line\n" * 5_000
+    units = [*conversation([100]), Unit(f"[result of bash]\n{log}fact-1.", (1, 2))]
+    summarizer = Limited(2_000)
+    made = ask(summarizer, units)
+    assert made.covered == {0, 1, 2}
+    assert not made.stats.truncated
+    assert re.search(r"\[part 2 of \d+: result of bash\]\na long log line", summarizer.read)
+    assert summarizer.read.count("a long log line") == 5_000
+
+
+def test_a_short_span_is_cut_by_size_and_a_long_one_between_messages() -> None:
+    units = conversation([1_000] * 6)
+    by_size, between = Limited(3_500, silent), Limited(3_500, silent)
+    ask(by_size, units, min_messages=7)
+    ask(between, units, min_messages=2)
+    assert "[part 2 of" in by_size.read
+    assert "[part " not in between.read
+
+
+def test_beyond_the_greatest_depth_the_promised_window_is_tried_at_once() -> None:
+    units = conversation([400] * 200)
+    deep, flat = Limited(2_000, silent), Limited(2_000, silent)
+    assert ask(deep, units).stats.max_depth == 4
+    assert ask(flat, units, max_depth=0).stats.max_depth == 1
+    assert everything_was_read(units, flat)
+
+
+def test_what_fits_in_no_request_is_clipped_and_said() -> None:
+    """Forced truncation comes last, and what was cut away does not count as summarised."""
+    wordy = "w " * 1_200  # a prompt that leaves a window of 660 tokens about 40
+    observer = Observer()
+    summarizer = Limited(660, silent)
+    made = ask(summarizer, [Unit("x" * 500, (0,))], prompt=wordy, observer=observer)
+    assert made.stats.truncated
+    assert made.covered == frozenset()
+    assert "summary_truncated" in {event.name for event in observer.events}
+
+
+def test_a_summariser_that_takes_nothing_is_given_up_with_a_reason() -> None:
+    summarizer = Limited(50, silent)
+    with pytest.raises(SummaryFailed, match=r"refuses even a prompt of .* tokens") as failure:
+        ask(summarizer, conversation([400] * 50))
+    assert failure.value.attempts == ("prompt_too_long",)
+    assert len(summarizer.prompts) < 40
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=60),
+    limit=st.integers(2_000, 12_000),
+    reject=st.sampled_from(REJECTIONS),
+    declared=st.sampled_from([None, "right", 50_000]),
+    scale=st.sampled_from([0.8, 1.0, 1.25]),
+    answer=st.sampled_from([None, stubborn]),
+    previous=st.sampled_from([None, "fact-900 " * 20, "fact-901 " * 1_000]),
+    max_tokens=st.sampled_from([200, 1_000, 4_000]),
+)
+def test_every_summariser_from_2000_tokens_up_reads_everything_within_bounds(
+    sizes: list[int],
+    limit: int,
+    reject: Any,
+    declared: Any,
+    scale: float,
+    answer: Any,
+    previous: str | None,
+    max_tokens: int,
+) -> None:
+    """R3, R23: it ends, all is read, the cap holds, and calls are linear in the chunks."""
+    units = conversation(sizes)
+    summarizer = Limited(limit, reject, answer, scale, window=limit if declared == "right" else declared)
+    try:
+        made = ask(summarizer, units, previous=previous, max_tokens=max_tokens)
+    except SummaryFailed:
+        if answer is stubborn and sum(sizes) < 2_000:
+            return  # a thousand tokens for less than that are no summary, and are refused
+        raise
+    assert made.covered == set(range(len(units)))
+    assert everything_was_read(units, summarizer)
+    assert count(made.text) <= max_tokens
+    assert made.text.strip()
+    assert made.stats.calls == len(summarizer.prompts)
+    assert made.stats.calls <= 3 * made.stats.chunk_count + 24
+
+
+# ---- stubborn lengths ----
+
+
+def test_summaries_that_cannot_be_merged_are_joined_where_that_is_short_enough() -> None:
+    summarizer = Limited(2_000, answer=stubborn, window=2_000)
+    made = ask(summarizer, conversation([800] * 6), max_tokens=20_000)
+    assert not made.stats.truncated
+    assert made.text.count("many words " * 300) == made.stats.chunk_count == made.stats.calls
+
+
+def test_merging_ends_for_a_summariser_that_ignores_the_length_asked_for() -> None:
+    """A thousand tokens each, and a window of two thousand: no two fit into one request."""
+    observer = Observer()
+    summarizer = Limited(2_000, answer=stubborn, window=2_000)
+    made = ask(summarizer, conversation([800] * 40), max_tokens=800, observer=observer)
+    assert count(made.text) <= 800
+    assert made.stats.truncated
+    assert made.covered == set(range(40))
+    assert made.stats.calls <= 3 * made.stats.chunk_count + 2
+    assert "summary_truncated" in {event.name for event in observer.events}
+
+
+def test_a_long_final_summary_is_asked_once_to_be_shorter() -> None:
+    answers = iter(["word " * 900, "short and fact-0"])
+    summarizer = Limited(answer=lambda prompt: next(answers))
+    made = ask(summarizer, conversation([2_000]), max_tokens=300)
+    assert made.text == "short and fact-0"
+    assert summarizer.prompts[1].startswith("Shorten")
+    assert not made.stats.truncated
+
+
+def test_merging_with_a_summariser_that_refuses_every_merge_ends() -> None:
+    class NoMerge(Limited):
+        def complete(self, prompt: str) -> Any:
+            if prompt.startswith(("Merge", "Shorten")):
+                self.prompts.append(prompt)
+                raise ContextOverflow()
+            return super().complete(prompt)
+
+    summarizer = NoMerge(4_000, window=4_000)
+    made = ask(summarizer, conversation([400] * 60), max_tokens=60)
+    assert count(made.text) <= 60
+    assert made.stats.truncated
+    assert len(summarizer.prompts) < 60
+
+
+# ---- refused answers and other errors ----
+
+
+def test_an_unusable_answer_is_asked_for_again_and_told_why() -> None:
+    """R4."""
+    answers = iter(["", "fact-0 and no more"])
+    observer = Observer()
+    summarizer = Limited(answer=lambda prompt: next(answers))
+    made = ask(summarizer, conversation([300]), observer=observer)
+    assert made.text == "fact-0 and no more"
+    assert made.stats.calls == 2
+    assert "could not be used: it is blank" in summarizer.prompts[1]
+    assert [event.data["reason"] for event in observer.events if event.name == "summary_rejected"] == ["it is blank"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("", "it is blank"),
+        ("Previous conversation was too long to summarize.", "it is a placeholder"),
+        (Answer("half a sum", "length"), "it was cut off"),
+        (Answer("text", has_tool_calls=True), "it calls a tool"),
+        ("word " * 2_000, "it is longer than its input"),
+    ],
+)
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_answers_that_stay_unusable_end_in_an_error_with_all_attempts(answer: Any, reason: str, retries: int) -> None:
+    """R2, R4."""
+    summarizer = Limited(answer=lambda prompt: answer)
+    with pytest.raises(SummaryFailed, match=reason) as failure:
+        ask(summarizer, conversation([300]), retries_on_rejection=retries)
+    assert len(failure.value.attempts) == len(summarizer.prompts) == retries + 1
+
+
+def test_a_retry_that_would_not_fit_repeats_the_plain_request() -> None:
+    answers = iter([""])
+    summarizer = Limited(2_000, window=2_000, answer=lambda prompt: next(answers, "fact-0"))
+    ask(summarizer, conversation([1_765]))
+    assert summarizer.prompts[0] == summarizer.prompts[1]
+
+
+@pytest.mark.parametrize("text", ["Rate limit reached", "invalid x-api-key", "Connection error.", "Overloaded"])
+def test_every_other_error_is_raised_as_it_is(text: str) -> None:
+    """R1: only overflow leads to bisection."""
+    error = ProviderError(text, 429)
+
+    def fail(prompt: str) -> str:
+        raise error
+
+    for summary in (ask, ask_async):
+        with pytest.raises(ProviderError) as raised:
+            summary(fail, conversation([400] * 20))  # type: ignore[operator]
+        assert raised.value is error
+
+
+def test_a_wrong_key_costs_no_more_calls_than_run_side_by_side() -> None:
+    prompts: list[str] = []
+
+    def fail(prompt: str) -> str:
+        prompts.append(prompt)
+        raise ProviderError("invalid x-api-key", 401)
+
+    with pytest.raises(ProviderError):
+        ask(fail, conversation([1_000] * 100), input_tokens=2_000, parallel=4)
+    assert len(prompts) == 4
+
+
+# ---- options on every path ----
+
+
+def test_the_callers_prompt_and_instructions_reach_every_request() -> None:
+    """R24: first, chunk, merge, update, shorten, retry."""
+    kinds: set[str] = set()
+
+    def answer(prompt: str) -> str:
+        kind = re.search(r"Merge|Update|Shorten|could not be used", prompt)
+        kinds.add(kind[0] if kind else "chunk")
+        if kind is None and "fact-3." in prompt:
+            return ""
+        return "word " * 900 if kind is not None and kind[0] == "Update" else digest(prompt) + " pad" * 300
+
+    summarizer = Limited(4_000, window=4_000, answer=answer)
+    ask(
+        summarizer,
+        conversation([400] * 120),
+        previous="fact-900 " * 200,
+        max_tokens=600,
+        prompt="Be a good scribe. {messages}",
+        instructions="Name every port.",
+    )
+    assert kinds == {"chunk", "Merge", "Update", "Shorten", "could not be used"}
+    assert all("Be a good scribe." in prompt and "Name every port." in prompt for prompt in summarizer.prompts)
+
+
+def test_the_length_asked_for_suits_the_window_that_was_learnt() -> None:
+    summarizer = Limited(2_000)
+    ask(summarizer, conversation([400] * 60), max_tokens=4_000)
+    asked_for = [int(re.findall(r"at most (\d+) tokens", prompt)[0]) for prompt in summarizer.accepted]
+    assert max(asked_for) <= 1_000
+    assert "in English, at most" in summarizer.accepted[0]
+
+
+# ---- both colours, side by side ----
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Limited(3_000), lambda: Limited(3_000, silent), lambda: Limited(window=2_000)]
+)
+def test_both_colours_give_the_same_summary(make: Callable[[], Limited]) -> None:
+    """L9, L10."""
+    units = conversation([30 + number * 53 % 1_500 for number in range(60)])
+    first, second = make(), make()
+    assert ask(first, units) == ask_async(second, units)
+    assert sorted(first.prompts) == sorted(second.prompts)
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_eight_chunks_run_side_by_side(colour: str) -> None:
+    units = conversation([1_700] * 8)
+
+    class Slow:
+        window = 2_000
+
+        async def complete(self, prompt: str) -> str:
+            await anyio.sleep(0.2)
+            return digest(prompt)
+
+    slow: Any = Slow() if colour == "async" else Limited(window=2_000, delay=0.2)
+    started = time.perf_counter()
+    made = ask_async(slow, units) if colour == "async" else ask(slow, units)
+    assert made.stats.chunk_count == 8
+    assert time.perf_counter() - started < 1.0  # one after the other: 1.8 s and more
+
+
+def test_no_more_requests_run_at_once_than_allowed() -> None:
+    now, most, lock = 0, 0, threading.Lock()
+
+    def answer(prompt: str) -> str:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.005)
+        with lock:
+            now -= 1
+        return digest(prompt)
+
+    ask(answer, conversation([1_700] * 30), input_tokens=2_000, parallel=3, ports=SyncPorts(3))
+    assert most == 3
+
+
+def test_the_outcome_does_not_depend_on_who_answers_first() -> None:
+    """L9: branches report to the trunk, in order."""
+    units = conversation([1_700] * 12)
+
+    def events(delay: Callable[[str], float]) -> list[Any]:
+        def answer(prompt: str) -> str:
+            time.sleep(delay(prompt))
+            return digest(prompt)
+
+        observer = Observer()
+        ask(Limited(2_500, provider, answer), units, observer=observer)
+        return [(event.name, dict(event.data)) for event in observer.events]
+
+    assert events(lambda prompt: len(prompt) % 7 / 1_000) == events(lambda prompt: (7 - len(prompt) % 7) / 1_000)

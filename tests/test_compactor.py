@@ -1,0 +1,292 @@
+"""The facade as a caller uses it: turns, records, failures, overflows, both colours."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from contextfold import CannotFit, Compaction, Compactor, ContextOverflow, InputError, Policy, PolicyError, SummaryFailed
+from contextfold.observe import Event
+
+Wire = list[dict[str, Any]]
+
+
+def conversation(steps: int, *, words: int = 120) -> Wire:
+    """A tool-using agent's session of about ``steps`` x (``words`` + 40) tokens."""
+    wire: Wire = [
+        {"role": "system", "content": "You repair services."},
+        {"role": "user", "content": "Find out why invoices are late. Never touch the table `ledger_2019`."},
+    ]
+    for step in range(steps):
+        call = {"id": f"call_{step}", "type": "function"}
+        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"/srv/app/module_{step}.py"})}
+        wire.append({"role": "assistant", "content": f"Step {step}: reading module_{step}.", "tool_calls": [call]})
+        output = " ".join(f"value{step}x{n}" for n in range(words // 3))
+        wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
+    return wire
+
+
+def test_a_short_conversation_comes_back_as_the_very_same_objects() -> None:
+    wire = conversation(2)
+    out = Compactor(window=100_000).compact(wire)
+    assert not out.changed
+    assert out.compaction is None
+    assert all(new is old for new, old in zip(out.messages, wire, strict=True))
+    assert out.ledger.counts()["kept"] == len(wire)
+    assert out.tokens_before == out.tokens_after > 0
+
+
+def test_a_long_one_ends_below_the_target_and_every_message_is_accounted_for() -> None:
+    wire = conversation(80)
+    before = copy.deepcopy(wire)
+    out = Compactor(window=8_000).compact(wire)
+    assert wire == before
+    assert out.changed
+    assert out.tokens_after <= out.target < 0.8 * 8_000
+    assert sum(out.ledger.counts().values()) == len(wire)
+    assert out.messages[:2] == wire[:2]
+    assert out.messages[-1] is wire[-1]
+    assert out.summary is not None
+    assert "module_" in out.messages[2]["content"]
+
+
+def test_between_passes_the_view_only_grows() -> None:
+    """R37, L4: byte for byte, with the record going through JSON at every turn."""
+    wire = conversation(120)
+    compactor = Compactor(window=8_000)
+    record: Compaction | None = None
+    last: Wire = []
+    passes = 0
+    for end in range(2, len(wire), 2):
+        out = compactor.compact(wire[:end], previous=record)
+        if out.changed:
+            passes += 1
+        else:
+            assert json.dumps(out.messages[: len(last)]) == json.dumps(last)
+        last = out.messages
+        record = Compaction.from_json(out.compaction.to_json()) if out.compaction else None
+    assert passes >= 3
+
+
+def test_an_instance_without_memory_of_the_conversation_gives_the_same_view() -> None:
+    wire = conversation(60)
+    first = Compactor(window=8_000)
+    record = first.compact(wire).compaction
+    grown = wire + conversation(3)[2:]
+    assert first.compact(grown, previous=record).messages == Compactor(window=8_000).compact(
+        grown, previous=record
+    ).messages
+
+
+def test_compacting_an_unchanged_history_again_is_a_no_op() -> None:
+    """R13."""
+    wire = conversation(80)
+    compactor = Compactor(window=8_000)
+    out = compactor.compact(wire)
+    again = compactor.compact(wire, previous=out.compaction)
+    assert not again.changed
+    assert again.messages == out.messages
+    assert again.compaction == out.compaction
+
+
+def test_a_rewind_behind_what_the_record_covers_keeps_it_and_an_edit_inside_sets_it_aside() -> None:
+    wire = conversation(80)
+    compactor = Compactor(window=8_000)
+    record = compactor.compact(wire).compaction
+    assert record is not None
+    assert record.covers < len(wire)
+    rewound = compactor.compact(wire[: record.covers + 1], previous=record)
+    assert rewound.compaction is record
+    edited = [*wire]
+    edited[5] = {**edited[5], "content": "something else"}
+    out = compactor.compact(edited, previous=record)
+    assert "compaction_set_aside" in [event.name for event in out.events]
+    assert out.changed
+
+
+def test_a_message_changed_in_place_is_noticed_at_the_next_pass() -> None:
+    wire = conversation(40)
+    compactor = Compactor(window=8_000, trigger=("tokens", 6_000))
+    compactor.compact(wire[:20])
+    wire[3]["content"] = "the port is 8471 now"
+    out = compactor.compact(wire)
+    assert out.changed
+    assert out.compaction == Compactor(window=8_000, trigger=("tokens", 6_000)).compact(wire).compaction
+
+
+def test_system_prompt_and_tools_count() -> None:
+    """R17."""
+    wire = conversation(5)
+    tools = [{"type": "function", "function": {"name": "run", "description": "Run it. " * 200, "parameters": {}}}]
+    compactor = Compactor(window=100_000)
+    bare = compactor.compact(wire).tokens_after
+    out = compactor.compact(wire, system="Be careful. " * 100, tools=tools)
+    assert out.tokens_after > bare + 500
+    assert set(out.floor) >= {"system prompt", "tools"}
+
+
+def test_a_window_below_the_floor_is_an_error_that_lists_the_floor() -> None:
+    """R16."""
+    wire = [{"role": "system", "content": "Rules. " * 3000}, *conversation(30)[1:]]
+    with pytest.raises(CannotFit) as caught:
+        Compactor(window=2_000).compact(wire)
+    assert "system or developer message" in caught.value.floor
+    assert "Raise the window" in str(caught.value)
+
+
+def test_force_compacts_below_the_trigger_and_twice_is_once() -> None:
+    wire = conversation(80)
+    compactor = Compactor(window=100_000)
+    out = compactor.compact(wire, force=True)
+    assert not out.changed or out.trigger == "manual"
+    small = Compactor(window=100_000, keep=("messages", 10), target=("tokens", 5_000))
+    out = small.compact(wire, force=True)
+    assert out.trigger == "manual"
+    assert not small.compact(wire, previous=out.compaction, force=True).changed
+
+
+def test_sync_and_async_give_the_same() -> None:
+    """L10."""
+    wire = conversation(80)
+
+    def summarize(prompt: str) -> str:
+        return f"Seen {len(prompt)} characters."
+
+    async def asummarize(prompt: str) -> str:
+        return summarize(prompt)
+
+    for one, two in ((None, None), (summarize, asummarize), (asummarize, summarize)):
+        out = Compactor(window=8_000, summarizer=one).compact(wire)
+        other = asyncio.run(Compactor(window=8_000, summarizer=two).acompact(wire))
+        assert out.messages == other.messages
+        assert out.compaction == other.compaction
+
+
+def test_a_failing_summariser_changes_nothing_while_the_view_fits() -> None:
+    """R1, L3."""
+
+    def down(prompt: str) -> str:
+        raise ConnectionError("429: slow down")
+
+    wire = conversation(42)
+    compactor = Compactor(window=8_000, summarizer=down)
+    out = compactor.compact(wire)
+    assert 0.8 * 8_000 <= out.tokens_before <= 8_000, out.tokens_before
+    assert not out.changed
+    assert out.messages == wire
+    assert [event.name for event in out.events][-1] == "summary_failed"
+
+
+def test_when_it_does_not_fit_the_fallback_runs_or_a_typed_error_is_raised() -> None:
+    def down(prompt: str) -> str:
+        raise ConnectionError("429: slow down")
+
+    wire = conversation(80)
+    out = Compactor(window=8_000, summarizer=down).compact(wire)
+    assert out.changed
+    assert out.summary is not None
+    assert out.summary.algorithm == "extractive"
+    assert "fallback_used" in [event.name for event in out.events]
+    strict = Compactor(policy=Policy(fallback=None), window=8_000, summarizer=down)
+    with pytest.raises(SummaryFailed, match="429: slow down") as caught:
+        strict.compact(wire)
+    assert isinstance(caught.value.__cause__, ConnectionError)
+    with pytest.raises(ConnectionError):
+        Compactor(policy=Policy(on_failure="raise"), window=8_000, summarizer=down).compact(wire)
+
+
+def test_a_history_that_carries_an_earlier_summary_gets_one_summary_not_two() -> None:
+    """L8: a caller who stores views as histories."""
+    compactor = Compactor(window=8_000)
+    stored = compactor.compact(conversation(80)).messages + conversation(80, words=110)[2:]
+    out = compactor.compact(stored)
+    texts = [str(message.get("content")) for message in out.messages]
+    assert sum(text.count("<conversation_summary>") for text in texts) == 1
+
+
+def test_a_view_can_be_had_in_another_format() -> None:
+    wire = conversation(80)
+    out = Compactor(window=8_000).compact(wire, to="anthropic")
+    assert out.format == "anthropic"
+    roles = [message["role"] for message in out.messages if message["role"] != "system"]
+    assert all(one != two for one, two in zip(roles, roles[1:], strict=False))
+
+
+def test_many_conversations_share_one_instance() -> None:
+    compactor = Compactor(window=8_000)
+    wires = [conversation(60, words=100 + n) for n in range(40)]
+    first = [compactor.compact(wire) for wire in wires]
+    for wire, out in zip(wires, first, strict=True):
+        assert compactor.compact(wire, previous=out.compaction).messages == out.messages
+
+
+def test_a_call_compacts_before_it_sends_and_once_more_after_an_overflow() -> None:
+    """R22."""
+    wire = conversation(30)
+    sent: list[int] = []
+
+    def send(view: Wire) -> str:
+        sent.append(len(view))
+        if len(sent) == 1:
+            raise ContextOverflow("prompt is too long: 5000 tokens > 3000 maximum", limit=3_000, used=5_000)
+        return "fine"
+
+    results: list[Any] = []
+    assert Compactor(window=100_000).call(send, wire, on_result=results.append) == "fine"
+    assert len(sent) == 2
+    assert sent[1] < sent[0]
+    assert results[0].trigger == "overflow: prompt_too_long"
+    assert results[0].tokens_after <= 3_000
+
+
+def test_other_errors_of_a_call_come_out_as_they_are() -> None:
+    def send(view: Wire) -> str:
+        raise KeyError("no such model")
+
+    with pytest.raises(KeyError):
+        Compactor(window=100_000).call(send, conversation(3))
+
+
+def test_an_overflow_that_cannot_be_made_smaller_is_sent_only_once() -> None:
+    sent: list[int] = []
+
+    async def send(view: Wire) -> str:
+        sent.append(len(view))
+        raise ContextOverflow("prompt is too long")
+
+    with pytest.raises((ContextOverflow, CannotFit)):
+        asyncio.run(Compactor(window=100_000).acall(send, conversation(0)))
+    assert len(sent) == 1
+
+
+def test_events_reach_the_callers_hook() -> None:
+    seen: list[Event] = []
+    Compactor(window=8_000, on_event=seen.append).compact(conversation(80))
+    names = [event.name for event in seen]
+    assert names.index("compaction_started") < names.index("compaction_finished")
+    finished = seen[names.index("compaction_finished")]
+    assert finished.data["tokens_before"] > finished.data["tokens_after"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"policy": Policy(), "keep": ("messages", 3)}, "not both"),
+        ({"window": 0}, "window"),
+        ({"summarizer": 7}, "summarizer"),
+        ({"trigger": "80%"}, "trigger"),
+    ],
+)
+def test_wrong_settings_are_refused_on_construction(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(PolicyError, match=problem):
+        Compactor(**settings)
+
+
+@pytest.mark.parametrize("wire", [[{"role": "user"}, "text"], [{"content": "no role"}], [3]])
+def test_what_is_not_a_message_is_named_by_its_place(wire: list[Any]) -> None:
+    with pytest.raises(InputError, match=r"message \d|entry \d|\d"):
+        Compactor(window=8_000).compact(wire)

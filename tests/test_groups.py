@@ -1,0 +1,126 @@
+"""Groups: what stands or falls together, for every way in which a history can be shaped or broken (R5)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from building import calls, result, results, said, system, thought, user
+from contextfold.groups import Grouping, group
+from contextfold.messages import Message, ToolResult
+
+
+def members(grouping: Grouping) -> list[tuple[int, ...]]:
+    return [found.indices for found in grouping.groups]
+
+
+def kinds(grouping: Grouping) -> list[str]:
+    return [fault.kind for fault in grouping.faults]
+
+
+def test_parallel_calls_and_their_results_are_one_group() -> None:
+    found = group([user(), calls("a", "b"), result("a"), result("b"), said()])
+    assert members(found) == [(0,), (1, 2, 3), (4,)]
+    assert found.faults == ()
+
+
+def test_several_results_in_one_user_message_belong_to_their_call() -> None:
+    assert members(group([user(), calls("a", "b"), results("a", "b")])) == [(0,), (1, 2)]
+
+
+def test_a_human_message_between_parallel_results_is_no_part_of_their_group_but_no_cut_either() -> None:
+    found = group([calls("a", "b"), result("a"), user("wait"), result("b"), said()])
+    assert members(found) == [(0, 1, 3), (2,), (4,)]
+    assert found.cuts() == {0, 4, 5}
+    assert kinds(found) == ["result_out_of_place"]
+
+
+def test_a_result_far_from_its_call_still_belongs_to_it() -> None:
+    found = group([calls("a"), said(), user(), calls("b"), result("b"), result("a")])
+    assert (0, 5) in members(found)
+    assert not any(found.is_cut(position) for position in range(1, 6))
+
+
+def test_rows_of_one_message_id_are_one_turn() -> None:
+    found = group([calls("a", id="m1"), result("a"), calls("b", id="m1"), result("b"), said(id="m2")])
+    assert members(found) == [(0, 1, 2, 3), (4,)]
+    assert found.faults == ()
+
+
+def test_reasoning_stays_with_the_calls_that_follow_it() -> None:
+    found = group([thought(), calls("a", split=True), calls("b", split=True), result("a"), result("b"), thought()])
+    assert members(found) == [(0, 1, 2, 3, 4), (5,)]
+
+
+def test_a_call_without_result_is_pending_until_the_assistant_speaks_again() -> None:
+    waiting = group([user(), calls("a", "b"), result("a"), user("hurry")])
+    assert [found.pending for found in waiting.groups] == [False, True, False]
+    assert waiting.faults == ()
+    forgotten = group([user(), calls("a"), user("never mind"), said()])
+    assert not any(found.pending for found in forgotten.groups)
+    assert kinds(forgotten) == ["dangling_call"]
+
+
+def test_a_reused_id_matches_the_nearest_call_that_still_waits() -> None:
+    found = group([calls("x"), result("x"), calls("x"), result("x")])
+    assert members(found) == [(0, 1), (2, 3)]
+    assert kinds(found) == ["duplicate_call_id"]
+
+
+def test_a_result_without_call_is_an_orphan_and_so_is_a_second_answer() -> None:
+    assert kinds(group([user(), result("ghost")])) == ["orphan_result"]
+    assert kinds(group([calls("a"), result("a"), result("a")])) == ["orphan_result"]
+
+
+def test_an_empty_message_and_a_system_message_in_the_middle_are_groups_of_their_own() -> None:
+    found = group([user(), Message("assistant", ()), system("new rule"), said()])
+    assert members(found) == [(0,), (1,), (2,), (3,)]
+    assert kinds(found) == ["empty_message"]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_history_of_no_or_one_message_can_be_cut_at_its_ends(count: int) -> None:
+    assert group([user()] * count).cuts() == set(range(count + 1))
+
+
+_MESSAGES = st.lists(
+    st.one_of(
+        st.builds(user),
+        st.builds(said),
+        st.builds(lambda ids: calls(*ids), st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3)),
+        st.builds(lambda ids: results(*ids), st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3)),
+        st.builds(result, st.sampled_from("abcdef")),
+    ),
+    max_size=40,
+)
+
+
+@given(_MESSAGES)
+def test_groups_are_a_partition_and_hold_every_answer_with_its_call(messages: list[Message]) -> None:
+    found = group(messages)
+    assert sorted(index for one in found.groups for index in one.indices) == list(range(len(messages)))
+    for (index, number), caller in found.answers.items():
+        answer = messages[index].parts[number]
+        assert isinstance(answer, ToolResult)
+        assert any(call.id == answer.call_id for call in messages[caller].tool_calls)
+        assert caller < index
+        assert found.group_of[caller] == found.group_of[index]
+
+
+@given(_MESSAGES)
+def test_a_position_is_a_cut_exactly_when_no_group_reaches_over_it(messages: list[Message]) -> None:
+    found = group(messages)
+    for position in range(len(messages) + 1):
+        reaching = any(one.first < position <= one.last for one in found.groups)
+        assert found.is_cut(position) is not reaching
+
+
+def test_a_long_history_is_grouped_in_one_pass() -> None:
+    order = random.Random(7)
+    messages: list[Message] = []
+    for step in range(20_000):
+        messages += [calls(f"c{step}"), result(f"c{step}")] if order.random() < 0.7 else [user()]
+    assert len(group(messages).groups) == 20_000

@@ -1,0 +1,126 @@
+"""Policy: every way to write a size, every combination of triggers, and errors that name field, value and remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from contextfold.errors import PolicyError
+from contextfold.policy import Budgets, Clause, Limits, Policy, Size, parse_size, parse_trigger
+
+
+@pytest.mark.parametrize(
+    "written",
+    [("fraction", 0.8), ["fraction", 0.8], {"fraction": 0.8}, {"type": "fraction", "value": 0.8}, "fraction:0.8"],
+)
+def test_a_size_can_be_written_in_five_ways(written: Any) -> None:
+    assert parse_size(written) == Size("fraction", 0.8)
+
+
+@given(st.sampled_from(["tokens", "messages"]), st.integers(1, 10**9))
+def test_a_size_survives_its_own_text(unit: Any, value: int) -> None:
+    size = Size(unit, value)
+    assert parse_size(f"{unit}:{value}") == size
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        (("percent", 80), "unknown unit 'percent'"),
+        (("fraction", 1.5), "above 0 and at most 1"),
+        (("fraction", 0), "above 0"),
+        (("tokens", 0), "at least 1"),
+        (("messages", 2.5), "whole number"),
+        (("tokens", "many"), "not a number"),
+        (("tokens", True), "not a number"),
+        ("tokens:many", "not a number"),
+        ("80%", "is not a size"),
+        (4000, "is not a size"),
+        ({}, "triggers always"),
+    ],
+)
+def test_a_wrong_trigger_says_what_is_wrong_and_where(written: Any, problem: str) -> None:
+    with pytest.raises(PolicyError, match="trigger") as caught:
+        Policy(trigger=written)
+    assert problem in str(caught.value)
+
+
+def test_sizes_in_one_mapping_must_all_hold_and_entries_of_a_list_any() -> None:
+    clauses = parse_trigger([("messages", 50), {"tokens": 4000, "messages": 20}])
+    both = clauses[1]
+    assert both.reached(tokens=4000, messages=20, window=10_000)
+    assert not both.reached(tokens=4000, messages=19, window=10_000)
+    assert clauses[0] == Clause((Size("messages", 50),))
+    assert str(both) == "tokens:4000 and messages:20"
+
+
+@pytest.mark.parametrize("written", [[("tokens", 4000), ("messages", 50)], (("tokens", 4000), ("messages", 50))])
+def test_a_list_or_tuple_of_pairs_is_several_clauses(written: Any) -> None:
+    assert len(parse_trigger(written)) == 2
+
+
+def test_none_means_never() -> None:
+    assert Policy(trigger=None).trigger == ()
+    assert Limits.of(Policy(trigger=None), 1000).trigger is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"target": ("fraction", 0.9)}, "target fraction:0.9 is not below the trigger fraction:0.8"),
+        ({"keep": ("fraction", 0.8)}, "keep fraction:0.8 is not below"),
+        ({"trigger": ("messages", 20), "keep": ("messages", 20)}, "keep messages:20 is not below"),
+        ({"target": ("messages", 5)}, "a target is a size in tokens or a fraction"),
+        ({"summary_role": "tool"}, "summary_role"),
+        ({"surprise": 1}, "there is no such setting"),
+        ({"budgets": {"summary": 0.9, "recent": 0.9}}, "at most 1"),
+        ({"tool_arguments": {"limit": 3}}, "tool_arguments.limit"),
+        ({"answer_reserve": -1}, "answer_reserve"),
+    ],
+)
+def test_a_wrong_policy_is_refused_on_construction(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        Policy(**fields)
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "window", "problem"),
+    [
+        (Policy(trigger=("tokens", 4000), target=("fraction", 0.5)), 10_000, "not below the trigger of 4,000"),
+        (Policy(trigger=("tokens", 40_000)), 10_000, "above the usable window of 10,000"),
+        (Policy(trigger=None, target=("tokens", 20_000)), 10_000, "above the usable window"),
+        (Policy(keep=("tokens", 10_000)), 10_000, "keep less"),
+        (Policy(answer_reserve=10_000), 10_000, "leaves nothing"),
+    ],
+)
+def test_what_depends_on_the_window_is_checked_with_the_window(policy: Policy, window: int, problem: str) -> None:
+    with pytest.raises(PolicyError, match=problem):
+        Limits.of(policy, window)
+
+
+@given(st.integers(100, 10**7), st.integers(1, 10**7))
+def test_the_default_target_is_always_below_the_trigger(window: int, trigger: int) -> None:
+    """R16: hysteresis, whatever the trigger."""
+    for policy in (Policy(), Policy(trigger=("tokens", min(trigger, window)), max_tokens=max(2, trigger))):
+        limits = Limits.of(policy, window)
+        assert limits.trigger is not None
+        assert limits.target < max(limits.trigger, 2)
+
+
+@given(st.integers(1000, 10**6), st.integers(100, 10**6))
+def test_shrunk_limits_fit_the_smaller_window(window: int, smaller: int) -> None:
+    limits = Limits.of(Policy(), window).shrunk(smaller)
+    assert limits.trigger is not None
+    assert limits.target < limits.trigger <= limits.window == smaller
+
+
+def test_a_policy_cannot_be_changed_and_the_fifth_systems_budgets_can_be_had() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Policy().max_tokens = 3  # type: ignore[misc]
+    assert Policy(budgets=Budgets(usage=0.6, summary=0.26, recent=0.65)).budgets.recent == 0.65

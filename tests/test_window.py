@@ -1,0 +1,73 @@
+"""Where the window comes from (R21): explicit, profile, registry, learned, default, in this order."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from contextfold.errors import PolicyError
+from contextfold.window import DEFAULT_WINDOW, Window, registered, resolve
+
+MODEL = "openai:gpt-4o"
+
+
+def test_sources_are_asked_in_order() -> None:
+    assert resolve(9_000, MODEL, profile=7_000, learned=5_000) == Window(9_000, "explicit")
+    assert resolve(None, MODEL, profile=7_000, learned=5_000) == Window(7_000, "profile")
+    assert resolve(None, MODEL, learned=5_000) == Window(128_000, "registry")
+    assert resolve(None, "no-such-model", learned=5_000) == Window(5_000, "learned")
+    assert resolve(None, "no-such-model") == resolve(None, None) == Window(DEFAULT_WINDOW, "default")
+
+
+@pytest.mark.parametrize("useless", [0, -1])
+def test_a_profile_or_a_learned_limit_that_is_no_size_is_passed_over(useless: int) -> None:
+    assert resolve(None, None, profile=useless, learned=useless).source == "default"
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["gpt-4o", "openai:gpt-4o", "openai/gpt-4o", "azure_openai:gpt-4o", " gpt-4o ", "openrouter/openai/gpt-4o"],
+)
+def test_a_model_is_known_by_any_of_its_usual_names(model: str) -> None:
+    assert registered(model) == 128_000
+
+
+def test_models_with_colons_slashes_and_dots_in_their_names_are_known() -> None:
+    assert registered("anthropic:claude-sonnet-4-5") == registered("anthropic/claude-sonnet-4-5")
+    assert (registered("bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0") or 0) >= 200_000
+
+
+@pytest.mark.parametrize("model", ["", ":", "/", "a:b:c", "ollama:my-model", "\n", "模型", "openai:"])
+def test_an_unknown_model_never_fails(model: str) -> None:
+    assert resolve(None, model) == Window(DEFAULT_WINDOW, "default")
+
+
+@pytest.mark.parametrize("window", [0, -5, 1.5, "64000", True])
+def test_a_window_that_is_no_positive_whole_number_is_refused(window: Any) -> None:
+    with pytest.raises(PolicyError, match="positive whole number of tokens") as error:
+        resolve(window, None)
+    assert repr(window) in str(error.value)
+
+
+def test_looking_up_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert resolve(None, MODEL).source == "registry"
+
+
+def test_the_source_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="contextfold.window"):
+        resolve(None, "no-such-model")
+    assert "window of no-such-model: 64000 tokens (default)" in caplog.text
+
+
+def test_the_registry_is_loaded_only_when_a_model_is_looked_up() -> None:
+    code = "import sys, contextfold.window as w; w.resolve(1000, 'gpt-4o'); sys.exit('genai_prices' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

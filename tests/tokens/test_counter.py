@@ -1,0 +1,153 @@
+"""Sizes of parts, messages and tools, with the estimate or a counter of the user's."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import contextfold
+from contextfold.errors import PolicyError
+from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from contextfold.tokens import TokenCounter, count_tokens, estimate
+from contextfold.tokens.counter import CALL_OVERHEAD, MESSAGE_OVERHEAD, TOOL_OVERHEAD
+
+COUNTER = TokenCounter()
+LENGTHS = TokenCounter(len)
+
+
+def test_a_message_is_its_parts_its_name_and_its_frame() -> None:
+    parts = (Text("hello"), ToolCall("1", "grep", '{"a":1}'))
+    message = Message("assistant", parts, name="bob")
+    assert LENGTHS.message(message) == MESSAGE_OVERHEAD + 3 + 5 + CALL_OVERHEAD + 4 + 7
+    assert LENGTHS.message(Message("assistant", ())) == MESSAGE_OVERHEAD
+
+
+def test_a_result_is_what_it_holds() -> None:
+    result = ToolResult("1", (Text("abc"), Media("image", detail="low"), Opaque("x", "de")))
+    assert LENGTHS.part(result) == 3 + 85 + 2
+
+
+def test_the_media_rule_decides_the_price_of_an_image() -> None:
+    image = Media("image")
+    assert TokenCounter(media_rule="anthropic").part(image) == 1600
+    assert TokenCounter(media_rule="openai").part(image) == 765
+
+
+def test_without_a_counter_the_estimate_counts() -> None:
+    assert COUNTER.text("some words, 123") == estimate("some words, 123")
+
+
+def test_readable_reasoning_is_its_text_and_the_signature_beside_it_counts_nothing() -> None:
+    assert LENGTHS.part(Reasoning("think", source={"thinking": "think", "signature": "s" * 4_000})) == 5
+
+
+def test_ciphertext_counts_as_the_text_in_it() -> None:
+    """Base64 of n bytes stands for about n / 4 tokens."""
+    secret = base64.b64encode(bytes(4_000)).decode()
+    assert COUNTER.part(Reasoning("", source={"encrypted_content": secret})) == pytest.approx(1_000, rel=0.01)
+    assert COUNTER.part(Reasoning("short", source={"encrypted_content": secret})) == pytest.approx(1_000, rel=0.01)
+    assert COUNTER.part(Reasoning("", source={"signature": secret})) == pytest.approx(1_000, rel=0.01)
+    assert COUNTER.part(Opaque("compaction", source={"encrypted_content": secret})) == pytest.approx(1_000, rel=0.01)
+
+
+def test_reasoning_with_nothing_in_it_costs_nothing() -> None:
+    assert COUNTER.part(Reasoning("")) == 0
+    assert COUNTER.part(Reasoning("", source=object())) == 0
+
+
+def test_an_opaque_block_is_its_text_or_its_json_without_base64() -> None:
+    data = base64.b64encode(bytes(30_000)).decode()
+    assert LENGTHS.part(Opaque("x", "abc", source={"much": "more"})) == 3
+    assert LENGTHS.part(Opaque("x", source={"type": "x", "list": [1, "a"]})) == len('{"type":"x","list":[1,"a"]}')
+    assert COUNTER.part(Opaque("x", source={"type": "x", "blob": data, "url": f"data:a/b;base64,{data}"})) < 40
+    assert LENGTHS.part(Opaque("x")) == 0
+    assert LENGTHS.part(Opaque("x", source=object())) == len('"object"')
+
+
+def test_the_same_opaque_block_has_the_same_size_twice() -> None:
+    block = Opaque("x", source={"who": object()})
+    assert COUNTER.part(block) == COUNTER.part(Opaque("x", source={"who": object()}))
+
+
+class Arguments(BaseModel):
+    path: str
+
+
+class Tool:
+    name = "read_file"
+    description = "Reads a file."
+    args_schema: Any = Arguments
+
+
+class TypedTool(Tool):
+    args_schema = Arguments.model_json_schema()
+
+
+def look_up(word: str) -> str:
+    """Looks a word up."""
+    return word
+
+
+def test_tools_of_every_shape_count_their_name_description_and_schema() -> None:
+    chat = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
+    anthropic = {"name": "f", "description": "d", "input_schema": {"type": "object"}}
+    assert LENGTHS.tools([chat]) == TOOL_OVERHEAD + len(
+        '{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}'
+    )
+    assert LENGTHS.tools([chat, anthropic]) > LENGTHS.tools([chat]) > LENGTHS.tools([anthropic])
+    assert LENGTHS.tools([Tool()]) == LENGTHS.tools([TypedTool()]) > 60
+    assert LENGTHS.tools([Arguments]) > 40
+    assert LENGTHS.tools([look_up]) == TOOL_OVERHEAD + len('{"name":"look_up","description":"Looks a word up."}')
+    assert LENGTHS.tools([7]) > 0
+    assert LENGTHS.tools(None) == LENGTHS.tools([]) == 0
+
+
+@pytest.mark.parametrize("value", [1.5, "3", None, -1, True])
+def test_a_counter_that_returns_no_count_is_named_with_what_it_returned(value: Any) -> None:
+    with pytest.raises(PolicyError, match="count_text returned") as error:
+        TokenCounter(lambda text: value).text("abc")
+    assert repr(value) in str(error.value)
+
+
+def test_a_counter_that_raises_is_named_with_what_it_raised() -> None:
+    def count(text: str) -> int:
+        raise KeyError("vocabulary")
+
+    with pytest.raises(PolicyError, match="count_text raised KeyError for a text of 3 characters") as error:
+        TokenCounter(count).text("abc")
+    assert isinstance(error.value.__cause__, KeyError)
+
+
+def test_settings_that_are_not_allowed_are_refused_at_once() -> None:
+    with pytest.raises(PolicyError, match="count_text must be a function"):
+        TokenCounter("gpt-4o")  # type: ignore[arg-type]
+    with pytest.raises(PolicyError, match="media_rule is 'google'; allowed are 'openai', 'anthropic'"):
+        TokenCounter(media_rule="google")  # type: ignore[arg-type]
+
+
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello there"}]
+
+
+def test_count_tokens_adds_up_messages_and_tools() -> None:
+    tools = [{"name": "f", "description": "d", "input_schema": {"type": "object"}}]
+    alone = count_tokens(CHAT)
+    assert alone == 2 * MESSAGE_OVERHEAD + estimate("Be brief.") + estimate("hello there")
+    assert count_tokens(CHAT, tools=tools) == alone + COUNTER.tools(tools)
+    assert count_tokens([]) == 0
+
+
+def test_count_tokens_falls_back_to_the_estimate_for_a_model_without_a_tokenizer() -> None:
+    assert count_tokens(CHAT, "anthropic:claude-sonnet-4-5") == count_tokens(CHAT)
+
+
+def test_images_in_anthropic_messages_have_anthropic_prices() -> None:
+    block = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    assert count_tokens([{"role": "user", "content": [block]}]) == MESSAGE_OVERHEAD + 1600
+
+
+def test_messages_in_no_format_are_an_input_error() -> None:
+    with pytest.raises(contextfold.errors.InputError):
+        count_tokens([42])

@@ -1,0 +1,179 @@
+"""The estimate of a text (R19): close to a real tokenizer, linear, pure, and never in the way."""
+
+from __future__ import annotations
+
+import base64
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextfold.tokens import estimate, rates
+
+sys_estimate = sys.modules["contextfold.tokens.estimate"]  # the package exports a function of the same name
+
+NOISE = random.Random(11).randbytes(6_000)
+
+# Tokens by tiktoken's o200k_base, written down so that these tests need no tokenizer.
+KNOWN = {
+    "English": ("The migration finished at noon, and nobody noticed that two indexes were missing until Monday.", 17),
+    "code": ("def total(prices: list[float]) -> float:\n    return sum(price * 1.19 for price in prices)\n", 26),
+    "JSON": ('{"status": "ok", "items": [{"id": 1042, "name": "widget"}, {"id": 1043, "name": "gadget"}]}', 37),
+    "Chinese": ("请把这个函数改成异步的,并且在失败时最多重试三次。", 21),
+    "Japanese": ("このテストは昨日から失敗しています。原因を調べて修正してください。", 19),
+    "Korean": ("이 테스트는 어제부터 실패하고 있습니다. 원인을 찾아서 수정해 주세요.", 18),
+    "Russian": ("Проверьте, пожалуйста, почему тест падает со вчерашнего дня, и исправьте ошибку.", 23),
+    "German": ("Die Datenbank wurde gestern umgezogen, und seitdem schlagen drei Prüfungen fehl.", 17),
+    "log": (
+        "2025-03-04T11:22:33.456Z ERROR [worker-7] com.acme.Orders - order 88213 failed: timeout after 3000ms\n",
+        44,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_a_sentence_of_each_kind_is_within_a_quarter(kind: str) -> None:
+    """Single sentences are the hardest case: R19 asks this of whole conversations."""
+    text, tokens = KNOWN[kind]
+    assert estimate(text) == pytest.approx(tokens, rel=0.25)
+
+
+def test_a_written_down_count_is_what_the_tokenizer_says() -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    try:
+        encoding = tiktoken.get_encoding("o200k_base")
+    except OSError:
+        pytest.skip("the vocabulary is not here: set TIKTOKEN_CACHE_DIR")
+    assert {kind: len(encoding.encode_ordinary(text)) for kind, (text, _) in KNOWN.items()} == {
+        kind: tokens for kind, (_, tokens) in KNOWN.items()
+    }
+
+
+def test_nothing_costs_nothing_and_anything_at_least_one() -> None:
+    assert estimate("") == 0
+    assert [estimate(text) for text in ("a", " ", "\n", "。", "\ud800", "\x00", "👍")] == [
+        estimate(text) for text in ("a", " ", "\n", "。", "\ud800", "\x00", "👍")
+    ]
+    assert min(estimate(text) for text in ("a", " ", "\n", "。", "\ud800", "\x00", "👍")) >= 1
+
+
+@given(st.text())
+def test_any_text_has_one_size_between_one_and_a_few_per_character(text: str) -> None:
+    tokens = estimate(text)
+    assert tokens == estimate(text)
+    assert (1 if text else 0) <= tokens <= 4 * len(text) + 1
+
+
+@given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
+def test_the_whole_is_about_its_parts(left: str, right: str) -> None:
+    """On a line of its own each part costs what it costs alone, but for the break between them."""
+    assert abs(estimate(f"{left}\n{right}") - estimate(left) - estimate(right)) <= 6
+
+
+def test_numbers_are_three_digits_to_a_token() -> None:
+    assert estimate("1234567") == 3
+
+
+@pytest.mark.parametrize(("symbols", "tokens"), [("=" * 64, 4), ("-" * 16, 2), ("});", 2)])
+def test_repeated_symbols_are_cheap(symbols: str, tokens: int) -> None:
+    assert 1 <= estimate(symbols) <= tokens
+
+
+def test_more_symbol_changes_cost_more() -> None:
+    assert estimate("!?" * 16) > estimate("!?" * 4) > estimate("!?")
+
+
+def test_encoded_data_costs_more_than_its_characters_by_four() -> None:
+    """1.46 characters per token in base64, 1.75 in hexadecimal (o200k, random bytes)."""
+    encoded, hexadecimal = base64.b64encode(NOISE).decode(), NOISE.hex()
+    assert estimate(encoded) == pytest.approx(len(encoded) / 1.46, rel=0.1)
+    assert estimate(hexadecimal) == pytest.approx(len(hexadecimal) / 1.75, rel=0.1)
+
+
+def test_a_sample_of_a_long_run_says_what_the_whole_would() -> None:
+    run = base64.b64encode(NOISE).decode()
+    whole = sum(estimate(run[start : start + 2_000]) for start in range(0, len(run), 2_000))
+    assert len(run) > 4_096
+    assert estimate(run) == pytest.approx(whole, rel=0.05)
+    assert estimate(f"see {run} above") == pytest.approx(whole, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("dear", "cheap"),
+    [
+        ("繁體中文測試資料庫錯誤", "繁体中文测试资料库错误"),
+        ("Әліпби қазақша", "Алфавит русский"),
+        ("چگونه پژوهش", "كيف الباحث"),
+        ("zxqvkj wqpxz", "little words"),
+        ("龘靐齉", "中文字"),
+    ],
+)
+def test_what_a_vocabulary_hardly_knows_costs_more(dear: str, cheap: str) -> None:
+    assert estimate(dear * 20) / len(dear) > estimate(cheap * 20) / len(cheap)
+
+
+def test_rare_han_of_the_second_level_cost_at_least_as_much_as_common_ones() -> None:
+    assert sys_estimate.script_of("鳜") == "Han, rare"
+    assert estimate("鳜" * 50) > estimate("中" * 50)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 2_000_000,
+        " " * 2_000_000,
+        base64.b64encode(NOISE * 300).decode(),
+        ("aB1" * 1_365 + " ") * 200,
+        "\t \n" * 300_000,
+        "中文" * 200_000,
+        "!?" * 300_000,
+        "A" * 31 + ("A" * 32 + "-") * 20_000,
+        "'" * 500_000,
+        "é" * 300_000,
+    ],
+    ids=["letter", "space", "base64", "runs", "white", "chinese", "symbols", "upper", "quotes", "accents"],
+)
+def test_no_text_takes_more_than_linear_time(text: str) -> None:
+    """A megabyte in well under ten seconds, even on a busy machine; a quadratic pattern would take hours."""
+    start = time.perf_counter()
+    assert estimate(text) > 0
+    assert time.perf_counter() - start < 10
+
+
+def test_the_fitted_table_has_the_shape_that_the_estimate_reads() -> None:
+    assert {len(row) for row in rates.PAIRS} == {28} == {len(rates.PAIRS)}
+    names = set(sys_estimate._BLOCK_NAMES) - {"Han"}
+    assert names <= set(rates.SCRIPTS)
+    assert all(price > 0 for price in rates.SCRIPTS.values())
+    assert set(rates.LEADS) >= {"", " ", "other"}
+
+
+def test_real_conversations_keep_r19(transcripts: Path) -> None:
+    """The claim itself, where a tokenizer is installed: nine in ten within 10 %, all within 25 %."""
+    tiktoken = pytest.importorskip("tiktoken")
+    try:
+        tiktoken.get_encoding("o200k_base")
+    except OSError:
+        pytest.skip("the vocabulary is not here: set TIKTOKEN_CACHE_DIR")
+    from contextfold import formats
+    from contextfold.messages import texts
+    from contextfold.tokens import tiktoken_counter
+    from contextfold.transcripts import read_file
+
+    count = tiktoken_counter("o200k_base")
+    errors = []
+    for place in ("tau2-bench", "memorybank", "kimi-cli-claude-code-zh", "swe-agent", "evermemos"):
+        for path in sorted((transcripts / place).glob("*.json*")):
+            if "probing" in path.name:
+                continue
+            for conversation in read_file(path)[:6]:
+                messages = formats.decode(conversation.messages, formats.get(conversation.format))
+                strings = [text for message in messages for part in message.parts for text in texts(part)]
+                errors.append(abs(sum(map(estimate, strings)) / sum(map(count, strings)) - 1))
+    assert len(errors) > 10
+    assert sum(error <= 0.10 for error in errors) >= 0.9 * len(errors)
+    assert max(errors) <= 0.25

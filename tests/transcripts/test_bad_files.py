@@ -1,0 +1,135 @@
+"""Bad input: one clear line that names the file, the place, what is wrong, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contextfold.errors import InputError
+from contextfold.transcripts import read, read_file
+from transcripts.files import rows, several
+
+USER = {"role": "user", "content": "go"}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", ["the file is empty"]),
+        (b" \n\t\n", ["the file is empty"]),
+        (b'[{"role": "user", "content": "go"}', ["line 1, column 35", "not valid JSON", "cut off"]),
+        (b'{\n  "messages": [\n    {"role": "us', ["line 3, column 14", "not valid JSON"]),
+        (b'{"a": ' + b"1" * 5000 + b"}", ["not valid JSON"]),
+        (rows(USER)[:-3], ["line 1", "not valid JSON"]),
+        (rows(USER, USER)[:-5], ["line 2, column", "last line is cut off", "delete that line"]),
+        (rows(USER) + b"{broken\n" + rows(USER), ["line 2, column 2", "not valid JSON", "repair or delete that line"]),
+        (rows(USER) + b"[" * 100_000 + b"\n" + rows(USER), ["line 2", "nested too deeply"]),
+        (b"[" * 100_000, ["nested too deeply"]),
+        (
+            b'{"role": "user", "content": "\xff"}',
+            ["byte 0xff at offset 29", "save the file as UTF-8"],
+        ),
+        (rows(USER, 3, USER), ["line 2", "a chat message is a JSON object, and this is a number"]),
+        (b"[" + rows(USER).strip() + b", 3, " + rows(USER).strip() + b"]", ["message 1", "this is a number"]),
+        (rows({"messages": [USER, "x", USER]}), ["message 1", "this is a string"]),
+        (rows({"messages": [USER, {"role": "boss", "content": "x"}]}), ["message 1", "unknown role 'boss'"]),
+        (b"3", ["this JSON is a number", "give a list of messages"]),
+        (b'"hello"', ["this JSON is a string"]),
+        (b"null", ["this JSON is null"]),
+        (b"{}", ["the JSON object is empty"]),
+        (b'{"a": 1, "b": 2}', ["no list of messages in this JSON object (its keys: a, b)"]),
+        (b"[1, 2]", ["message 0 is a number and no message"]),
+        (b'{"name": "x"}\n{"name": "y"}', ["line 1 is an object and no message"]),
+        (b"MIT License\n\nPermission is hereby granted", ["neither JSON nor JSON Lines"]),
+        (b"key: value\nlist:\n- one\n", ["neither JSON nor JSON Lines"]),
+        (b"data: hello\n", ["neither JSON nor JSON Lines"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_with_the_place_and_the_way_out(data: bytes, words: list[str]) -> None:
+    with pytest.raises(InputError) as error:
+        read(data, name="folder/talk.json")
+    text = str(error.value)
+    assert text.startswith("folder/talk.json: ")
+    assert "\n" not in text
+    assert len(text) < 300
+    for expected in words:
+        assert expected in text
+
+
+def test_a_message_that_the_format_refuses_is_named_by_its_line() -> None:
+    result = {"role": "tool", "content": "x"}
+    with pytest.raises(InputError, match="talk: line 2: a tool message has no 'tool_call_id'"):
+        several(rows(USER, result))
+    with pytest.raises(InputError, match=r"message 1: unknown role 'tool'.*read as anthropic"):
+        several({"messages": [USER, result]}, format="anthropic")
+    with pytest.raises(InputError, match="unknown format 'x'"):
+        several([USER], format="x")
+
+
+def test_a_message_nested_too_deeply_to_be_handled_is_refused() -> None:
+    deep: Any = {}
+    for _ in range(900):
+        deep = {"x": deep}
+    call = {"type": "tool_use", "id": "c", "name": "f", "input": deep}
+    try:
+        several([{"role": "assistant", "content": [call]}])
+    except InputError as error:
+        assert "nested too deeply" in str(error)  # noqa: PT017 - where the limit lies is Python's affair
+
+
+@pytest.mark.parametrize(("name", "words"), [("missing.json", "No such file"), (".", "directory")])
+def test_a_file_that_cannot_be_opened_is_refused_by_name(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_file(tmp_path / name)
+    assert words in str(error.value)
+    assert str(tmp_path) in str(error.value)
+
+
+def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(rows(USER))
+    assert read_file(path)[0].name == str(path)
+
+
+WRAPPER_KEYS = [
+    *("role", "type", "content", "text", "message", "messages", "payload", "sessionId", "history", "request"),
+    *("response", "input", "interactions", "prompts", "logs", "requestMessages", "conversations", "dialogues"),
+    *("conversation_list", "toolCalls", "output", "choices", "id", "kwargs", "data", "uuid", "toolCallId"),
+]
+_JSON = st.recursive(
+    st.none() | st.integers(-2, 2) | st.sampled_from(["user", "assistant", "message", "text", "x", "gemini"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(WRAPPER_KEYS),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(_JSON, max_size=4), st.booleans())
+def test_any_json_is_read_or_refused_and_nothing_else(values: list[Any], as_rows: bool) -> None:
+    """No file, however odd, ends in another exception than InputError."""
+    try:
+        found = several(rows(*values)) if as_rows else several(values)
+    except InputError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - both outcomes are right
+    else:
+        assert all(isinstance(conversation.messages, list) for conversation in found)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused_and_nothing_else(data: bytes) -> None:
+    try:
+        read(data, name="talk")
+    except InputError as error:
+        assert str(error).startswith("talk: ")  # noqa: PT017 - both outcomes are right

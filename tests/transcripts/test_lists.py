@@ -1,0 +1,130 @@
+"""Lists of messages, bare and wrapped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from transcripts.files import one, roles, rows, several
+
+TALK = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}]
+RULES = {"role": "system", "content": "rules"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TALK,
+        rows(*TALK),
+        b"\xef\xbb\xbf" + rows(*TALK),
+        rows(*TALK).replace(b"\n", b"\r\n\r\n"),
+        {"messages": TALK},
+        {"history": TALK, "trajectory": [{"action": "x"}]},
+        {"request": {"messages": TALK}},
+        {"simulations": [{"messages": TALK}]},
+        {"values": {"messages": TALK}},
+        {"traj": TALK, "info": {"task": {"messages": []}}},
+        {"samples": [{"messages": TALK, "input": "x"}]},
+        {"data": {"deep": [{"of_some_name": TALK}]}},
+        [TALK],
+        rows({"messages": TALK}),
+    ],
+)
+def test_a_list_of_messages_is_found_wherever_it_is(data: Any) -> None:
+    found = one(data)
+    assert (found.kind, found.format, found.name) == ("messages", "openai-chat", "talk")
+    assert found.messages == TALK
+
+
+def test_several_lists_are_several_conversations_with_numbered_names() -> None:
+    for data in ({"simulations": [{"messages": TALK}] * 2}, rows({"messages": TALK}, {"messages": TALK}), [TALK, TALK]):
+        assert [found.name for found in several(data)] == ["talk#0", "talk#1"]
+
+
+@pytest.mark.parametrize(
+    ("value", "format", "messages"),
+    [
+        ({"model": "m", "system": "rules", "messages": TALK}, "anthropic", [RULES, *TALK]),
+        (
+            {"model": "m", "system": [{"type": "text", "text": "rules"}], "messages": TALK},
+            "anthropic",
+            [{"role": "system", "content": [{"type": "text", "text": "rules"}]}, *TALK],
+        ),
+        ({"model": "m", "instructions": "rules", "input": TALK}, "openai-responses", [RULES, *TALK]),
+        ({"model": "m", "instructions": "rules", "input": "go"}, "openai-responses", [RULES, TALK[0]]),
+        ({"system_prompt": "rules", "messages": TALK}, "openai-chat", [RULES, *TALK]),
+        ({"system_prompt": "rules", "messages": [RULES, *TALK]}, "openai-chat", [RULES, *TALK]),
+        (
+            {"instructions": "rules", "messages": [{"type": "human", "content": "go"}]},
+            "langchain",
+            [{"type": "system", "content": "rules"}, {"type": "human", "content": "go"}],
+        ),
+    ],
+)
+def test_what_stands_beside_the_messages_of_a_request_leads_them(
+    value: dict[str, Any], format: str, messages: list[Any]
+) -> None:
+    found = one(value)
+    assert (found.format, found.messages) == (format, messages)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"choices": [{"message": TALK[1]}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "done"}], "id": "m"},
+        {"output": [{"type": "message", "role": "assistant", "content": "done"}]},
+    ],
+)
+def test_the_answer_to_a_recorded_request_is_its_last_message(response: dict[str, Any]) -> None:
+    found = one({"messages": TALK[:1], "response": response})
+    assert len(found.messages) == 2
+    assert found.messages[1]["role"] == "assistant"
+    assert len(one({"request": {"messages": TALK[:1]}, "response": response}).messages) == 2
+
+
+@pytest.mark.parametrize("response", [None, {}, {"choices": []}, {"choices": ["x"]}, {"choices": [{"message": None}]}])
+def test_a_request_without_an_answer_is_its_messages(response: Any) -> None:
+    assert one({"messages": TALK, "response": response}).messages == TALK
+
+
+def test_entries_that_only_the_recorder_added_are_left_out() -> None:
+    own = {"role": "tool", "id": "c", "content": "x", "requestor": "user"}
+    act = {"role": "user", "content": None, "tool_calls": [{"id": "c", "name": "f", "arguments": {}}]}
+    end = {"role": "exit", "content": "", "extra": {"exit_status": "Submitted"}}
+    assert one([*TALK, act, own, {**act, "content": "said"}, end]).messages == [*TALK, {**act, "content": "said"}]
+
+
+def test_an_empty_list_is_an_empty_conversation() -> None:
+    assert one([]).messages == []
+    assert one({"messages": []}).messages == []
+
+
+def test_a_named_format_is_taken_instead_of_a_detected_one() -> None:
+    assert one(TALK, format="anthropic").format == "anthropic"
+
+
+def test_dumps_in_every_shape_are_found() -> None:
+    shapes = [
+        [{"type": "human", "content": "go"}],
+        [{"type": "human", "data": {"content": "go"}}],
+        [{"lc": 1, "type": "constructor", "id": ["a", "HumanMessage"], "kwargs": {"content": "go"}}],
+    ]
+    for wire in shapes:
+        found = one({"values": {"messages": wire}})
+        assert (found.format, found.messages) == ("langchain", wire)
+    items = [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]
+    assert one(items).format == "openai-responses"
+
+
+def test_lists_that_only_look_like_messages_are_no_conversation() -> None:
+    """Tool definitions and the like have types too."""
+    tools = [{"type": "tool", "name": "f"}, {"type": "function", "name": "g"}]
+    found = one({"tools": tools, "kwargs": {"log": [*TALK]}})
+    assert found.messages == TALK
+
+
+def test_roles_helper_reads_what_was_written() -> None:
+    assert roles(json.loads(json.dumps(TALK))) == ["user", "assistant"]

@@ -1,0 +1,381 @@
+"""Sessions of agents: what is merged, what is left out, and what every kind of row becomes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from contextfold.errors import InputError
+from transcripts.files import one, roles, rows, several
+
+
+def claude(kind: str, content: Any, **row: Any) -> dict[str, Any]:
+    message = {"role": kind, "content": content, **row.pop("message", {})}
+    return {"type": kind, "sessionId": "s", "message": message, **row}
+
+
+def use(call_id: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": "f", "input": {}}
+
+
+def result(call_id: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": call_id}
+
+
+# ---- Claude Code -----------------------------------------------------------------------------------------------------
+
+
+def test_interleaved_rows_of_one_answer_become_one_message_and_one_user_message_with_all_results() -> None:
+    answer = {"id": "m1"}
+    found = one(
+        rows(
+            {"type": "summary", "summary": "x"},
+            claude("user", "go"),
+            claude("assistant", [{"type": "thinking", "thinking": "t", "signature": "s"}], message=answer),
+            claude("assistant", [use("a")], message=answer),
+            claude("user", [result("a")], toolUseResult={"stdout": "a"}),
+            {"type": "progress", "sessionId": "s"},
+            claude("assistant", [use("b")], message=answer),
+            claude("user", [result("b"), {"type": "text", "text": "stop"}]),
+            claude("assistant", "done", message={"id": "m2"}),
+        )
+    )
+    assert (found.kind, found.format, found.name) == ("claude-code", "anthropic", "talk")
+    assert found.messages == [
+        {"role": "user", "content": "go"},
+        {
+            "role": "assistant",
+            "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, use("a"), use("b")],
+        },
+        {"role": "user", "content": [result("a"), result("b")]},
+        {"role": "user", "content": [{"type": "text", "text": "stop"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+    ]
+
+
+def test_rows_that_no_model_was_sent_are_left_out_and_compaction_boundaries_are_passed() -> None:
+    found = one(
+        rows(
+            claude("user", "go", uuid="u1"),
+            claude("user", "go", uuid="u1"),
+            claude("user", "aside", isSidechain=True),
+            claude("assistant", [{"type": "text", "text": "error"}], message={"model": "<synthetic>"}),
+            {"type": "system", "subtype": "compact_boundary", "sessionId": "s"},
+            claude("user", "summary", isCompactSummary=True),
+            claude("user", ""),
+            claude("assistant", [use("a")]),
+            claude("assistant", [use("a")]),
+            claude("user", [result("orphan")]),
+            claude("user", "on"),
+        )
+    )
+    assert found.messages == [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [use("a")]},
+        {"role": "user", "content": [result("orphan")]},
+        {"role": "user", "content": "on"},
+    ]
+
+
+def test_a_session_of_one_row_is_one_object_and_is_read() -> None:
+    assert one(rows(claude("user", "go"))).kind == "claude-code"
+
+
+def test_another_format_named_for_a_session_is_refused() -> None:
+    data = rows(claude("user", "go"))
+    assert one(data, format="anthropic").format == "anthropic"
+    with pytest.raises(InputError, match="talk: a file of kind claude-code is read as anthropic, not openai-chat"):
+        several(data, format="openai-chat")
+
+
+# ---- Codex -----------------------------------------------------------------------------------------------------------
+
+
+def test_codex_rows_become_items_behind_the_instructions_and_its_own_compaction_is_skipped() -> None:
+    items = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    ]
+    found = one(
+        rows(
+            {"type": "session_meta", "payload": {"id": "x", "base_instructions": {"text": "rules"}}},
+            {"type": "session_meta", "payload": {"id": "parent", "instructions": "older rules"}},
+            {"type": "response_item", "payload": items[0]},
+            {"type": "compacted", "payload": {"message": "summary"}},
+            {"type": "event_msg", "payload": {"type": "token_count"}},
+            {"type": "response_item", "payload": items[1]},
+        )
+    )
+    assert (found.kind, found.format) == ("codex", "openai-responses")
+    assert found.messages == [{"type": "message", "role": "system", "content": "rules"}, *items]
+
+
+def test_codex_files_of_the_first_versions_hold_bare_items() -> None:
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}
+    head = {"id": "x", "timestamp": "t", "instructions": None}
+    found = one(rows(head, {"record_type": "state"}, item))
+    assert (found.kind, found.messages) == ("codex", [item])
+    assert one(rows({**head, "instructions": "rules"}, item)).messages[0]["content"] == "rules"
+
+
+# ---- pi --------------------------------------------------------------------------------------------------------------
+
+
+def pi(role: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "message": {"role": role, **fields}}
+
+
+def test_pi_rows_become_anthropic_messages() -> None:
+    call = {"type": "toolCall", "id": "a", "name": "f", "arguments": {"x": 1}}
+    image = {"type": "image", "data": "AAAA", "mimeType": "image/gif"}
+    found = one(
+        rows(
+            {"type": "session", "id": "s"},
+            pi(
+                "user",
+                content=[{"type": "text", "text": "go"}, image],
+            ),
+            pi("assistant", content=[], stopReason="aborted"),
+            pi(
+                "assistant",
+                content=[{"type": "thinking", "thinking": "t", "thinkingSignature": "s"}, call, {**call, "id": "b"}],
+            ),
+            pi("toolResult", toolCallId="a", content=[{"type": "text", "text": "1"}], isError=True),
+            pi("toolResult", toolCallId="b", content="2"),
+            pi("bashExecution", command="ls", output="file"),
+            pi("compactionSummary", content="so far"),
+            {"type": "custom_message", "content": "from an extension"},
+            pi("toolResult", toolCallId="lost", content=[{"type": "other"}]),
+            {"type": "compaction", "summary": "so far"},
+            pi("assistant", content="done"),
+        )
+    )
+    assert (found.kind, found.format) == ("pi", "anthropic")
+    assert found.messages == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "go"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "AAAA"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "t", "signature": "s"},
+                {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}},
+                {"type": "tool_use", "id": "b", "name": "f", "input": {"x": 1}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "a",
+                    "content": [{"type": "text", "text": "1"}],
+                    "is_error": True,
+                },
+                {"type": "tool_result", "tool_use_id": "b", "content": "2"},
+            ],
+        },
+        {"role": "user", "content": "$ ls\nfile"},
+        {"role": "user", "content": "from an extension"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "lost", "content": [{"type": "other"}]}]},
+        {"role": "assistant", "content": "done"},
+    ]
+
+
+# ---- Gemini CLI ------------------------------------------------------------------------------------------------------
+
+
+def test_gemini_sessions_become_chat_messages_with_results_behind_their_calls() -> None:
+    response = {"functionResponse": {"response": {"output": "listed"}}}
+    entries = [
+        {"type": "user", "content": [{"text": "go"}]},
+        {
+            "type": "gemini",
+            "content": "I look.",
+            "thoughts": [{"subject": "x"}],
+            "toolCalls": [
+                {"id": "a", "name": "ls", "args": {"p": "."}, "result": [response]},
+                {"id": "b", "name": "ls", "args": {}, "result": {"code": 1}},
+                {"id": "c", "name": "ls"},
+            ],
+        },
+        {"type": "info", "content": "saved"},
+        {"type": "gemini", "content": ""},
+        {"type": "gemini", "content": "done"},
+    ]
+    found = one({"sessionId": "s", "messages": entries})
+    assert (found.kind, found.format) == ("gemini-cli", "openai-chat")
+    assert roles(found.messages) == ["user", "assistant", "tool", "tool", "assistant"]
+    assert [message["content"] for message in found.messages] == ["go", "I look.", "listed", '{"code": 1}', "done"]
+    assert found.messages[1]["tool_calls"][0]["function"] == {"name": "ls", "arguments": '{"p": "."}'}
+    assert one(rows({"sessionId": "s", "projectHash": "h"}, *entries)).messages == found.messages
+
+
+# ---- streams of events -----------------------------------------------------------------------------------------------
+
+
+def test_an_event_list_becomes_messages_with_results_right_behind_their_calls() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    image = {"type": "image_url", "image_url": {"url": "https://a.b"}}
+    events = [
+        {"type": "user_message", "content": [{"type": "text", "text": "go"}]},
+        {"type": "assistant_message", "content": "", "toolCalls": [call]},
+        {"type": "tool_call", "toolCallId": "a", "name": "f", "arguments": {}},
+        {"type": "environment_input", "content": [image]},
+        {"type": "tool_result", "toolCallId": "a", "content": {"ok": True}},
+        {"type": "tool_call", "toolCallId": "b", "name": "g", "arguments": {"x": 1}},
+        {"type": "tool_result", "toolCallId": "b", "content": [{"type": "text", "text": "1"}, {"type": "y"}, "z"]},
+        {"type": "tool_result", "toolCallId": "lost", "content": None},
+        {"type": "assistant_message", "content": ""},
+        {"type": "agent_run_end"},
+    ]
+    for data in (events, rows(*events)):
+        found = one(data)
+        assert (found.kind, found.format) == ("event-list", "openai-chat")
+        assert roles(found.messages) == ["user", "assistant", "tool", "user", "assistant", "tool", "tool"]
+        assert found.messages[2]["content"] == '{"ok": true}'
+        assert found.messages[3]["content"] == [image]
+        assert found.messages[4]["tool_calls"][0]["function"] == {"name": "g", "arguments": '{"x": 1}'}
+        assert [block["text"] for block in found.messages[5]["content"]] == ["1", '{"type": "y"}', "z"]
+
+
+def stream(*pieces: Any) -> bytes:
+    return "".join(f"event: message_chunk\ndata: {json.dumps(piece)}\n\n" for piece in pieces).encode()
+
+
+def test_server_sent_pieces_are_put_together_to_messages_and_calls() -> None:
+    call = {"id": "a", "name": "f", "args": {}}
+    chunk = {"id": "a", "name": "f", "args": '{"x":'}
+    data = stream(
+        {"id": "u", "role": "user", "content": "go"},
+        {
+            "id": "m",
+            "role": "assistant",
+            "tool_calls": [call],
+            "tool_call_chunks": [chunk],
+        },
+        {"id": "m", "role": "assistant", "tool_call_chunks": [{"id": "", "args": " 1}"}]},
+        {"id": "n", "role": "assistant", "content": "And "},
+        {"id": "r", "role": "assistant", "tool_call_id": "a", "content": "one"},
+        {"id": "n", "role": "assistant", "content": "so."},
+        {"id": "n", "role": "assistant", "tool_calls": [{"id": "b", "name": "g", "args": {"y": 2}}]},
+        {"id": "q", "role": "assistant", "finish_reason": "stop"},
+        {"id": "r2", "tool_call_id": "lost", "content": [{"type": "text", "text": "two"}]},
+    )
+    found = one(data + b"data: [DONE]\n\ndata: {cut")
+    assert (found.kind, found.format) == ("server-sent-events", "openai-chat")
+    assert roles(found.messages) == ["user", "assistant", "tool", "assistant", "tool"]
+    assert found.messages[1]["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"x": 1}'}
+    assert found.messages[3]["content"] == "And so."
+    assert found.messages[3]["tool_calls"][0]["function"]["arguments"] == '{"y": 2}'
+    assert found.messages[4]["content"] == "two"
+
+
+def test_a_stream_of_states_is_the_last_state() -> None:
+    states = [
+        [{"type": "human", "content": "go"}],
+        [{"type": "human", "content": "go"}, {"type": "ai", "content": "ok"}],
+    ]
+    found = one(stream({"messages": states[0]}, {"messages": states[1]}))
+    assert (found.format, found.messages) == ("langchain", states[1])
+
+
+def test_a_stream_of_the_responses_api_is_its_finished_answer() -> None:
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]}
+    final = {"type": "response.completed", "response": {"instructions": "rules", "output": [item]}}
+    found = one(rows({"type": "response.created", "response": {"output": []}}, final))
+    assert (found.kind, found.format) == ("response-stream", "openai-responses")
+    assert found.messages == [{"role": "system", "content": "rules"}, item]
+
+
+# ---- dialogues -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"dialogues": [{"dialogue_turns": [{"speaker": "User", "content": "a"}]}, {"dialogue_turns": []}]}
+        | {"extra": [{"dialogue_turns": 3}]},
+        {"Ann": {"history": {"day": [{"query": "a", "response": "b"}, {"query": "a"}], "other": None}}, "Bob": {}},
+        {"conversation_list": [{"sender": "user_1", "sender_name": "Ann", "content": "a"}]},
+        {"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": {"x": 1}}]},
+        [{"speaker": "system", "content": "a"}, {"speaker": "bot", "text": "b"}],
+    ],
+)
+def test_dialogues_become_chat_messages(value: Any) -> None:
+    found = one(value)
+    assert (found.kind, found.format) == ("dialogue", "openai-chat")
+    assert found.messages[0]["content"] in ("a", "Ann: a")
+    assert set(roles(found.messages)) <= {"user", "assistant", "system"}
+
+
+def test_several_dialogues_in_a_file_are_several_conversations_with_numbered_names() -> None:
+    talk = {"conversations": [{"from": "human", "value": "a"}]}
+    assert [found.name for found in several([talk, talk])] == ["talk#0", "talk#1"]
+    days = {"history": {"day": [{"query": "a", "response": "b"}]}}
+    assert [found.name for found in several({"Ann": days, "Bob": days})] == ["talk#0", "talk#1"]
+
+
+# ---- recorded requests -----------------------------------------------------------------------------------------------
+
+
+def test_the_longest_request_of_a_cassette_is_the_conversation() -> None:
+    data = b"""interactions:
+- request: {method: GET, body: ''}
+- request: {method: POST, body: 'not json'}
+- request:
+    parsed_body: {model: m, instructions: rules, input: short}
+- request:
+    body:
+      string: '{"model": "m", "system": "rules",
+        "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}'
+- broken
+"""
+    found = one(data)
+    assert (found.kind, found.format) == ("cassette", "anthropic")
+    assert roles(found.messages) == ["system", "user", "assistant"]
+    request = {"parsed_body": {"model": "m", "instructions": "rules", "input": "hi"}}
+    found = one({"interactions": [{"request": request}]})
+    assert (found.format, found.messages[1]) == ("openai-responses", {"role": "user", "content": "hi"})
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"interactions:\n- request: [\n", "talk: line 3, column 1: not valid YAML"),
+        (b"interactions:\n- request: {body: ''}\n", "talk: no recorded request holds messages"),
+        (b"interactions: 3\n", "talk: no recorded request holds messages"),
+    ],
+)
+def test_a_cassette_without_messages_is_refused(data: bytes, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        several(data)
+    assert str(error.value).startswith(words)
+
+
+def test_a_chat_replay_is_its_longest_request_with_its_answer() -> None:
+    call = {"id": "a", "function": {"name": "f", "arguments": "{}"}, "type": "function"}
+    messages = [
+        {"role": 0, "content": [{"type": 1, "text": "rules"}, {"type": 3, "cacheType": "x"}]},
+        {"role": 1, "content": [{"type": 1, "text": "go"}]},
+        {"role": 2, "content": "", "toolCalls": [call]},
+        {"role": 3, "content": [{"type": 1, "text": "done"}], "toolCallId": "a"},
+    ]
+    logs = [
+        {"kind": "element"},
+        {"kind": "request", "requestMessages": {"messages": messages[:2]}, "response": {"message": [""]}},
+        {"kind": "request", "requestMessages": {"messages": messages}, "response": {"message": ["all ", "done"]}},
+    ]
+    found = one({"prompts": [{"logs": logs}]})
+    assert (found.kind, found.format) == ("chat-replay", "openai-chat")
+    assert roles(found.messages) == ["system", "user", "assistant", "tool", "assistant"]
+    assert found.messages[-1]["content"] == "all done"
+    assert found.messages[0]["content"] == "rules"
+    found = one({"prompts": [{"logs": logs[:2]}]})
+    assert len(found.messages) == 2
