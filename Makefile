@@ -11,8 +11,6 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$candidate" && break; done)
 
-# What stands before "-m pytest" (.ci/run puts coverage there) and after it.
-TEST_UNDER ?=
 PYTEST_ARGS ?=
 
 .PHONY: help demo test lint format types laws bench-overhead bench-tokens wheel clean
@@ -25,10 +23,10 @@ help: ## List the targets
 demo: $(VENV)/ready ## Compact an example session and print the report
 	@mkdir -p build
 	@$(BIN)/python examples/make_session.py $(SESSION)
-	@$(BIN)/contextfold compact $(SESSION) --window 32000 --output build/view.json
+	@$(BIN)/contextfold compact $(SESSION) --window 16000 --output build/view.json
 
 test: $(VENV)/ready ## Run the tests
-	$(BIN)/python $(TEST_UNDER) -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 lint: $(VENV)/ready ## Check style and format
 	$(BIN)/ruff check

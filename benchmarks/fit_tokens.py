@@ -9,8 +9,8 @@ data. Needs numpy and tiktoken.
 
 Every source weighs the same, however long: it is the next source that matters, not the longest of these. Word prices
 are a ridge regression with a floor at one token (pieces that the floor decides leave the fit, and the fit is repeated
-until they stay the same), sharpened so that whole sources come out right. Script prices are a ridge regression
-towards one token per character.
+until they stay the same), sharpened so that whole sources come out right. Prices of single
+characters are a ridge regression towards one token each.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ CASES = ("lower", "Capital", "UPPER", "MIxed")
 AFTER = ("space", "nothing", "symbol")
 SYMBOL_RUNS = 6
 RIDGE = 2e-6
-SCRIPT_RIDGE = 2e-3
-"""Keeps a script that is no more than about three per cent of any document near one token per character."""
+SIGN_RIDGE = 2e-3
+"""Keeps a class that is no more than about four per cent of any document near one token per character."""
 
 Source = tuple[str, float, list[str]]
 Array = Any
@@ -96,6 +96,19 @@ def symbol_features(piece: str) -> Counter[int]:
     return Counter({min(runs, SYMBOL_RUNS) - 1: 1, SYMBOL_RUNS: beyond, SYMBOL_RUNS + 1: len(symbols) - runs})
 
 
+ALPHABETS = sorted({estimate._block_of(chr(point)) for point in (*range(0x370, 0x2000), 0xAC00)})
+
+
+def alphabetic_features(word: str) -> Counter[int]:
+    script, length, foreign = estimate.alphabetic_features(word, russian=False)
+    place = ALPHABETS.index(script)
+    return Counter({2 * place: 1, 2 * place + 1: length, 2 * len(ALPHABETS): foreign})
+
+
+def russian_features(word: str) -> Counter[int]:
+    return Counter({0: 1, 1: len(word.lstrip(" "))})
+
+
 def kind_of(piece: str) -> str:
     if piece[-1].isalpha() or "'" in piece[1:]:
         word = estimate.word_of(piece)[1]
@@ -150,8 +163,8 @@ def ridge(pieces: Pieces, target: Array, weights: Array, strength: float = RIDGE
     return numpy.linalg.solve(left, right)
 
 
-def fit_words(pieces: Pieces, importance: dict[str, float], rounds: int = 6) -> Array:
-    """Amounts whose sum, where positive, is what a word costs beyond one token."""
+def fit_surplus(pieces: Pieces, importance: dict[str, float], rounds: int = 6) -> Array:
+    """Amounts whose sum, where positive, is what a piece costs beyond one token."""
     surplus, weights = pieces.tokens - 1, pieces.weights(importance)
     active = numpy.ones(len(surplus), bool)
     solution = numpy.zeros(pieces.columns)
@@ -161,7 +174,11 @@ def fit_words(pieces: Pieces, importance: dict[str, float], rounds: int = 6) -> 
         if (now == active).all():
             break
         active = now
-    return sharpened(pieces, solution, importance)
+    return solution
+
+
+def fit_words(pieces: Pieces, importance: dict[str, float], rounds: int = 6) -> Array:
+    return sharpened(pieces, fit_surplus(pieces, importance, rounds), importance)
 
 
 def sharpened(pieces: Pieces, solution: Array, importance: dict[str, float]) -> Array:
@@ -185,22 +202,18 @@ def sharpened(pieces: Pieces, solution: Array, importance: dict[str, float]) -> 
     return sharp * factor
 
 
-def fit_scripts(documents: list[tuple[str, Counter[str], int]], importance: dict[str, float]) -> dict[str, float]:
-    """Tokens per character of every script, from documents as (source, characters by script, tokens)."""
-    names = sorted(set(estimate._BLOCK_NAMES) - {"Han"} | set(EXTRA_SCRIPTS))
+def fit_signs(documents: list[tuple[str, Counter[str], int]], importance: dict[str, float]) -> dict[str, float]:
+    """Tokens per character of every class of signs, from documents as (source, characters by class, tokens)."""
+    points = (*range(0x250, 0x370), *range(0x2000, 0xAC00), *range(0xD7A4, 0x30000))
+    names = sorted({estimate.sign_of(chr(point)) for point in points})
     per_source = Counter(source for source, _, _ in documents)
-    left, right = SCRIPT_RIDGE * numpy.eye(len(names)), numpy.zeros(len(names))
-    for source, scripts, tokens in documents:
-        row = numpy.array([float(scripts[name]) for name in names])
+    left, right = SIGN_RIDGE * numpy.eye(len(names)), numpy.zeros(len(names))
+    for source, signs, tokens in documents:
+        row = numpy.array([float(signs[name]) for name in names])
         weight = importance.get(source, 0) / per_source[source] / max(tokens, 1000) ** 2  # relative errors count
         left += weight * numpy.outer(row, row)
         right += weight * row * (tokens - row.sum())
     return dict(zip(names, 1 + numpy.linalg.solve(left, right), strict=True))
-
-
-EXTRA_SCRIPTS = (
-    "Han, common", "Han, rare", "Han, traditional", "Cyrillic, not Russian", "Arabic, other languages",
-)  # fmt: skip
 
 
 # ---- data in the shape that the fit wants -------------------------------------------------------
@@ -208,20 +221,27 @@ EXTRA_SCRIPTS = (
 
 def cut(found: list[Source]) -> tuple[dict[str, dict[str, Counter[str]]], dict[str, int], list[Any]]:
     """Pieces by kind and source, tokens by source, and the wide text of every document."""
-    kinds: dict[str, dict[str, Counter[str]]] = {"word": {}, "symbols": {}}
+    kinds: dict[str, dict[str, Counter[str]]] = {"word": {}, "symbols": {}, "alphabetic": {}, "Russian": {}}
     totals: dict[str, int] = {}
     wide: list[tuple[str, Counter[str], int]] = []
     for source, _, texts in found:
         counter: Counter[str] = Counter()
+        kinds["alphabetic"][source], kinds["Russian"][source] = Counter(), Counter()
         for text in texts:
-            runs = estimate.WIDE_RUNS.findall(text)
-            scripts = Counter(estimate.script_of(character) for character in "".join(runs) if character not in " \r\n")
+            words = estimate.ALPHABETIC_WORDS.findall(text)
+            russian = estimate.looks_russian(words)
+            for word in words:
+                script = estimate.alphabetic_features(word, russian)[0]
+                kinds["Russian" if script == "Russian" else "alphabetic"][source][word] += 1
+            rest = estimate.ALPHABETIC_WORDS.sub(estimate.PLACE, text)
+            runs = estimate.WIDE_RUNS.findall(rest)
+            signs = Counter(estimate.sign_of(character) for character in "".join(runs) if character not in " \r\n")
             if runs:
-                wide.append((source, scripts, sum(map(benchmark.real_tokens, runs))))
-            counter.update(estimate.PIECES.findall(estimate.WIDE_RUNS.sub("\ue000", text)))
+                wide.append((source, signs, sum(map(benchmark.real_tokens, runs))))
+            counter.update(estimate.PIECES.findall(estimate.WIDE_RUNS.sub(estimate.PLACE, rest)))
         totals[source] = sum(map(benchmark.real_tokens, texts))
-        for kind, by_source in kinds.items():
-            by_source[source] = Counter({piece: n for piece, n in counter.items() if kind_of(piece) == kind})
+        for kind in ("word", "symbols"):
+            kinds[kind][source] = Counter({piece: n for piece, n in counter.items() if kind_of(piece) == kind})
     return kinds, totals, wide
 
 
@@ -230,8 +250,9 @@ def cut(found: list[Source]) -> tuple[dict[str, dict[str, Counter[str]]], dict[s
 HEADER = '''"""The numbers of the estimate, in hundredths of a token. Written by benchmarks/fit_tokens.py: do not edit.
 
 Fitted against o200k_base on {conversations} sources of real conversations (weight 1 each) and {texts} other texts:
-the translations that ship with Django 5.2 (one source per language, weight {common} or {rare} by how common it is),
-and source code, documentation, logs, tables, numbers, hexadecimal and base64 (weight {other}).
+the translations that ship with Django 5.2, and for Amharic, Gujarati, Lao, Odia and Sinhala those of Debian's
+packages (one source per language, weight {common} or {rare} by how common it is); source code, documentation, logs,
+tables, numbers, hexadecimal and base64 (weight {other}).
 """
 
 '''
@@ -241,7 +262,9 @@ def hundredths(value: float) -> int:
     return round(100 * value)
 
 
-def module_text(words: Array, symbols: Array, scripts: dict[str, float], header: str) -> str:
+def module_text(
+    words: Array, symbols: Array, alphabets: Array, russian: Array, signs: dict[str, float], header: str
+) -> str:
     lines = [header, "LEADS: dict[str, dict[str, int]] = {"]
     for lead in LEADS:
         prices = {case: hundredths(words[WORD_COLUMNS["lead", lead, case]]) for case in CASES}
@@ -253,11 +276,17 @@ def module_text(words: Array, symbols: Array, scripts: dict[str, float], header:
     lines += [f"SYMBOL_RUNS = {tuple(map(hundredths, symbols[:SYMBOL_RUNS]))!r}"]
     lines += ['"""Symbols by the number of runs of the same character: one run, two, ..."""\n']
     lines += [f"FURTHER_SYMBOL_RUN = {hundredths(symbols[SYMBOL_RUNS])}"]
-    lines += [f"REPEATED_SYMBOL = {hundredths(symbols[SYMBOL_RUNS + 1])}\n", "SCRIPTS: dict[str, int] = {"]
-    lines += [f"    {name!r}: {hundredths(price)}," for name, price in scripts.items()]
+    lines += [f"REPEATED_SYMBOL = {hundredths(symbols[SYMBOL_RUNS + 1])}\n"]
+    lines += ["ALPHABETS: dict[str, tuple[int, int]] = {"]
+    for place, script in enumerate(ALPHABETS):
+        lines.append(f"    {script!r}: {tuple(map(hundredths, alphabets[2 * place : 2 * place + 2]))!r},")
+    lines += [f"    'Russian': {tuple(map(hundredths, russian))!r},"]
+    lines += ["}", '"""What a word of each script costs beyond one token: to begin with, and per letter."""\n']
+    lines += [f"FOREIGN_LETTER = {hundredths(alphabets[2 * len(ALPHABETS)])}\n", "SIGNS: dict[str, int] = {"]
+    lines += [f"    {name!r}: {hundredths(price)}," for name, price in signs.items()]
     lines += [
         "}",
-        '"""One character of each script."""\n',
+        '"""One character of each class."""\n',
         'PAIRS = [[int(number) for number in row.split()] for row in """',
     ]
     for first in range(28):
@@ -302,7 +331,12 @@ def main() -> None:
             rare=LANGUAGE_WEIGHT,
             other=OTHER_WEIGHT,
         )
-        text = module_text(fit_words(words, importance), prices, fit_scripts(wide, importance), header)
+        alphabetic = Pieces(kinds["alphabetic"], totals, alphabetic_features, 2 * len(ALPHABETS) + 1)
+        alphabets = fit_surplus(alphabetic, importance)
+        common = {name: weight for name, weight in importance.items() if weight > LANGUAGE_WEIGHT}
+        russian = fit_surplus(Pieces(kinds["Russian"], totals, russian_features, 2), common)  # not what resembles it
+        signs = fit_signs(wide, importance)
+        text = module_text(fit_words(words, importance), prices, alphabets, russian, signs, header)
         options.write.write_text(text, encoding="utf8")
 
 

@@ -24,7 +24,10 @@ from wire import Entry
 FATES = ("kept", "pinned", "shortened", "summarised", "dropped")
 GONE = ("summarised", "dropped")
 SUMMARY_MARK = "<conversation_summary>"
-SHORTEST_SEGMENT = 600
+FRAME = 4
+"""Tokens that a message takes besides its content."""
+
+SHORTEST_SEGMENT = 150
 """Letters and digits. A message that is split over several prompts is split into pieces of at least about this size."""
 
 
@@ -289,10 +292,17 @@ def roles_are_in_order(case: Pass) -> Iterator[str]:
         return
     if before[0] == "user" and after[0] != "user":
         yield f"L2 the view begins with {after[0]}, the history with user"
-    if before[-1] != "assistant" and after[-1] == "assistant":
+    if before[-1] != "assistant" and after[-1] == "assistant" and not _ends_with_late_results(case):
         yield f"L2 the view ends with assistant, the history with {before[-1]}"
     if case.format == "anthropic" and _alternates(before) and not _alternates(after):
         yield "L2 roles alternate in the history and not in the view"
+
+
+def _ends_with_late_results(case: Pass) -> bool:
+    """The last message answers calls of an earlier turn than the last: its place is not at the end."""
+    answered = case.entries[-1].result_ids
+    turn = next((entry for entry in reversed(case.entries) if entry.role == "assistant"), None)
+    return bool(answered) and turn is not None and not set(answered) & set(turn.call_ids)
 
 
 def _alternates(roles: Sequence[str]) -> bool:
@@ -329,8 +339,12 @@ def a_pass_ends_at_its_target(case: Pass) -> Iterator[str]:
             yield f"L5 a pass made {out.tokens_before} tokens into {out.tokens_after}"
         if case.trigger is not None and case.target >= case.trigger:
             yield f"L5 the target {case.target} is not below the trigger {case.trigger}"
+        if out.tokens_after != out.compaction.tokens_after:
+            yield f"L5 tokens_after is {out.tokens_after}, and {out.compaction.tokens_after} in the record"
     counted = contextfold.count_tokens(list(out.messages))
-    if counted != out.tokens_after:
+    apart = sum(entry.fate not in GONE for entry in case.ledger) + 1  # and the summary
+    joined = FRAME * max(0, apart - len(case.view))  # a message that was joined has no frame of its own
+    if not counted <= out.tokens_after <= counted + joined:
         yield f"L5 tokens_after is {out.tokens_after}, and the view counts {counted}"
 
 
@@ -377,6 +391,7 @@ def holds(part: Entry, original: Entry) -> bool:
         and set(original.calls) <= set(part.calls)
         and set(original.arguments) <= set(part.arguments)
         and set(original.others) <= set(part.others)
+        and set(original.shown) <= {*part.shown, *part.others}
     )
 
 

@@ -64,12 +64,11 @@ BROKEN_FILES: dict[str, tuple[bytes, list[str]]] = {
     "truncated JSON Lines": (b'{"role": "user", "content": "hello"}\n{"role": "assistant", "con', ["line 2"]),
     "nothing": (b"", ["empty"]),
     "blanks": (b" \n\n", ["empty"]),
-    "no JSON at all": (b"Dear diary,\ntoday I met a computer.\n", ["line 1"]),
+    "no JSON at all": (b"Dear diary,\ntoday I met a computer.\n", ["JSON"]),
     "a number in the list": (b'[{"role": "user", "content": "hello"}, 7]', ["message 1"]),
     "a null in the list": (b'[null, {"role": "user", "content": "hello"}]', ["message 0"]),
     "an unknown role": (b'[{"role": "user", "content": "a"}, {"role": "king", "content": "b"}]', ["message 1", "king"]),
     "no roles": (b'[{"name": "x"}]', ["message 0"]),
-    "an empty list": (b"[]", []),
     "an empty object": (b"{}", []),
     "a string": (b'"hello"', []),
     "null": (b"null", []),
@@ -113,7 +112,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     assert "folder" in complaint(run("inspect", "folder", folder=tmp_path), 2)
 
 
-@pytest.mark.parametrize("format", ["anthropic", "openai-responses", "langchain", "claude-code", "codex"])
+@pytest.mark.parametrize("format", ["anthropic", "openai-responses", "langchain"])
 def test_a_file_in_another_format_than_said_is_refused(format: str, tmp_path: Path) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [

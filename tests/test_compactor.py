@@ -172,7 +172,7 @@ def test_a_failing_summariser_changes_nothing_while_the_view_fits() -> None:
     def down(prompt: str) -> str:
         raise ConnectionError("429: slow down")
 
-    wire = conversation(42)
+    wire = conversation(36)
     compactor = Compactor(window=8_000, summarizer=down)
     out = compactor.compact(wire)
     assert 0.8 * 8_000 <= out.tokens_before <= 8_000, out.tokens_before

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [page for name in ("README.md", "ARCHITECTURE.md") if (page := ROOT / name).is_file()]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 FENCE = re.compile(r"(?P<before>[^\n]*)\n```(?P<language>\w+)[^\n]*\n(?P<code>.*?)\n```", re.DOTALL)
+PLAIN = {"COLUMNS": "200", "NO_COLOR": "1"}
 SHELLS = {"sh", "bash", "shell", "console"}
 
 
@@ -86,36 +87,53 @@ def test_the_python_of_a_page_runs(
                 exec(code, namespace)
 
 
-@pytest.mark.parametrize(("place", "command"), COMMANDS)
-def test_a_command_that_is_shown_exists(place: str, command: str) -> None:
-    words = shlex.split(command, comments=True)
-    while "=" in words[0]:  # settings of the environment
-        words = words[1:]
-    if words[0] == "make":
-        targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-        assert set(words[1:]) <= targets, f"{place}: no such target: {command}"
-    elif words[0] == "contextfold":
-        check_options(place, words[1:])
-    elif words[0].startswith((".", "examples/", "benchmarks/")):
-        assert os.access(ROOT / words[0], os.X_OK) or words[0].startswith(".venv"), f"{place}: {words[0]} cannot be run"
-    else:
-        assert words[0] in ("pip", "python", "git", "cd") or shutil.which(words[0]), f"{place}: no {words[0]}"
+def test_every_command_that_is_shown_exists() -> None:
+    problems = [f"{place}: {command}: {problem}" for place, command in COMMANDS if (problem := problem_of(command))]
+    assert not problems, "\n".join(problems)
 
 
-def check_options(place: str, words: list[str]) -> None:
+def problem_of(command: str) -> str | None:
+    """Why a shell command cannot work, if that can be seen without running it."""
+    words = [word for word in shlex.split(command, comments=True) if not re.match(r"[A-Z_]+=", word)]
+    if not words:
+        return None
+    program = Path(words[0]).name if words[0].startswith(".venv") else words[0]
+    if program == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        return next((f"no target {word}" for word in words[1:] if word not in targets), None)
+    if program == "contextfold":
+        return problem_of_options(words[1:])
+    if "/" in program:
+        return None if os.access(ROOT / program, os.X_OK) else "no such program in the project"
+    if program.startswith("python") and words[1:] and words[1].endswith(".py"):
+        return None if (ROOT / words[1]).is_file() else f"no script {words[1]}"
+    return None if program in ("pip", "python") or shutil.which(program) else "no such program"
+
+
+def problem_of_options(words: list[str]) -> str | None:
     """The subcommand exists, and its help names every option that is used."""
     subcommand = [word for word in words[:1] if not word.startswith("-")]
-    shown = CliRunner().invoke(app, [*subcommand, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
-    assert shown.exit_code == 0, f"{place}: contextfold {' '.join(words)}: {shown.output}"
-    for option in (word.partition("=")[0] for word in words if word.startswith("--")):
-        assert option in shown.output, f"{place}: contextfold {' '.join(subcommand)} has no {option}"
+    shown = CliRunner().invoke(app, [*subcommand, "--help"], env=PLAIN)
+    if shown.exit_code:
+        return f"no command {' '.join(subcommand)}"
+    options = [word.partition("=")[0] for word in words if word.startswith("--")]
+    return next((f"no option {option}" for option in options if option not in shown.output), None)
+
+
+def test_what_cannot_work_is_noticed() -> None:
+    """The check itself."""
+    assert problem_of("make demo  # the example") is None
+    assert problem_of("make coffee") == "no target coffee"
+    assert problem_of("contextfold compact session.json --window 16000 | head") is None
+    assert problem_of("contextfold compact session.json --widow 16000") == "no option --widow"
+    assert problem_of("contextfold expand session.json") == "no command expand"
+    assert problem_of("CI=true .ci/run") is None
+    assert problem_of("python examples/none.py") == "no script examples/none.py"
 
 
 def test_every_option_of_compact_is_documented() -> None:
-    if not any(page.name == "README.md" for page in PAGES):
-        pytest.fail("there is no README.md")
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    shown = CliRunner().invoke(app, ["compact", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    shown = CliRunner().invoke(app, ["compact", "--help"], env=PLAIN)
     options = set(re.findall(r"(--[a-z-]+)", shown.output)) - {"--help"}
     missing = sorted(option for option in options if option not in text)
     assert not missing, f"say in the documentation what these do: {missing}"

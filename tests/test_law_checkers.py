@@ -68,7 +68,8 @@ def summarised(history: list[Any], start: int, stop: int) -> Outcome:
     out = untouched(history)
     out.messages = [*history[:start], SUMMARY, *history[stop:]]
     out.fates = [("summarised", "covered") if start <= n < stop else fate for n, fate in enumerate(out.fates)]
-    out.compaction = SimpleNamespace(summary=SimpleNamespace(text="What was said before."))
+    summary = SimpleNamespace(text="What was said before.")
+    out.compaction = SimpleNamespace(summary=summary, tokens_after=out.tokens_after)
     out.changed = True
     return out
 

@@ -44,7 +44,7 @@ law = settings(
 @st.composite
 def compactors(draw: st.DrawFn) -> dict[str, Any]:
     """Settings of a compactor: windows that the histories overflow, targets and tails of all kinds."""
-    window = draw(st.sampled_from([3_000, 6_000, 12_000]))
+    window = draw(st.sampled_from([4_000, 6_000, 9_000]))
     trigger = draw(st.sampled_from([0.6, 0.8, 1.0]))
     target = draw(st.sampled_from([0.3, 0.5]))
     keep = draw(st.sampled_from([None, ("messages", 1), ("messages", 6), ("fraction", 0.1), ("tokens", 500)]))
@@ -80,7 +80,7 @@ def summarizers() -> st.SearchStrategy[Callable[[], Any]]:
 
 
 def stories(format: str, *, broken: bool) -> st.SearchStrategy[Plot]:
-    return plots(format, broken=broken, max_turns=5, max_units=12, huge_units=300)
+    return plots(format, broken=broken, max_turns=5, max_units=7, huge_units=250)
 
 
 def renumbered(plot: Plot, number: int) -> Plot:

@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Entry:
-    """One wire message. ``calls`` are (id, name); ``results`` are (call id, texts, where in the message it stands)."""
+    """One wire message. ``calls`` are (id, name); ``results`` are (call id, texts)."""
 
     role: str
     texts: tuple[str, ...] = ()
@@ -25,6 +25,8 @@ class Entry:
     reasoning: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     """Media and everything unknown, as canonical JSON."""
+    shown: tuple[str, ...] = ()
+    """The same, inside results."""
     row: str | None = None
     text_before_result: bool = False
     unreadable: bool = False
@@ -108,6 +110,7 @@ class _Content:
         self.results: list[tuple[str, tuple[str, ...]]] = []
         self.reasoning: list[str] = []
         self.others: list[str] = []
+        self.shown: list[str] = []
         self.text_before_result = False
         if isinstance(content, str):
             self.texts.append(content)
@@ -130,7 +133,7 @@ class _Content:
             self.text_before_result = self.text_before_result or bool(self.texts)
             inner = _Content(block.get("content"))
             self.results.append((block["tool_use_id"], tuple(inner.texts)))
-            self.others.extend(inner.others)
+            self.shown.extend(inner.others)
         elif kind in _THINKING:
             self.reasoning.append(canonical(block))
         else:
@@ -139,7 +142,7 @@ class _Content:
     def entry(self, role: str, **fields: Any) -> Entry:
         values = {
             name: tuple(getattr(self, name))
-            for name in ("texts", "calls", "arguments", "results", "reasoning", "others")
+            for name in ("texts", "calls", "arguments", "results", "reasoning", "others", "shown")
         }
         return Entry(role, **{**values, "text_before_result": self.text_before_result, **fields})
 
@@ -149,7 +152,7 @@ def read_chat(message: Mapping[str, Any]) -> Entry:
     role = str(message.get("role"))
     if role == "tool":
         return Entry(
-            "tool", results=((str(message.get("tool_call_id")), tuple(content.texts)),), others=tuple(content.others)
+            "tool", results=((str(message.get("tool_call_id")), tuple(content.texts)),), shown=tuple(content.others)
         )
     if message.get("refusal"):
         content.texts.append(message["refusal"])
@@ -176,7 +179,7 @@ def read_responses(item: Mapping[str, Any]) -> Entry:
         return Entry("assistant", calls=((item["call_id"], item["name"]),), arguments=given)
     if kind in ("function_call_output", "custom_tool_call_output"):
         content = _Content(item.get("output"))
-        return Entry("tool", results=((item["call_id"], tuple(content.texts)),), others=tuple(content.others))
+        return Entry("tool", results=((item["call_id"], tuple(content.texts)),), shown=tuple(content.others))
     if kind == "reasoning":
         return Entry("assistant", reasoning=(canonical(item),))
     return Entry("assistant", others=(canonical(item),), unreadable=kind.startswith("compaction"))
@@ -196,7 +199,7 @@ def read_langchain(message: Any) -> Entry:
     content = _Content(inner.get("content"))
     if kind == "tool":
         results = ((str(inner.get("tool_call_id")), tuple(content.texts)),)
-        return Entry("tool", results=results, others=tuple(content.others))
+        return Entry("tool", results=results, shown=tuple(content.others))
     role = _LANGCHAIN_ROLES.get(kind, kind)
     known = {call_id for call_id, _ in content.calls}
     for call in inner.get("tool_calls") or ():

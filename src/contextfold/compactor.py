@@ -28,6 +28,7 @@ from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.repair import is_clean
 from contextfold.summary.summarizer import Summarizer, as_summarizer
 from contextfold.tokens import TokenCounter
+from contextfold.tokens.media import Rule
 from contextfold.view import View, build, translate
 from contextfold.window import resolve
 
@@ -85,9 +86,17 @@ class _Conversation:
         """The format whose marks were seen; None as long as the messages are nothing but roles and text."""
 
     def continues(self, wire: Sequence[Any], source: Format) -> bool:
-        """Whether these messages are the known ones, perhaps with more behind them. Identity is tried first, in C."""
+        """Whether these messages are the known ones, perhaps with more behind them.
+
+        Comparing lists tries identity first, in C. Equal copies of the known objects do not count, since the caller is
+        to get his own objects back; a caller who copies copies all, so a sample of them tells.
+        """
         known = len(self.history.wire)
-        return self.history.format is source and known <= len(wire) and self.history.wire == list(wire[:known])
+        if self.history.format is not source or known > len(wire):
+            return False
+        sample = range(0, known, max(1, known // 16))
+        same = all(self.history.wire[n] is wire[n] for n in sample)
+        return same and self.history.wire == (wire if isinstance(wire, list) else list(wire))[:known]
 
     def append(self, wire: Sequence[Any]) -> None:
         """New messages at the end: the view grows by them, unless something has to be mended."""
@@ -213,7 +222,8 @@ class Compactor:
         After an overflow the view is sent again only if it is strictly smaller. Raises what ``send`` raised otherwise.
         """
         ports = SyncPorts(self.policy.summary.parallel)
-        return run(self._call(send, _Request(messages, previous, **options), on_result, ports))
+        response: T = run(self._call(send, _Request(messages, previous, **options), on_result, ports))
+        return response
 
     async def acall(
         self,
@@ -279,12 +289,11 @@ class Compactor:
         if target is not history.format:
             wire = translate(history, conversation.compaction, target)
         compaction = conversation.compaction
-        snapshot = tuple(history.messages)
         return CompactionResult(
             messages=wire,
             compaction=compaction,
             changed=made is not None,
-            ledger=Ledger(compaction.runs if compaction else (), snapshot),
+            ledger=Ledger(compaction.runs if compaction else (), history.messages),
             tokens_before=before,
             tokens_after=conversation.view.tokens + beside,
             trigger=made.trigger if made else None,
@@ -292,7 +301,7 @@ class Compactor:
             window=limits.window,
             target=made.target if made else limits.target,
             format=target.name,
-            _floor=partial(floor_of, snapshot, history.counter, self.policy, overhead),
+            _floor=partial(self._floor_of, history, len(history.messages), overhead),
         )
 
     async def _call(
@@ -360,6 +369,9 @@ class Compactor:
             overhead["tools"] = counter.tools(request.tools)
         return overhead
 
+    def _floor_of(self, history: History, length: int, overhead: Mapping[str, int]) -> dict[str, int]:
+        return floor_of(history.messages[:length], history.counter, self.policy, overhead)
+
     def _report_faults(self, conversation: _Conversation, observer: Observer) -> None:
         """Say what is broken in the history, once."""
         faults = () if conversation.clean else conversation.history.grouping.faults
@@ -377,12 +389,11 @@ class Compactor:
             conversation = self._remembered.pop(_key(wire), None)
         known = len(conversation.history.wire) if conversation is not None else 0
         if conversation is not None and conversation.continues(wire, source):
-            conversation.history.wire[:] = wire[:known]
             if conversation.history.refresh(known - 1):
                 conversation.rebuild(conversation.compaction)
             conversation.append(wire[known:])
             return conversation
-        rule = "anthropic" if source.name == "anthropic" else "openai"
+        rule: Rule = "anthropic" if source.name == "anthropic" else "openai"
         conversation = _Conversation(History(source, TokenCounter(self._count_text, media_rule=rule)))
         conversation.append(wire)
         conversation.marked = formats.marked(wire)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from contextfold import evidence, pins
-from contextfold.compaction import Compaction, FateRun, SummaryRecord, apply, summary_message
+from contextfold.compaction import Compaction, Edit, FateRun, SummaryRecord, apply, reduce, summary_message
 from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
 from contextfold.history import History
 from contextfold.ledger import runs
@@ -274,7 +274,7 @@ def _complete(job: Job, plan: Plan, summary: Summary | None) -> Compaction:
     size = job.history.counter.message(summary_message(bare))
     budget = min(plan.evidence_tokens + plan.prose_tokens, room) - size - 24 if job.policy.evidence else 0
     while budget > 0:
-        compaction = _record(job, plan, _summary_record(job, plan, prose, _evidence(job, plan, budget), stats))
+        compaction = _record(job, plan, _summary_record(job, plan, prose, _evidence(job, plan, prose, budget), stats))
         excess = compaction.tokens_after - plan.target
         if excess <= 0:
             return compaction
@@ -302,10 +302,14 @@ def _capped(job: Job, prose: str, room: int) -> str:
     return prose
 
 
-def _evidence(job: Job, plan: Plan, budget: int) -> str:
+def _evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
+    """Lines of what left the view or was shortened, for the names that are not in the view otherwise."""
     history = job.history
     ends = list(accumulate(history.sizes))
     gone = set(plan.gone)
+    cut: dict[int, list[Edit]] = {}
+    for edit in plan.edits:
+        cut.setdefault(edit.index, []).append(edit)
     candidates = [
         (
             ends[n],
@@ -313,11 +317,14 @@ def _evidence(job: Job, plan: Plan, budget: int) -> str:
             if pins.is_summary(history.messages[n])
             else history.lines(n),
         )
-        for n in plan.gone
+        for n in sorted(gone | set(cut))
     ]
-    visible = {
-        name for n in range(len(history.messages)) if n not in gone for line in history.lines(n) for name in line.names
-    }
+    visible = {name for line in evidence.lines_of(Message("assistant", (Text(prose),))) for name in line.names}
+    for n, message in enumerate(history.messages):
+        if n in cut:
+            visible.update(name for line in evidence.lines_of(reduce(message, cut[n])) for name in line.names)
+        elif n not in gone:
+            visible.update(name for line in history.lines(n) for name in line.names)
     return evidence.select(candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1])
 
 

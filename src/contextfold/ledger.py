@@ -54,7 +54,7 @@ class Ledger:
     def __init__(self, account: Sequence[Run], messages: Sequence[Message]) -> None:
         self._runs = tuple(account)
         self._messages = messages
-        self._length = len(messages)
+        self._length = len(messages)  # the list may grow at its end behind our back
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -11,6 +11,7 @@ summaries (``summary``), building the record (``engine``).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -22,9 +23,10 @@ from contextfold.groups import Group, Grouping
 from contextfold.ledger import Fate
 from contextfold.messages import Message, Opaque, Reasoning
 from contextfold.policy import Limits, Policy
-from contextfold.shorten import NOTHING, Shortening, clip_tail, shorten_old
+from contextfold.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.tokens import TokenCounter
 
+NOCHEAP = os.environ.get("NOCHEAP")
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
 
@@ -141,6 +143,8 @@ class _Pass:
         if self.floor_tokens + SMALLEST_SUMMARY > target:
             raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
         tail = self._tail(target)
+        if NOCHEAP:
+            return self._summarising(target, tail)
         return self._cheap_tiers(target, tail) or self._summarising(target, tail)
 
     def _floor(self) -> dict[str, int]:
@@ -209,17 +213,19 @@ class _Pass:
     # ---- with a summary ----
 
     def _summarising(self, target: int, tail: Sequence[Group]) -> Plan | Skip:
-        kept = {n for group in tail for n in group.indices}
-        users = self._recent_users(kept, target)
-        evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
+        users = self._recent_users({n for group in tail for n in group.indices}, target)
         room = target - self.floor_tokens - sum(self.sizes[n] for n in users)
-        tail_size = sum(self._free_size(group) for group in tail)
-        found = self._clip(kept, tail_size, room, needs_summary=bool(evicted or self.before))
-        tail_size -= sum(self.sizes[n] - size for n, size in found.sizes.items())
+        found, tail_size = self._clip(tail, room)
+        summary = max(SMALLEST_SUMMARY, int(self.situation.policy.budgets.summary * room))
+        share = int(self.situation.policy.budgets.shortened * room)
+        middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
+        found = combined([found, shortened])
+        kept = {n for group in [*tail, *middle] for n in group.indices}
+        evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
         if not evicted and not found.edits:
             return self._nothing_to_do()
-        budget = min(room - tail_size, max(SMALLEST_SUMMARY, int(self.situation.policy.budgets.summary * room)))
-        kept_tokens = target - room + tail_size
+        budget = min(room - tail_size - middle_size, summary)
+        kept_tokens = target - room + tail_size + middle_size
         if skip := self._too_little(evicted, kept_tokens + budget):
             return skip
         prose = self._prose(budget)
@@ -234,6 +240,28 @@ class _Pass:
             makes_summary=True,
         )
 
+    def _middle(
+        self, tail: Sequence[Group], users: Mapping[int, str], budget: int
+    ) -> tuple[list[Group], Shortening, int]:
+        """Groups next older than the tail that stay shortened, how, and their size, within a budget of tokens."""
+        messages, counter = self.situation.messages, self.situation.counter
+        names = {call.id: call.name for message in messages for call in message.tool_calls}
+        edited = {edit.index for edit in self._earlier_edits()}
+        middle: list[Group] = []
+        found: list[Shortening] = []
+        size = 0
+        for group in self.groups[len(tail) :]:
+            free = [n for n in group.indices if n not in self.held and n not in self.before and n not in users]
+            fresh = [n for n in free if n not in edited]
+            reduced = shorten_all(messages, fresh, policy=self.situation.policy, counter=counter, names=names)
+            more = sum(reduced.sizes.get(n, self.sizes[n]) for n in free)
+            if size + more > budget:
+                break
+            size += more
+            middle.append(group)
+            found.append(reduced)
+        return middle, combined(found), size
+
     def _recent_users(self, kept: set[int], target: int) -> dict[int, str]:
         """User messages older than the tail that stay, newest first, within their budget and the target."""
         room = min(self.limits.recent_users, max(0, target - self.floor_tokens) // 4)
@@ -247,12 +275,16 @@ class _Pass:
             users[index] = "recent user message"
         return users
 
-    def _clip(self, kept: set[int], tail_size: int, room: int, *, needs_summary: bool) -> Shortening:
-        """Clip items of a tail that is one group too large for the room. Raises ``CannotFit`` if that is not enough."""
-        most = room - (SMALLEST_SUMMARY if needs_summary else 0)
-        if tail_size <= most:
-            return NOTHING
-        free = sorted(n for n in kept if n not in self.held and n not in self.before)
+    def _clip(self, tail: Sequence[Group], room: int) -> tuple[Shortening, int]:
+        """How to clip items of a tail that is too large for the room, and its size then.
+
+        Raises ``CannotFit`` if clipping is not enough.
+        """
+        most = room - SMALLEST_SUMMARY
+        size = sum(self._free_size(group) for group in tail)
+        if size <= most:
+            return NOTHING, size
+        free = sorted(n for group in tail for n in group.indices if n not in self.held and n not in self.before)
         found = clip_tail(
             self.situation.messages,
             free,
@@ -264,7 +296,7 @@ class _Pass:
         if left > most:
             floor = {**self.floor, "newest messages, clipped": left, "smallest summary": SMALLEST_SUMMARY}
             raise CannotFit(limit=self.limits.target, floor=floor)
-        return found
+        return found, left
 
     def _prose(self, budget: int) -> int:
         share = 1.0 if not self.situation.policy.evidence else self.situation.policy.budgets.prose

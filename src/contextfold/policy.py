@@ -139,6 +139,7 @@ class Budgets(_Settings):
     usage: Share = 0.5
     summary: Share = 0.62
     recent: Share = 0.36
+    shortened: Share = 0.0
     prose: Share = 0.2
     """Of the summary's share, what prose may take; evidence takes the rest."""
 

@@ -6,7 +6,7 @@ they are enough (``plan``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextfold.compaction import Edit, reduce
@@ -25,6 +25,16 @@ class Shortening:
 
 
 NOTHING = Shortening((), {}, {})
+
+
+def combined(parts: Sequence[Shortening]) -> Shortening:
+    """Several shortenings of different messages as one."""
+    saved: dict[str, int] = {}
+    for part in parts:
+        for tier, tokens in part.saved.items():
+            saved[tier] = saved.get(tier, 0) + tokens
+    sizes = {index: size for part in parts for index, size in part.sizes.items()}
+    return Shortening(tuple(edit for part in parts for edit in part.edits), sizes, saved)
 
 
 def shorten_old(
@@ -59,6 +69,33 @@ def shorten_old(
                 saved[tier] = saved.get(tier, 0) + before - after
     chosen = tuple(edit for index in sorted(edits) for edit in edits[index])
     return Shortening(chosen, sizes, saved)
+
+
+def shorten_all(
+    messages: Sequence[Message],
+    indices: Iterable[int],
+    *,
+    policy: Policy,
+    counter: TokenCounter,
+    names: Mapping[str, str],
+) -> Shortening:
+    """Reduce these messages by every enabled tier. ``names`` maps call ids to tool names."""
+    edits: list[Edit] = []
+    sizes: dict[int, int] = {}
+    saved: dict[str, int] = {}
+    for index in indices:
+        found: list[Edit] = []
+        size = counter.message(messages[index])
+        for tier in _enabled(policy):
+            more = [*found, *_edits_of(index, messages[index], tier, policy, names)]
+            smaller = counter.message(reduce(messages[index], more)) if len(more) > len(found) else size
+            if smaller < size:
+                saved[tier] = saved.get(tier, 0) + size - smaller
+                found, size = more, smaller
+        if found:
+            edits += found
+            sizes[index] = size
+    return Shortening(tuple(edits), sizes, saved)
 
 
 def clip_tail(
@@ -113,7 +150,7 @@ def _enabled(policy: Policy) -> Iterator[str]:
         yield "media"
 
 
-def _edits_of(index: int, message: Message, tier: str, policy: Policy, names: dict[str, str]) -> Iterable[Edit]:
+def _edits_of(index: int, message: Message, tier: str, policy: Policy, names: Mapping[str, str]) -> Iterable[Edit]:
     if tier == "reasoning" and not _may_lose_reasoning(message):
         return
     for number, part in enumerate(message.parts):
@@ -127,7 +164,7 @@ def _may_lose_reasoning(message: Message) -> bool:
     return not message.split and any(not isinstance(part, Reasoning) for part in message.parts)
 
 
-def _limit(part: Part, tier: str, policy: Policy, names: dict[str, str]) -> int | None:
+def _limit(part: Part, tier: str, policy: Policy, names: Mapping[str, str]) -> int | None:
     """The limit a tier gets for this part, None where it has nothing to do with it."""
     match part:
         case ToolCall() if tier == "tool_arguments":

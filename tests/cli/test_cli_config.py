@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contextfold.cli.config import read_config
+from contextfold.cli.config import read_config, read_policy
 from contextfold.errors import InputError, PolicyError
 from contextfold.policy import Policy
 
@@ -65,3 +65,16 @@ def test_what_is_no_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--config .*none\.yaml cannot be read: no such file"):
         read_config(str(tmp_path / "none.yaml"))
+
+
+def test_options_go_before_the_file_and_the_file_before_the_defaults(tmp_path: Path) -> None:
+    file = written(tmp_path, "trigger: fraction:0.7\ntarget: fraction:0.4\n")
+    policy = read_policy(file, {"target": "fraction:0.3"})
+    assert (str(policy.trigger[0]), str(policy.target)) == ("fraction:0.7", "fraction:0.3")
+    assert read_policy(None, {}) == Policy()
+
+
+@pytest.mark.parametrize("text", ["trigger: 7\n", "tool_outputs: 3\n", "tool_outputs: {limit: -1}\n"])
+def test_a_value_that_is_not_allowed_is_named_with_the_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(PolicyError, match=rf"with --config .*settings\.yaml: {text.partition(':')[0]}"):
+        read_policy(written(tmp_path, text), {})

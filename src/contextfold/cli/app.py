@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 CANNOT_FIT = 3
-INTERRUPTED = 130
 EXTRACTIVE = "extractive"
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -71,8 +70,6 @@ def run() -> None:
     except UsageError as error:
         _complain(error)
         code = BAD_INPUT
-    except (typer.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
     sys.exit(code)
 
 

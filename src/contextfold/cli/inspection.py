@@ -134,11 +134,16 @@ def preview(message: Message, limit: int = PREVIEW) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def _role(message: Message) -> str:
+    """Its role; ``tool`` too where the format has tool results said by the user."""
+    return "tool" if message.tool_results else message.role
+
+
 def _by_role(messages: Sequence[Message], sizes: Sequence[int]) -> tuple[RoleShare, ...]:
     counts: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     for message, size in zip(messages, sizes, strict=True):
-        role = "tool" if message.tool_results else message.role
+        role = _role(message)
         counts[role] += 1
         tokens[role] += size
     shares = [RoleShare(role, counts[role], tokens[role]) for role in counts]
@@ -162,7 +167,7 @@ def _by_tool(messages: Sequence[Message], counter: TokenCounter) -> tuple[ToolSh
 
 def _largest(messages: Sequence[Message], sizes: Sequence[int]) -> tuple[Large, ...]:
     order = sorted(range(len(messages)), key=lambda index: (-sizes[index], index))[:LARGEST]
-    return tuple(Large(index, messages[index].role, sizes[index], preview(messages[index])) for index in order)
+    return tuple(Large(index, _role(messages[index]), sizes[index], preview(messages[index])) for index in order)
 
 
 def _largest_groups(grouping: Grouping, sizes: Sequence[int]) -> tuple[LargeGroup, ...]:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from contextfold.cli import charts
@@ -25,12 +23,19 @@ if TYPE_CHECKING:
     from contextfold.compactor import CompactionResult
     from contextfold.transcripts import Conversation
 
+EDGE = "  "
+"""Stands before every line, and between columns."""
 BAR = 36
 """Cells of the longest bar."""
 PLOT_WIDTH = 60
 PLOT_HEIGHT = 6
 SUMMARY_LINES = 14
-"""Lines of a summary that are shown."""
+EVIDENCE_LINES = 6
+"""Lines that are shown."""
+TOOLS = 10
+LARGEST = 5
+FAULTS = 8
+"""How many of each are shown."""
 REASONS = 4
 """Reasons that are named per fate."""
 
@@ -87,7 +92,7 @@ def show_compaction(out: Console, done: Done) -> None:
         _show_summary(out, result)
     else:
         says = f"Nothing to do: {result.tokens_before:,} tokens do not reach the trigger ({_window(done)})."
-        _section(out, None, Text(f"{says} The view is the conversation as it stands."))
+        _section(out, None, _paragraph(out, f"{says} The view is the conversation as it stands."))
     _show_warnings(out, result)
     _show_whereabouts(out, done)
 
@@ -98,23 +103,22 @@ def _window(done: Done) -> str:
 
 
 def _headline(out: Console, name: str, format: str, messages: int) -> None:
-    out.print(Text.assemble((name, "bold"), f"  {format}, {_count(messages, 'message')}"))
+    out.print(Text.assemble((name, "bold"), f"{EDGE}{format}, {_count(messages, 'message')}"), soft_wrap=True)
 
 
 def _show_sizes(out: Console, result: CompactionResult, window: str) -> None:
     of = max(result.tokens_before, result.window)
-    rows = [
+    sides = [
         ("before", result.tokens_before, len(result.ledger), "red"),
         ("after", result.tokens_after, len(result.messages), "green"),
     ]
-    table = _table("<<><><")
-    for label, tokens, messages, colour in rows:
-        bar = charts.bar(tokens, of, BAR, ascii_only=_ascii_only(out))
-        table.add_row(label, Text(bar, colour), f"{tokens:,}", "tokens", f"{messages:,}", "messages")
-    _section(out, None, table)
+    rows = []
+    for label, tokens, messages, colour in sides:
+        bar = Text(_bar(out, tokens, of), colour)
+        rows.append((label, bar, f"{tokens:,}", "tokens", f"{messages:,}", "messages"))
     less = 1 - result.tokens_after / result.tokens_before if result.tokens_before else 0
-    limits = f"trigger {result.trigger}, target {result.target:,}, {window}"
-    out.print(Text(f"  {less:.0%} less; {limits}", "dim"))
+    limits = f"{less:.0%} less; trigger {result.trigger}, target {result.target:,}, {window}"
+    _section(out, None, [*_grid(out, "<<><><", rows), *_paragraph(out, limits, "dim")])
 
 
 def _show_savings(out: Console, result: CompactionResult) -> None:
@@ -122,86 +126,80 @@ def _show_savings(out: Console, result: CompactionResult) -> None:
     saved = Counter[str]()
     for event in result.events:
         if event.name == "tier_applied":
-            saved[TIERS.get(event.data["tier"], event.data["tier"].replace("_", " "))] += int(event.data["saved"])
+            saved[TIERS.get(event.data["tier"], event.data["tier"])] += int(event.data["saved"])
     total = result.tokens_before - result.tokens_after
     evicted = total - sum(saved.values())
     if result.summary is not None and evicted > 0:
         saved["messages replaced by the summary"] = evicted
-    rows = [(label, tokens) for label, tokens in saved.most_common() if tokens > 0]
-    table = _table("<><")
-    for label, tokens in rows:
-        table.add_row(
-            label, f"-{tokens:,}", Text(charts.bar(tokens, total, BAR // 2, ascii_only=_ascii_only(out)), "cyan")
-        )
+    rows = [
+        (label, f"-{tokens:,}", Text(_bar(out, tokens, total, half=True), "cyan"))
+        for label, tokens in saved.most_common()
+        if tokens > 0
+    ]
     if rows:
-        _section(out, "What made room, in tokens", table)
+        _section(out, "What made room, in tokens", _grid(out, "<><", rows))
 
 
 def _show_fates(out: Console, result: CompactionResult) -> None:
     reasons: dict[str, Counter[str]] = {}
     for entry in result.ledger:
         reasons.setdefault(entry.fate, Counter())[entry.reason] += 1
-    table = _table("<><", wrap=True)
+    rows = []
     for fate, number in result.ledger.counts().items():
         if number:
             colour, meaning = FATES[fate]
-            why = Text.assemble(meaning, (f" ({_reasons(reasons[fate])})", "dim"))
-            table.add_row(Text(fate, colour), f"{number:,}", why)
-    _section(out, "Where every message went", table)
+            rows.append((Text(fate, colour), f"{number:,}", f"{meaning}: {_reasons(reasons[fate])}"))
+    if rows:
+        _section(out, "Where every message went", _grid(out, "<><", rows, wrap=True))
 
 
 def _reasons(counted: Counter[str]) -> str:
+    labels = [(TIERS.get(reason, reason), number) for reason, number in counted.most_common(REASONS)]
     if len(counted) == 1:
-        return next(iter(counted))
-    named = [f"{reason} {number:,}" for reason, number in counted.most_common(REASONS)]
+        return labels[0][0]
     more = len(counted) - REASONS
-    return ", ".join(named) + (f", {more} more" if more > 0 else "")
+    return ", ".join(f"{label} {number:,}" for label, number in labels) + (f", {more} more" if more > 0 else "")
 
 
 def _show_floor(out: Console, result: CompactionResult) -> None:
     if result.floor:
         items = ", ".join(f"{name} {size:,}" for name, size in result.floor.items())
         total = sum(result.floor.values())
-        _section(out, f"What no compaction removes: {total:,} tokens", Text(items, "dim"))
+        _section(out, f"What no compaction removes: {total:,} tokens", _paragraph(out, items))
 
 
 def _show_summary(out: Console, result: CompactionResult) -> None:
     summary = result.summary
     if summary is None:
         return
-    made = [f"{summary.output_tokens:,} tokens for {summary.input_tokens:,}", f"by {summary.algorithm}"]
+    made = f"{summary.output_tokens:,} tokens for {summary.original_tokens:,}, made by {summary.algorithm}"
     if summary.calls:
-        made.append(
-            f"{_count(summary.calls, 'call')}, {_count(summary.chunk_count, 'chunk')}, depth {summary.max_depth}"
-        )
+        chunks = _count(summary.chunk_count, "chunk")
+        made += f" in {_count(summary.calls, 'call')}, {chunks}, depth {summary.max_depth}"
     if summary.truncated:
-        made.append("truncated")
-    _section(out, f"The summary ({', '.join(made)})", _excerpt(summary.text.splitlines(), "cyan"))
-    evidence = getattr(summary, "evidence", "").splitlines()
-    if evidence:
-        _section(
-            out,
-            f"Word for word beside it ({_count(len(evidence), 'line')} of the originals)",
-            _excerpt(evidence, "cyan", 5),
-        )
+        made += ", truncated"
+    excerpt = _excerpt(out, summary.text.splitlines(), SUMMARY_LINES)
+    _section(out, "The summary", [*_paragraph(out, made, "dim"), *excerpt])
+    lines = summary.evidence.splitlines()
+    if lines:
+        title = f"Word for word beside it, in {_count(len(lines), 'line')}"
+        _section(out, title, _excerpt(out, lines, EVIDENCE_LINES))
 
 
-def _excerpt(lines: Sequence[str], colour: str, limit: int = SUMMARY_LINES) -> Table:
+def _excerpt(out: Console, lines: Sequence[str], limit: int) -> list[Text]:
     """The first lines behind a rule, one screen line each."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(min_width=1)
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    for line in lines[:limit]:
-        table.add_row(Text("│", colour), Text(line.rstrip()))
+    rule = Text("|" if _ascii_only(out) else "│", "cyan")
+    rows: list[tuple[Text, Text]] = [(rule, Text(line)) for line in lines[:limit]]
     if len(lines) > limit:
-        table.add_row(Text("│", colour), Text(f"… {_count(len(lines) - limit, 'more line')}", "dim"))
-    return table
+        rows.append((rule, Text(f"and {_count(len(lines) - limit, 'more line')}", "dim")))
+    return _grid(out, "<<", rows)
 
 
 def _show_warnings(out: Console, result: CompactionResult) -> None:
     warnings = [event.message for event in result.events if LEVELS[event.name] >= logging.WARNING]
     if warnings:
-        _section(out, "Worth knowing", Text("\n".join(warnings), "yellow"))
+        body = [line for warning in warnings for line in _paragraph(out, warning, "yellow")]
+        _section(out, "Worth knowing", body)
 
 
 def _show_whereabouts(out: Console, done: Done) -> None:
@@ -210,7 +208,7 @@ def _show_whereabouts(out: Console, done: Done) -> None:
         says.append(f"The view is in {done.output}.")
     if done.result.changed and done.output != done.name:
         says.append(f"All originals are untouched in {done.name}; --report json gives the fate of each by its index.")
-    _section(out, None, Text(" ".join(says), "dim"))
+    _section(out, None, _paragraph(out, " ".join(says), "dim"))
 
 
 # ---- inspect ----
@@ -233,60 +231,58 @@ def _show_plot(out: Console, found: Inspection) -> None:
         return
     rows = charts.plot(values, PLOT_HEIGHT, ascii_only=_ascii_only(out))
     label = f"{max(values):,}"
-    lines = [f"{label if number == 0 else '':>{len(label)}} {row}" for number, row in enumerate(rows)]
+    lines = [Text(f"{label if number == 0 else '':>{len(label)}} {row}", "cyan") for number, row in enumerate(rows)]
     last = str(found.messages - 1)
-    lines.append(f"{'':>{len(label)}} 0{last:>{max(1, len(values) - 1)}}")
-    _section(out, "Tokens along the conversation, by message index", Text("\n".join(lines), "cyan"))
+    lines.append(Text(f"{'':>{len(label)}} 0{last:>{max(1, len(values) - 1)}}", "dim"))
+    _section(out, "Tokens along the conversation, by message index", lines)
 
 
 def _show_shares(out: Console, found: Inspection) -> None:
-    table = _table("<>>><")
-    for share in found.roles:
-        table.add_row(share.role, *_weights(out, share.messages, share.tokens, found.tokens))
-    _section(out, "By role: messages, tokens, share", table)
-    table = _table("<>>><")
-    for tool in found.tools[:10]:
-        table.add_row(tool.tool, *_weights(out, tool.calls, tool.tokens, found.tokens))
-    if len(found.tools) > 10:
-        rest = found.tools[10:]
-        label = f"{len(rest)} more"
-        table.add_row(label, *_weights(out, sum(t.calls for t in rest), sum(t.tokens for t in rest), found.tokens))
-    if found.tools:
-        _section(out, "By tool: calls, tokens of arguments and results, share", table)
+    rows = [_weights(out, share.role, share.messages, share.tokens, found.tokens) for share in found.roles]
+    if rows:
+        _section(out, "By role: messages, tokens, share", _grid(out, "<>>><", rows))
+    shown, rest = found.tools[:TOOLS], found.tools[TOOLS:]
+    rows = [_weights(out, tool.tool, tool.calls, tool.tokens, found.tokens) for tool in shown]
+    if rest:
+        calls, tokens = sum(tool.calls for tool in rest), sum(tool.tokens for tool in rest)
+        rows.append(_weights(out, f"{len(rest)} more", calls, tokens, found.tokens))
+    if rows:
+        _section(out, "By tool: calls, tokens of arguments and results, share", _grid(out, "<>>><", rows))
 
 
-def _weights(out: Console, count: int, tokens: int, of: int) -> tuple[str, str, str, Text]:
+def _weights(out: Console, label: str, count: int, tokens: int, of: int) -> tuple[str | Text, ...]:
     share = tokens / of if of else 0
-    bar = charts.bar(tokens, of, BAR // 2, ascii_only=_ascii_only(out))
-    return f"{count:,}", f"{tokens:,}", f"{share:.1%}", Text(bar, "cyan")
+    bar = Text(_bar(out, tokens, of, half=True), "cyan")
+    return label, f"{count:,}", f"{tokens:,}", f"{share:.1%}", bar
 
 
 def _show_largest(out: Console, found: Inspection) -> None:
-    table = _table("><><")
-    for large in found.largest[:5]:
-        table.add_row(f"{large.index}", large.role, f"{large.tokens:,}", Text(large.preview, "dim"))
-    if found.largest:
-        _section(out, "Largest messages: index, role, tokens", table)
+    rows = [
+        (f"{large.index}", large.role, f"{large.tokens:,}", Text(large.preview, "dim"))
+        for large in found.largest[:LARGEST]
+    ]
+    if rows:
+        _section(out, "Largest messages: index, role, tokens", _grid(out, "><><", rows))
 
 
 def _show_groups(out: Console, found: Inspection) -> None:
-    table = _table("<>><")
-    for large in found.largest_groups[:5]:
-        pending = "waits for a result" if large.pending else ""
-        table.add_row(f"{large.first} to {large.last}", f"{large.messages:,}", f"{large.tokens:,}", pending)
-    if found.largest_groups:
-        _section(out, "Largest groups, which stand or fall together: messages, tokens", table)
+    rows = [
+        (f"{large.first} to {large.last}", f"{large.messages}", f"{large.tokens:,}", "waiting" if large.pending else "")
+        for large in found.largest_groups[:LARGEST]
+    ]
+    if rows:
+        title = "Largest groups, which stand or fall together: indices, messages, tokens"
+        _section(out, title, _grid(out, "<>><", rows))
 
 
 def _show_faults(out: Console, found: Inspection) -> None:
     if not found.faults:
-        out.print()
-        out.print(Text("  No broken pairs: every result has its call, and every call its result.", "green"))
+        _section(out, None, [Text("No broken pairs: every result has its call, and every call its result.", "green")])
         return
-    shown = list(found.faults[:10])
-    if len(found.faults) > len(shown):
-        shown.append(f"… {len(found.faults) - len(shown)} more; --report json lists all")
-    _section(out, f"Broken ({len(found.faults):,})", Text("\n".join(shown), "yellow"))
+    lines = [line for fault in found.faults[:FAULTS] for line in _paragraph(out, fault, "yellow")]
+    if len(found.faults) > FAULTS:
+        lines.append(Text(f"and {len(found.faults) - FAULTS:,} more; --report json lists all", "dim"))
+    _section(out, f"Broken: {_count(len(found.faults), 'fault')}", lines)
 
 
 # ---- choosing ----
@@ -296,40 +292,70 @@ def show_conversations(out: Console, conversations: Sequence[Conversation]) -> N
     """What a file holds, for choosing with ``--pick``."""
     from contextfold.cli.inspection import counter_for, decoded, first_words
 
-    table = _table(">>><")
-    table.add_row("N", "messages", "tokens", "begins with", style="bold")
+    rows = [tuple(Text(title, "bold") for title in ("N", "messages", "tokens", "begins with"))]
     for number, conversation in enumerate(conversations, 1):
         messages = decoded(conversation)
         counter = counter_for(conversation)
         tokens = sum(counter.message(message) for message in messages)
         begins = first_words(messages) or conversation.name
-        table.add_row(f"{number}", f"{len(messages):,}", f"{tokens:,}", Text(begins))
-    _section(out, None, table)
+        rows.append((Text(f"{number}"), Text(f"{len(messages):,}"), Text(f"{tokens:,}"), Text(begins)))
+    _section(out, None, _grid(out, ">>><", rows))
 
 
 # ---- shared ----
 
 
-def _section(out: Console, title: str | None, body: Table | Text) -> None:
+def _section(out: Console, title: str | None, body: Iterable[Text]) -> None:
+    """A blank line, a title, and lines under it."""
     out.print()
     if title:
-        out.print(Text(f"  {title}", "bold"))
-    out.print(Padding(body, (0, 0, 0, 4 if title else 2), expand=False))
+        out.print(Text(f"{EDGE}{title}", "bold"))
+    for line in body:
+        line.rstrip()
+        out.print(Text.assemble(EDGE * 2 if title else EDGE, line), soft_wrap=True)
 
 
-def _table(columns: str, *, wrap: bool = False) -> Table:
-    """A table without borders: each ``<`` and ``>`` is a column flush left or right; the last one may wrap."""
-    table = Table.grid(padding=(0, 2))
-    for number, side in enumerate(columns, 1):
-        one_line = not (wrap and number == len(columns))
-        table.add_column(
-            justify="right" if side == ">" else "left", no_wrap=one_line, overflow="ellipsis" if one_line else "fold"
-        )
-    return table
+def _paragraph(out: Console, text: str, style: str = "") -> list[Text]:
+    """A text in lines that fit beside the edge."""
+    return list(Text(text, style).wrap(out, out.width - 2 * len(EDGE)))
+
+
+def _grid(out: Console, columns: str, rows: Sequence[Sequence[str | Text]], *, wrap: bool = False) -> list[Text]:
+    """Rows as lines: each ``<`` and ``>`` is a column flush left or right. The last one gets the room that the others
+    leave, and goes on in the next line (``wrap``) or ends in an ellipsis.
+    """
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = [max(row[number].cell_len for row in cells) for number in range(len(columns) - 1)]
+    taken = sum(widths) + len(EDGE) * len(widths)
+    room = max(10, out.width - 2 * len(EDGE) - taken)
+    lines: list[Text] = []
+    for row in cells:
+        line = Text()
+        for side, width, cell in zip(columns, widths, row, strict=False):
+            pad = " " * (width - cell.cell_len)
+            line.append_text(Text.assemble(pad, cell, EDGE) if side == ">" else Text.assemble(cell, pad, EDGE))
+        first, *more = _last_cell(out, row[-1], room, wrap)
+        lines.append(line.append_text(first))
+        lines += [Text.assemble(" " * taken, rest) for rest in more]
+    return lines
+
+
+def _last_cell(out: Console, cell: Text, room: int, wrap: bool) -> list[Text]:
+    if wrap:
+        return list(cell.wrap(out, room)) or [cell]
+    short = cell.copy()
+    short.truncate(room, overflow="ellipsis")
+    return [short]
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _bar(out: Console, value: float, of: float, *, half: bool = False) -> str:
+    """A bar that leaves room for figures beside it, also on a narrow screen."""
+    cells = min(BAR, max(8, out.width - 44))
+    return charts.bar(value, of, cells // 2 if half else cells, ascii_only=_ascii_only(out))
 
 
 def _ascii_only(out: Console) -> bool:

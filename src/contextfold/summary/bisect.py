@@ -116,8 +116,11 @@ class _Limits:
     characters: int
     learnt: bool = False
 
-    def learn(self, found: Overflow, *, tokens: int, characters: int, deep: bool) -> None:
-        """Shrink, so that the prompt that overflowed (its size is given) would not be sent again."""
+    def learn(self, found: Overflow, *, tokens: int, characters: int, share: float, deep: bool) -> None:
+        """Shrink, so that the prompt that overflowed (its size is given) would not be sent again.
+
+        Where no limit is named, to ``share`` of that size; when ``deep``, to the supported window at once.
+        """
         if found.kind == "item_too_long":
             named = int((found.limit or 0) * _TOLD)
             self.characters = min(self.characters, named if 0 < named < characters else characters // 2)
@@ -127,7 +130,7 @@ class _Limits:
             named = tokens * named // found.used  # the provider's tokens in ours
         allowed = int(named * _LEARNT)
         if found.kind == "output_budget" or named < SMALLEST_REQUEST or allowed >= tokens:
-            allowed = min(tokens // 2, int(SUPPORTED_WINDOW * _TOLD)) if deep else tokens // 2
+            allowed = min(int(tokens * share), int(SUPPORTED_WINDOW * _TOLD)) if deep else int(tokens * share)
         self.tokens = allowed if self.tokens is None else min(self.tokens, allowed)
         self.learnt = True
 
@@ -158,7 +161,8 @@ class _Request:
     tokens: int
     material: int
     judged: int
-    """An answer longer than this many tokens is refused as longer than its input."""
+    """An answer longer than this many tokens is refused as longer than its input. 0: any length will do, because the
+    answer takes the place of summaries, and the cap on the whole holds it."""
     asked: int
     depth: int = 0
 
@@ -221,7 +225,10 @@ class _Run:
             if outcome.text is not None:
                 self._note_read(span)
                 return await self._capped(outcome.text)
-            spans = await self.ports.compute(self._smaller, span, outcome, request)
+            if previous:  # perhaps it was the previous summary that did not fit: first without it
+                spans = await self.ports.compute(self._fitted, [_Span(units, 1)])
+            else:
+                spans = await self.ports.compute(self._smaller, span, outcome, request)
         else:
             spans = await self.ports.compute(self._fitted, [span])
         parts = await self._digest(spans)
@@ -406,14 +413,13 @@ class _Run:
         )
 
     def _merge_request(self, texts: Sequence[str], kind: Kind, asked: int) -> _Request:
-        judged = self._full(self._size(texts))
         if kind == "update":
-            return self._request(kind, texts[1:], previous=texts[0], judged=judged, asked=asked)
-        return self._request(kind, texts, judged=judged, asked=asked)
+            return self._request(kind, texts[1:], previous=texts[0], asked=asked)
+        return self._request(kind, texts, asked=asked)
 
     def _full(self, material: int) -> int:
-        """The last chunk may be short, and its answer still be fine: it is judged as if its request had been full."""
-        return max(material, self.limits.tokens or 0)
+        """A chunk may be short, and its answer still be fine: it is judged as if its request had been full."""
+        return max(material, self.limits.tokens or 0, SUPPORTED_WINDOW // 2)
 
     async def _send(self, requests: Sequence[_Request]) -> list[_Outcome]:
         """Ask side by side, then learn from all outcomes. Raises ``SummaryFailed`` where every answer was refused."""
@@ -459,9 +465,11 @@ class _Run:
     # ---- what is noted ----
 
     def _learn(self, overflowed: Sequence[tuple[_Request, Overflow]]) -> None:
+        told = self.limits.tokens is not None and not self.limits.learnt
+        share = 0.75 if told else 0.5  # a window that we were told may be right, and only our count a little off
         for request, found in overflowed:
             deep = request.depth >= self.options.max_depth
-            self.limits.learn(found, tokens=request.tokens, characters=len(request.prompt), deep=deep)
+            self.limits.learn(found, tokens=request.tokens, characters=len(request.prompt), share=share, deep=deep)
             self.stuck = self.stuck or request.material <= SMALLEST_MATERIAL
         request, found = min(overflowed, key=lambda pair: pair[0].tokens)
         allowed = "any number of" if self.limits.tokens is None else f"{self.limits.tokens:,}"

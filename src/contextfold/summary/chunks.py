@@ -15,7 +15,7 @@ from contextfold.summary.render import HEADING
 SEPARATOR = "\n\n"
 
 _LABEL = 96
-"""Characters at most, so tokens too, that ``[part 2 of 5: result of NAME]`` takes."""
+"""Characters at most that ``[part 2 of 5: result of NAME]`` takes; a third of that in tokens."""
 
 _SMALLEST = 32
 """Tokens or characters: a segment is never cut below this for its label's sake."""
@@ -82,10 +82,7 @@ def split(unit: Unit, room: Room, count: Callable[[str], int]) -> list[Unit]:
     if room.holds(unit.text, count):
         return [unit]
     headings = [(found.start(), found[0].strip("[]")) for found in HEADING.finditer(unit.text)]
-    label_room = Room(
-        None if room.tokens is None else max(_SMALLEST, room.tokens - _LABEL), max(_SMALLEST, room.characters - _LABEL)
-    )
-    pieces = cut(unit.text, label_room, count)
+    pieces = cut(unit.text, _segment_room(room), count)
     segments, start = [], 0
     for number, piece in enumerate(pieces, 1):
         under = [name for place, name in headings if place < start or (number > 1 and place <= start)]
@@ -93,6 +90,12 @@ def split(unit: Unit, room: Room, count: Callable[[str], int]) -> list[Unit]:
         segments.append(Unit(f"[part {number} of {len(pieces)}{where}]\n{piece}", unit.indices))
         start += len(piece)
     return segments
+
+
+def _segment_room(room: Room) -> Room:
+    """Room for one segment below its label: half a chunk, so that segments and their neighbours fill chunks well."""
+    tokens = None if room.tokens is None else max(_SMALLEST, room.tokens // 2 - _LABEL // 3)
+    return Room(tokens, max(_SMALLEST, room.characters // 2 - _LABEL))
 
 
 def cut(text: str, room: Room, count: Callable[[str], int]) -> list[str]:

@@ -47,6 +47,7 @@ WARNING = re.compile(
 """Worth a line when errors have theirs."""
 
 _DIGITS = re.compile(r"\d+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？])|\n\s*")
 
 _HEAD_SHARE = 0.25
 _TAIL_SHARE = 0.15
@@ -124,6 +125,8 @@ class Pieces:
 
         Of pieces that are markers themselves, what they count is added up.
         """
+        if start == end:
+            return ""
         hidden = self.texts[start:end]
         shortened = [text for text in hidden if is_shortened(text)]
         counts = sum(map(counts_in, shortened), Counter[str]())
@@ -143,9 +146,6 @@ def of_sentences(text: str) -> Pieces:
     ends = [found.end() for found in _SENTENCE_END.finditer(text)]
     texts = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True) if start < end]
     return Pieces(texts, "sentences", 0, " ", _order(texts))
-
-
-_SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？])|\n\s*")
 
 
 def collapsed(lines: Sequence[str]) -> list[str]:

@@ -60,6 +60,11 @@ class _Shape:
     def fields(self) -> int:
         return self.items * _FIELDS_PER_ITEM + 1
 
+    @property
+    def inside(self) -> _Shape:
+        """The shape of what stands in a container of this shape."""
+        return _Shape(self.items, self.width, self.depth - 1)
+
 
 _LAST_RESORTS = (_Shape(1, _SHORTEST, 4), _Shape(1, _SHORTEST, 2), _Shape(0, _SHORTEST, 2), _Shape(0, _SHORTEST, 1))
 SMALLEST = _Shape(0, 0, 0)
@@ -127,6 +132,7 @@ class JsonOutput:
         ranks = self._ranks.get(id(value))
         if ranks is None:
             ranks = self._ranks[id(value)] = _ranked(value)
+        inside = shape.inside
         chosen = ranks[: shape.fields if shape.depth > 0 else 0]
         omitted = _omitted(value)
         omitted["fields"] += len(ranks) - len(chosen)
@@ -134,18 +140,18 @@ class JsonOutput:
         for index in sorted(chosen):
             name, inner = value.fields[index]
             yield f"{comma}{json_text.write_string(name)}:"
-            yield from self._value(inner, replace(shape, depth=shape.depth - 1))
+            yield from self._value(inner, inside)
             comma = ","
         if omitted.total():
             yield f"{comma}{json_text.write_string(OMITTED)}:{json_text.write_string(marker(omitted))}"
 
     def _items(self, values: list[Value], shape: _Shape, comma: str) -> Iterator[str]:
         most = shape.items if shape.depth > 0 else 0
-        inner_shape = replace(shape, depth=shape.depth - 1)
+        inside = shape.inside
         for number, value in enumerate(ends(values, most - most // 2, most // 2)):
             if number:
                 yield comma
-            yield from self._value(value, inner_shape)
+            yield from self._value(value, inside)
 
     def _string(self, text: str, width: int) -> str:
         if len(text) <= width or _is_marker(text) or (width >= _MODERATE and _is_name(text)):
@@ -242,9 +248,17 @@ def _is_marker(value: Value) -> bool:
 
 
 def _largest(low: int, high: int, is_possible: Callable[[int], bool]) -> int:
-    """The largest number from ``low`` to ``high`` that bisection finds possible, or 0 if not even ``low`` is."""
+    """The largest number from ``low`` to ``high`` that is found possible, or 0 if not even ``low`` is.
+
+    Doubles its steps until one fails, then bisects: answers near ``low`` are the usual ones, and the cheapest to try.
+    """
     if low > high or not is_possible(low):
         return 0
+    step = 1
+    while low < high and is_possible(min(low + step, high)):
+        low = min(low + step, high)
+        step *= 2
+    high = min(low + step - 1, high)
     while low < high:
         middle = (low + high + 1) // 2
         if is_possible(middle):

@@ -13,7 +13,8 @@ price of the others:
   neighbouring letters. This one rule covers English, other languages in Latin letters, camelCase, identifiers, base64
   and hexadecimal, without having to tell them apart;
 - symbols cost by the number of runs of the same character;
-- scripts without Latin letters have a price per character.
+- a word in another alphabet costs more the longer it is, by script; Chinese characters, kana and signs have a price
+  per character.
 
 Everything is counted in hundredths of a token with whole numbers, so the same text has the same size everywhere.
 The time is linear in the length: every piece has a longest length, and long unbroken runs (base64) are sampled.
@@ -32,7 +33,8 @@ from contextfold.tokens import rates
 _SYMBOL = r"\x00-\x08\x0e-\x1f!-/:-@\[-`{-¿×÷"
 _UPPER = "A-ZÀ-ÖØ-Þ"
 _LOWER = "a-zß-öø-ɏḀ-ỿ"
-_WIDE = "\u0250-\u1dff\u1f00-\U0010ffff"
+_ALPHABETIC = "\u0370-\u1dff\u1f00-\u1fff\uac00-\ud7a3"
+_WIDE = "\u0250-\u036f\u2000-\uabff\ud7a4-\udfff\ue001-\U0010ffff"
 
 PIECES = re.compile(
     rf"[ \t{_SYMBOL}]?(?:[{_UPPER}]{{0,32}}[{_LOWER}]{{1,32}}|[{_UPPER}]{{1,32}})(?:'(?:s|t|re|ve|m|ll|d)\b)?"
@@ -40,16 +42,20 @@ PIECES = re.compile(
     rf"| ?[{_SYMBOL}]{{1,64}}[\r\n/]{{0,64}}"
     r"|\s{0,64}[\r\n]{1,16}|\s{1,128}(?!\S)|\s"
 )
-"""A text in Latin letters as pieces: words, numbers, symbols, white space. Wide characters are skipped."""
+"""A text in Latin letters as pieces: words, numbers, symbols, white space. Other characters are skipped."""
+
+ALPHABETIC_WORDS = re.compile(rf" ?[{_ALPHABETIC}]{{1,64}}")
+"""Words in other alphabets, from Greek to Hangul. Scripts without spaces, such as Thai, come in runs."""
 
 WIDE_RUNS = re.compile(rf"(?: ?[{_WIDE}]+(?:(?<!\w)[\r\n]+)?)+")
-"""Everything beyond the Latin letters, with the white space that a tokenizer joins to it."""
+"""Chinese, kana, signs, emoji: what is priced by the character, with the white space that a tokenizer joins to it."""
 
 LONG_RUNS = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{4096,}+")
 """Encoded data. Looking behind makes a run be tried once only, from its start: linear on any input."""
 
 _SAMPLES, _SAMPLE_CHARACTERS = 16, 128
-_WIDE_PLACE = "\ue000"  # stands for a wide run while the rest is cut, so that its neighbours are not joined
+PLACE = "\ue000"
+"""Stands for what is already priced while the rest is cut, so that its neighbours are not joined."""
 
 
 def estimate(text: str) -> int:
@@ -64,9 +70,13 @@ def estimate(text: str) -> int:
         hundredths = sum(_sampled(run) for run in LONG_RUNS.findall(text))
         text = LONG_RUNS.sub("", text) if hundredths else text
     if not text.isascii():
+        words = ALPHABETIC_WORDS.findall(text)
+        russian = looks_russian(words)
+        hundredths += sum(alphabetic_price(word, russian) for word in words)
+        text = ALPHABETIC_WORDS.sub(PLACE, text)
         characters = Counter("".join(WIDE_RUNS.findall(text)))
         hundredths += sum(count * wide_price(character) for character, count in characters.items())
-        text = WIDE_RUNS.sub(_WIDE_PLACE, text)
+        text = WIDE_RUNS.sub(PLACE, text)
     hundredths += sum(map(piece_price, PIECES.findall(text)))
     return max(1, (hundredths + 50) // 100)
 
@@ -141,28 +151,62 @@ def _symbols_price(piece: str) -> int:
     return known + beyond + (len(symbols) - runs) * rates.REPEATED_SYMBOL
 
 
+def looks_russian(words: list[str]) -> bool:
+    """Whether Cyrillic words are taken for Russian, which costs a third less than other languages in that alphabet.
+
+    They are unless something speaks against it: letters that Russian has not, or more of the letter that is common in
+    Bulgarian than of the one that Bulgarian has not.
+    """
+    letters = Counter("".join(words))
+    return letters["ы"] >= letters["ъ"] + sum(
+        letters[letter] for letter in letters if _is_cyrillic_but_not_russian(letter)
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def alphabetic_price(word: str, russian: bool) -> int:
+    """Hundredths of a token for one word of ``ALPHABETIC_WORDS``."""
+    script, length, foreign = alphabetic_features(word, russian)
+    first, per_letter = rates.ALPHABETS[script]
+    return 100 + max(0, first + per_letter * length + rates.FOREIGN_LETTER * foreign)
+
+
+def alphabetic_features(word: str, russian: bool) -> tuple[str, int, int]:
+    """Script, letters, and how many of these the most common language of the script (Russian, Arabic) has not."""
+    letters = word.lstrip(" ")
+    script = _block_of(letters[0])
+    if script == "Cyrillic" and russian:
+        script = "Russian"
+    foreign = sum(letter in _NOT_ARABIC or _is_cyrillic_but_not_russian(letter) for letter in letters)
+    return script, len(letters), foreign
+
+
+def _is_cyrillic_but_not_russian(letter: str) -> bool:
+    return "\u0400" <= letter <= "\u052f" and letter not in _RUSSIAN
+
+
 @lru_cache(maxsize=1 << 14)
 def wide_price(character: str) -> int:
     """Hundredths of a token for one character of a wide run. The white space in it costs nothing."""
-    return 0 if character in " \r\n" else rates.SCRIPTS[script_of(character)]
+    return 0 if character in " \r\n" else rates.SIGNS[sign_of(character)]
 
 
-def script_of(character: str) -> str:
-    """The price class of a character beyond the Latin letters."""
-    name = _BLOCK_NAMES[bisect_right(_BLOCK_STARTS, ord(character)) - 1]
-    if name == "Han":
-        return _han_class(character)
-    if name == "Cyrillic" and character not in _RUSSIAN:
-        return "Cyrillic, not Russian"
-    if name == "Arabic" and character in _NOT_ARABIC:
-        return "Arabic, other languages"
-    return name
+def sign_of(character: str) -> str:
+    """The price class of a character of a wide run."""
+    block = _block_of(character)
+    return _han_class(character) if block == "Han" else block
+
+
+def _block_of(character: str) -> str:
+    return _BLOCK_NAMES[bisect_right(_BLOCK_STARTS, ord(character)) - 1]
 
 
 def _han_class(character: str) -> str:
-    """Simplified Chinese by the levels of GB 2312: level 1 is everyday use, level 2 is rarer, the rest are traditional
-    forms, Japanese forms and rare characters. A vocabulary knows the first far better than the others.
+    """The most frequent characters, then simplified Chinese by the levels of GB 2312: level 1 is everyday use, level 2
+    is rarer, the rest are traditional forms, Japanese forms and rare characters. A vocabulary knows them in this order.
     """
+    if character in _MOST_FREQUENT_HAN:
+        return "Han, most frequent"
     try:
         row = character.encode("gb2312")[0]
     except UnicodeEncodeError:
@@ -172,15 +216,21 @@ def _han_class(character: str) -> str:
 
 _LETTER_PLACES = {letter: place for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
 _RUSSIAN = frozenset("абвгдеёжзийклмнопрстуфхцчшщъыьэюяАБВГДЕЁЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ")
+# The hundred characters that are most frequent in modern Chinese texts of any kind.
+_MOST_FREQUENT_HAN = frozenset(
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过"
+    "发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本"
+)
 _NOT_ARABIC = frozenset("پچژگەۆێڕڵڤۇڭۈىېھ")
 
 # Where each block of Unicode begins (The Unicode Standard, Blocks.txt). Blocks that share a price share a name.
 _BLOCKS = (
     (0x0250, "other"), (0x0370, "Greek"), (0x0400, "Cyrillic"), (0x0530, "Armenian"), (0x0590, "Hebrew"),
     (0x0600, "Arabic"), (0x0700, "other"), (0x0900, "Devanagari"), (0x0980, "Bengali"), (0x0A00, "Gurmukhi"),
-    (0x0A80, "Gujarati"), (0x0B00, "other"), (0x0B80, "Tamil"), (0x0C00, "Telugu"), (0x0C80, "Kannada"),
-    (0x0D00, "Malayalam"), (0x0D80, "other"), (0x0E00, "Thai"), (0x0E80, "other"), (0x1000, "Myanmar"),
-    (0x10A0, "Georgian"), (0x1100, "other"), (0x1780, "Khmer"), (0x1800, "other"), (0x2000, "punctuation"),
+    (0x0A80, "Gujarati"), (0x0B00, "Oriya"), (0x0B80, "Tamil"), (0x0C00, "Telugu"), (0x0C80, "Kannada"),
+    (0x0D00, "Malayalam"), (0x0D80, "Sinhala"), (0x0E00, "Thai"), (0x0E80, "Lao"), (0x1000, "Myanmar"),
+    (0x10A0, "Georgian"), (0x1100, "other"), (0x1200, "Ethiopic"), (0x13A0, "other"), (0x1780, "Khmer"),
+    (0x1800, "other"), (0x2000, "punctuation"),
     (0x2070, "symbols"), (0x2500, "box drawing"), (0x2580, "dingbats"), (0x27C0, "symbols"), (0x2E80, "other"),
     (0x3000, "wide punctuation"), (0x3040, "Hiragana"), (0x30A0, "Katakana"), (0x3100, "other"), (0x3400, "other"),
     (0x4E00, "Han"), (0xA000, "other"), (0xAC00, "Hangul"), (0xD7A4, "other"), (0xFE00, "joiners"),

@@ -1,0 +1,168 @@
+"""The built-in summariser: quotes what matters, needs no model and no network, and always answers the same.
+
+What belongs here: sharing the token budget between sections and laying them out. What does not: finding what could be
+quoted (``extractive_facts``), how that is recognised (``extractive_cues``), headings (``extractive_words``), exact
+facts in number (``evidence``, which stands beside any summary).
+
+It is made from all originals at each pass, so nothing decays by being summarised twice. Every section first gets its
+share of the budget, the best facts first; what a section does not need goes to the others. It reports and never tells
+anyone to go on with the work (R11).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from contextfold.messages import Message, texts
+from contextfold.summary import language as languages
+from contextfold.summary.extractive_facts import Action, Fact, Section, actions, clipped, errors, spoken
+from contextfold.summary.extractive_words import Words, words
+
+Count = Callable[[str], int]
+
+SHARES: dict[Section, float] = {
+    "goal": 0.22,
+    "constraints": 0.16,
+    "superseded": 0.05,
+    "decisions": 0.22,
+    "done": 0.2,
+    "errors": 0.06,
+    "open": 0.09,
+}
+"""Of the budget, in the order of the page."""
+
+LONGEST_SHARE = 0.5
+"""Of the input's tokens: a summary longer than half of what it stands for is none."""
+
+SHORTEST = 100
+"""Tokens that are always allowed, however short the input."""
+
+OLD_WEIGHT = 0.5
+"""What the oldest fact keeps of its weight; the newest keeps all."""
+
+
+def summarise(
+    messages: Sequence[Message],
+    *,
+    budget: int,
+    count: Count,
+    language: str | None = None,
+) -> str:
+    """A summary of ``messages`` within ``budget`` tokens as ``count`` gives them, in ``language`` (a code).
+
+    Without a language it is that of the users' words. Never empty for messages that are not, unless the budget does
+    not even allow for a few words.
+    """
+    if not messages:
+        return ""
+    wording = words(language or languages.dominant(m.text for m in messages if m.is_user_turn))
+    limit = min(budget, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count))))
+    scope = _scope(messages, wording)
+    facts = _facts(messages, wording)
+    chosen = _chosen(facts, limit - count(scope) - 2, count, wording)
+    return _within(scope, chosen, wording, limit, count)
+
+
+def _size(messages: Sequence[Message], count: Count) -> int:
+    return sum(count(text) for message in messages for part in message.parts for text in texts(part) if text)
+
+
+def _scope(messages: Sequence[Message], wording: Words) -> str:
+    """The opening line: how many messages of whom the summary stands for."""
+    roles = Counter("user" if m.is_user_turn else m.role if m.role == "assistant" else "tool" for m in messages)
+    return wording.scope.format(
+        total=len(messages), user=roles["user"], assistant=roles["assistant"], tool=roles["tool"]
+    )
+
+
+# ---- what there is to say ----
+
+
+def _facts(messages: Sequence[Message], wording: Words) -> list[Fact]:
+    """Everything that could be quoted, once each, the newest of equal lines."""
+    found = [*spoken(messages), *_done(list(actions(messages)), wording), *errors(messages)]
+    span = max(1, len(messages) - 1)
+    latest: dict[tuple[Section, str], Fact] = {}
+    for fact in sorted(found, key=lambda fact: fact.order):
+        latest[fact.section, fact.text] = _faded(fact, (span - fact.order) / span)
+    return list(latest.values())
+
+
+def _faded(fact: Fact, age: float) -> Fact:
+    """A fact with its weight reduced by age (0: newest, 1: oldest). What was asked at first does not fade."""
+    if fact.section in ("goal", "constraints"):
+        return fact
+    return Fact(fact.section, fact.text, fact.order, fact.weight * (1 - (1 - OLD_WEIGHT) * age))
+
+
+def _done(done: Sequence[Action], wording: Words) -> Iterator[Fact]:
+    """One line for all actions of one tool on one target: the newest outcome and how often it was done."""
+    times = Counter((action.tool, action.target) for action in done)
+    newest = {(action.tool, action.target): action for action in done}
+    for key, action in newest.items():
+        if action.target or action.outcome:
+            weight = 1.0 + 1.5 * action.changing + 0.2 * action.failed
+            yield Fact("done", _action_line(action, times[key], wording), action.order, weight)
+
+
+def _action_line(action: Action, times: int, wording: Words) -> str:
+    line = f"{action.tool}: {action.target}" if action.target else action.tool
+    if times > 1:
+        line += f" ×{times}"
+    outcome = action.outcome or (wording.lines.format(n=action.lines) if action.lines > 1 else "")
+    return f"{line} → {outcome}" if outcome else line
+
+
+# ---- what there is room for ----
+
+
+def _chosen(facts: Sequence[Fact], limit: int, count: Count, wording: Words) -> list[Fact]:
+    """The facts that fit ``limit`` tokens: each section within its share first, then all by weight."""
+    ranked = sorted(facts, key=lambda fact: (-fact.weight, -fact.order, fact.text))
+    chosen: list[Fact] = []
+    opened: set[Section] = set()
+    left = limit
+    rooms = {section: int(limit * share) for section, share in SHARES.items()}
+    for restricted in (True, False):
+        rest: list[Fact] = []
+        for fact in ranked:
+            room = min(left, rooms[fact.section]) if restricted else left
+            cost = _cost(fact, fact.section in opened, count, wording) if room > 0 else 0
+            if not 0 < cost <= room:
+                rest.append(fact)
+                continue
+            chosen.append(fact)
+            opened.add(fact.section)
+            rooms[fact.section] -= cost
+            left -= cost
+        ranked = rest
+    return chosen
+
+
+def _cost(fact: Fact, opened: bool, count: Count, wording: Words) -> int:
+    """Tokens of the fact's line, and of the heading that the first of a section brings along."""
+    line = count(f"- {fact.text}\n")
+    return line if opened else line + count(f"\n## {getattr(wording, fact.section)}\n")
+
+
+def _within(scope: str, chosen: list[Fact], wording: Words, limit: int, count: Count) -> str:
+    """The page, without its least facts if the parts counted for less than the whole; clipped if nothing else helps."""
+    while chosen:
+        page = _page(scope, chosen, wording)
+        excess = count(page) - limit
+        if excess <= 0:
+            return page
+        chosen = chosen[: max(0, len(chosen) - max(1, excess // 40))]
+    while count(scope) > limit and len(scope) > 1:
+        scope = clipped(scope, max(1, len(scope) * 2 // 3))
+    return scope
+
+
+def _page(scope: str, chosen: Iterable[Fact], wording: Words) -> str:
+    blocks = [scope]
+    for section in SHARES:
+        lines = [f"- {fact.text}" for fact in sorted(chosen, key=lambda f: f.order) if fact.section == section]
+        if lines:
+            blocks.append("\n".join([f"## {getattr(wording, section)}", *lines]))
+    return "\n\n".join(blocks)

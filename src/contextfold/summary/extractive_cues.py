@@ -1,0 +1,85 @@
+"""How sentences that matter are worded: constraints, corrections, decisions, open points, errors.
+
+What belongs here: regular expressions over one sentence or line, for English, Chinese, Japanese and German. What does
+not: what is done with a sentence that matches (``extractive_facts``, ``evidence``). A cue may err now and then: what
+it lets through is still quoted word for word and under the name of the one who said it.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NOT_SAID_OF_ONESELF = r"(?<!\bi )(?<!\bwe )(?<!\bit )(?<!\bthey )"
+"""``do not touch it`` is a constraint, ``I do not see it`` is none."""
+
+CONSTRAINT = re.compile(
+    rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
+    r"|\b(?:should(?: not|n['’]t)?(?! i\b| we\b)|avoid|only|without|prefer|at (?:most|least)"
+    r"|no (?:more|less|longer) than|make sure|be sure|ensure|required?|forbidden|not allowed|keep|stick to"
+    r"|important|constraint|rule|remember|leave .{1,40} (?:alone|as (?:it is|they are)|untouched))\b"
+    r"|\b(?:nicht|nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|soll(?:en|te)?|nur|ohne|immer|unbedingt|höchstens"
+    r"|mindestens|bitte kein\w*|vermeide\w*|wichtig)\b"
+    r"|必须|必需|务必|一定要|不要|不能|不可|不得|不许|禁止|严禁|切勿|千万别|别再|只能|只用|仅限|仅用|始终|永远|确保|避免|至少|至多|最多"
+    r"|不超过|以内|优先|记住|注意"
+    r"|なければ|ならない|してはいけ|しないで|禁止|必ず|必須|のみ|だけ|以内|以下に|以上に|避けて|常に|決して|絶対|注意|厳守|お願いします",
+    re.IGNORECASE,
+)
+
+PROHIBITION = re.compile(
+    rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t))\b"
+    r"|\b(?:forbidden|not allowed|only|at (?:most|least)|no more than|make sure|important)\b"
+    r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|nur|unbedingt|immer)\b"
+    r"|必须|务必|一定要|不要|不能|不得|不许|禁止|严禁|切勿|千万|只能|始终|确保|至少|最多|不超过"
+    r"|なければ|ならない|いけません|しないで|禁止|必ず|必須|のみ|決して|絶対|厳守",
+    re.IGNORECASE,
+)
+"""The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
+
+CORRECTION = re.compile(
+    r"\b(?:actually|instead|rather than|no longer|forget (?:about|it|that|the)|scrap (?:that|it)|revert|undo|wrong"
+    r"|roll(?:ed)? back|changed my mind|not what i|that['’]?s not|on second thought|let['’]?s (?:not|switch|go with)"
+    r"|drop (?:the|that))\b"
+    r"|^no[,.! ]"
+    r"|\b(?:doch (?:nicht|lieber)|stattdessen|vergiss|rückgängig|falsch|anders überlegt)\b"
+    r"|不对|不是这样|错了|改成|改为|换成|不用了|算了|取消|撤销|回退|恢复到|重新来|我的意思是"
+    r"|やっぱり|違います|違う|ではなく|取り消|やめて|元に戻|変更して|間違",
+    re.IGNORECASE,
+)
+
+DECISION = re.compile(
+    r"\b(?:decid\w+|decision|chose|chosen|opt(?:ed)? for|going with|we(?:['’]ll| will) use|i(?:['’]ll| will) use|agreed"
+    r"|because|root cause|the (?:issue|problem|cause|reason|bug|fix|culprit) (?:is|was)|turns? out"
+    r"|found (?:that|the|a|it|out)|confirm(?:ed|s)|conclusion|conclude\w*|therefore|this means|which means"
+    r"|fixed (?:by|it|the)|solved|resolved|verified|key (?:finding|insight|point|change)s?|summary"
+    r"|results? (?:is|are|shows?)|recommend\w*|trade-?off|note that|important(?:ly)?)\b"
+    r"|\b(?:entschieden|entscheidung|ursache|weil|deshalb|daher|stellt sich heraus|gefunden|behoben|bestätigt)\b"
+    r"|决定|采用|选择了|选用|确定|结论|原因是|原因在于|根本原因|问题在于|问题是|发现|说明|因此|所以|已修复|修复了|已确认|验证通过|建议|关键|总结"
+    r"|決定|採用|結論|原因は|原因が|判明|わかりました|分かりました|確認でき|したがって|そのため|修正しました|解決|推奨|重要|結果",
+    re.IGNORECASE,
+)
+
+OPEN = re.compile(
+    r"\b(?:next (?:step|up|i|we|,)|todo|to do|remaining|still (?:need|to|fail\w*|missing|open)|not yet|pending"
+    r"|left to do|follow-?up|later|i(?:['’]ll| will) (?:now|next|then)|let me (?:now|next)|now (?:i|let)|needs? to"
+    r"|blocked|waiting|unclear|open (?:question|point|issue)s?|unresolved)\b"
+    r"|- \[ \]"
+    r"|\b(?:noch (?:offen|zu|nicht)|als nächstes|nächster schritt|ausstehend|fehlt noch)\b"
+    r"|下一步|接下来|待办|还需要|还没|尚未|未完成|剩余|剩下|稍后|现在(?:我|来|让)|待确认"
+    r"|次に|これから|残り|未対応|未完了|まだ|後で|ToDo|確認待ち",
+    re.IGNORECASE,
+)
+
+ERROR = re.compile(
+    r"^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic|fehler|ERR!)\b[^\n]{0,20}?:"
+    r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|错误[:：]|エラー[:：]|失败[:：])"
+    r"|: (?:command not found|[Nn]o such file|[Pp]ermission denied|[Nn]ot found$)|[Nn]o such file or directory"
+    r"|(?:exit(?:ed)? (?:with )?(?:code|status)|returncode)\W{0,3}[1-9]\d*|\b[1-9]\d* (?:failed|errors?)\b"
+)
+"""One line of a tool's output that says that something went wrong. Case matters: ``error`` in running text does not."""
+
+CHANGING = re.compile(
+    r"edit|write|creat|patch|replace|delet|remov|move|renam|insert|updat|save|commit|push|deploy|send|book|cancel|pay|post"
+    r"|install|exec|run|bash|shell|command|apply",
+    re.IGNORECASE,
+)
+"""In the name of a tool: it changes something, where others only look."""

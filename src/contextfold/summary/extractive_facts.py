@@ -1,0 +1,204 @@
+"""What the extractive summary may quote: sentences and tool actions, each with its section and its weight.
+
+What belongs here: reading messages and judging one sentence or action at a time. What does not: the budget, the order
+on the page and the headings (``extractive``), and the wording that gives a sentence away (``extractive_cues``).
+Hidden reasoning is never read (R6).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from contextfold import identifiers
+from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
+from contextfold.summary import extractive_cues as cues
+
+Section = Literal["goal", "constraints", "superseded", "decisions", "done", "errors", "open"]
+
+QUOTE = 240
+"""Characters. A longer sentence is cut at a word, with an ellipsis."""
+
+TARGET = 110
+"""Characters of what a tool worked on."""
+
+OUTCOME = 70
+"""Characters of what came of it."""
+
+TELLING = 0.25
+"""Density of exact facts from which on a plain sentence is worth quoting."""
+
+PASTED = 1500
+"""Characters. In a longer message of a user only the beginning and the end are taken for the user's own words."""
+
+_MAIN_ARGUMENTS = (
+    *("command", "cmd", "file_path", "path", "filename", "target_file", "url", "query", "pattern", "question"),
+    *("description", "prompt", "name", "id", "title", "text", "input"),
+)
+_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_DECORATION = re.compile(r"^[\s>#•·–—]+(?=\S)|^\s*[*+-]\s+|^\s*\d{1,2}[.)、]\s+")
+_EMPTY = re.compile(r"[\W_]*|\|.*|.{1,60}[:：]\W*", re.DOTALL)
+"""Nothing said: no letters, a row of a table, or a few words that only announce what follows."""
+
+_BLANKS = re.compile(r"\s+")
+_TAGGED = re.compile(r"<([\w-]+)[^<>]*>.*?</\1>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line for a section. ``order`` is its place in the conversation, ``weight`` decides who gets the room."""
+
+    section: Section
+    text: str
+    order: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A tool call and what came of it. ``lines`` counts the output's lines where ``outcome`` does not quote it."""
+
+    tool: str
+    target: str
+    outcome: str
+    lines: int
+    failed: bool
+    changing: bool
+    order: int
+
+
+def spoken(messages: Sequence[Message]) -> Iterator[Fact]:
+    """What people and the assistant said, sorted into sections."""
+    people = [n for n, message in enumerate(messages) if message.is_user_turn]
+    last_spoken = max((n for n, m in enumerate(messages) if m.role == "assistant" and m.text.strip()), default=-1)
+    for n, message in enumerate(messages):
+        if message.is_user_turn:
+            yield from _from_user(message, n, first=n == people[0], newest=n == people[-1])
+        elif message.role == "assistant":
+            yield from _from_assistant(message, n, newest=n == last_spoken)
+
+
+def actions(messages: Sequence[Message]) -> Iterator[Action]:
+    """Every tool call, in order, with its result where there is one."""
+    results: dict[str, ToolResult] = {}
+    for message in messages:
+        for result in message.tool_results:
+            results.setdefault(result.call_id, result)
+    for n, message in enumerate(messages):
+        for call in message.tool_calls:
+            yield _action(call, results.get(call.id), n)
+
+
+def errors(messages: Sequence[Message]) -> Iterator[Fact]:
+    """The first line of each tool result that says what went wrong."""
+    for n, message in enumerate(messages):
+        for result in message.tool_results:
+            line = _error_line(result)
+            if line:
+                yield Fact("errors", line, n, 2.0 if result.is_error else 1.0)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of running text, without code blocks, tagged blocks of harnesses, list marks and line breaks."""
+    fenced = False
+    for line in _TAGGED.sub("\n", text).splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and line.strip():
+            for sentence in _SENTENCE_END.split(_DECORATION.sub("", line)):
+                if not _EMPTY.fullmatch(sentence):
+                    yield clipped(sentence, QUOTE)
+
+
+def clipped(text: str, limit: int) -> str:
+    """On one line and within ``limit`` characters: cut at a word where there is one, and marked."""
+    text = _BLANKS.sub(" ", text[: limit * 4]).strip()
+    if len(text) <= limit:
+        return text
+    cut = text.rfind(" ", limit // 2, limit)
+    return text[: cut if cut > 0 else limit - 1].rstrip() + "…"
+
+
+def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
+    own = list(sentences(_own_words(message)))
+    for position, sentence in enumerate(own):
+        if cues.PROHIBITION.search(sentence):
+            yield Fact("constraints", sentence, order, 2.0 + _density(sentence))
+        elif cues.CORRECTION.search(sentence):
+            yield Fact("superseded", sentence, order, 1.0 + _density(sentence))
+        elif cues.CONSTRAINT.search(sentence):
+            yield Fact("constraints", sentence, order, 1.0 + _density(sentence))
+        elif position < 3 or first:
+            weight = 3.0 if first else 2.0 if newest else 1.0
+            yield Fact("goal", sentence, order, weight + _density(sentence) - 0.3 * position)
+
+
+def _own_words(message: Message) -> str:
+    text = "\n".join(part.text for part in message.parts if isinstance(part, Text | Opaque))
+    return text if len(text) <= PASTED else f"{text[: PASTED // 2]}\n{text[-PASTED // 2 :]}"
+
+
+def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[Fact]:
+    concludes = not message.tool_calls  # what ends a turn tells its result, what stands before a call its purpose
+    for sentence in sentences(message.text):
+        density = _density(sentence)
+        if newest and cues.OPEN.search(sentence):
+            yield Fact("open", sentence, order, 2.0 + density)
+        elif cues.DECISION.search(sentence):
+            yield Fact("decisions", sentence, order, 1.0 + density + 0.5 * concludes)
+        elif concludes and density > TELLING:
+            yield Fact("decisions", sentence, order, density)
+
+
+def _density(sentence: str) -> float:
+    """Between 0 and 1: how much of what must be repeated exactly is in it, for its length."""
+    return min(1.0, 12 * len(identifiers.names(sentence)) / (24 + len(sentence)))
+
+
+def _action(call: ToolCall, result: ToolResult | None, order: int) -> Action:
+    failure = _error_line(result) if result is not None else ""
+    text = result.text.strip() if result is not None else ""
+    quoted = failure or (text if len(text) <= OUTCOME and "\n" not in text else "")
+    return Action(
+        tool=call.name,
+        target=clipped(_target(call), TARGET),
+        outcome=clipped(quoted, OUTCOME),
+        lines=0 if quoted or not text else text.count("\n") + 1,
+        failed=bool(failure),
+        changing=bool(cues.CHANGING.search(call.name)),
+        order=order,
+    )
+
+
+def _target(call: ToolCall) -> str:
+    """What the call worked on: its most telling argument, or the text of a custom tool."""
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        return call.arguments
+    if not isinstance(arguments, Mapping):
+        return call.arguments
+    told = [key for key in _MAIN_ARGUMENTS if isinstance(arguments.get(key), str) and arguments[key].strip()]
+    if told:
+        return str(arguments[told[0]])
+    return ", ".join(f"{key}: {value}" for key, value in arguments.items() if _is_short(value))
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= TARGET)
+
+
+def _error_line(result: ToolResult) -> str:
+    """The line that names the failure, empty if nothing failed. In long outputs both ends are looked at."""
+    text = result.text
+    head, tail = text[:4000].splitlines(), text[4000:][-2000:].splitlines()
+    for line in (*head, *tail):
+        if len(line) < 2000 and cues.ERROR.search(line):
+            return clipped(line, QUOTE)
+    if result.is_error:
+        return clipped(next((line for line in head if line.strip()), ""), QUOTE)
+    return ""
