@@ -110,7 +110,7 @@ def russian_features(word: str) -> Counter[int]:
 
 
 def kind_of(piece: str) -> str:
-    if piece[-1].isalpha() or "'" in piece[1:]:
+    if piece[-1].isalpha():
         word = estimate.word_of(piece)[1]
         return "fixed" if len(word) >= 6 and len(set(word)) == 1 else "word"
     return "fixed" if piece.isdigit() or piece.isspace() else "symbols"

@@ -3,7 +3,7 @@
     python examples/make_session.py build/session.json
 
 The file is one OpenAI chat request: ``{"model": ..., "tools": [...], "messages": [...]}``, about 80,000 tokens in
-81 messages. The story is told in ``tell``. What the tools answer is made up from the small word lists and templates
+83 messages. The story is told in ``tell``. What the tools answer is made up from the small word lists and templates
 above it, with a seeded generator, so that every run writes the same bytes.
 
 Why it makes a good example: what is said in the first minutes is needed in the last ones. The user forbids to write to
@@ -216,7 +216,7 @@ def verify_total(invoice: Invoice) -> None:
 '''
 FILES = [
     "app/worker.py", "app/issue.py", "app/tax.py", "app/models.py", "app/export/xml.py", "app/export/pdf.py",
-    "app/ledger.py", "app/batches.py", "app/settings.py", "app/clients/rates.py", "app/credit_notes.py",
+    "app/ledger.py", "app/batches.py", "app/settings.py", "app/clients/rates.py", "app/credit_notes.py", "app/api.py",
 ]  # fmt: skip
 
 
@@ -269,17 +269,13 @@ def reproduce(session: Session, tools: Tools) -> None:
 
 
 def search_the_cause(session: Session, tools: Tools) -> None:
-    for first, second in zip(FILES[::2], FILES[1::2], strict=False):
+    for first, second in zip(FILES[::2], FILES[1::2], strict=True):
         session.act(
             f"Who calls it? {first} and {second} next.",
             ("read_file", {"path": first}, tools.source(first, 14)),
             ("read_file", {"path": second}, tools.source(second, 14)),
         )
-    session.act(
-        "What changed lately?",
-        ("shell", {"command": "git log --oneline -n 40 -- app"}, git_log(tools)),
-        ("read_file", {"path": FILES[-1]}, tools.source(FILES[-1], 10)),
-    )
+    session.act("What changed lately?", ("shell", {"command": "git log --oneline -n 40 -- app"}, git_log(tools)))
     session.user(
         "I asked the accountants. They expect that the tax of each line is rounded, half to even, and the total is "
         "the sum of the rounded lines. Credit notes follow the same rule."
@@ -387,7 +383,8 @@ def schema(name: str, description: str, fields: list[str]) -> dict[str, Any]:
 def make_request(seed: int = 31) -> dict[str, Any]:
     session = Session()
     tell(session, Tools(seed))
-    return {"model": "gpt-5", "tools": [schema(name, *of) for name, of in TOOLS.items()], "messages": session.messages}
+    tools = [schema(name, *about) for name, about in TOOLS.items()]
+    return {"model": "gpt-5", "tools": tools, "messages": session.messages}
 
 
 def main() -> None:

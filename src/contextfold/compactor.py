@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from contextfold import formats
 from contextfold.compaction import Compaction, SummaryRecord
 from contextfold.engine import EXTRACTIVE, Job, run_pass
-from contextfold.errors import PolicyError
+from contextfold.errors import InputError, PolicyError
 from contextfold.formats.base import Format
 from contextfold.history import History
 from contextfold.ledger import Ledger
@@ -78,7 +78,7 @@ class _Conversation:
     def __init__(self, history: History) -> None:
         self.history = history
         self.compaction: Compaction | None = None
-        self.view = View([], 0, 0)
+        self.view = View([], 0)
         self.open_calls: set[str] = set()
         self.clean = True
         self.reported = 0
@@ -109,7 +109,6 @@ class _Conversation:
             return
         self.view.wire += wire
         self.view.tokens += sum(self.history.sizes[start:])
-        self.view.messages += len(new)
 
     def rebuild(self, compaction: Compaction | None) -> None:
         """The view under another record, or after something changed."""
@@ -242,6 +241,7 @@ class Compactor:
 
     async def _compact(self, request: _Request, ports: Ports, limits: Limits | None = None) -> CompactionResult:
         observer = Observer(self._on_event)
+        _check(request)
         source = self._format(request, observer)
         conversation = self._take(request.messages, source)
         try:
@@ -263,7 +263,7 @@ class Compactor:
         beside = sum(overhead.values())
         before = conversation.view.tokens + beside
         made: Compaction | None = None
-        if triggered(self.policy, limits, before, conversation.view.messages, request.forced):
+        if triggered(self.policy, limits, before, len(conversation.view.wire), request.forced):
             if await ports.compute(history.refresh):
                 self._follow(conversation, request.previous, observer, anew=True)
                 before = conversation.view.tokens + beside
@@ -271,7 +271,7 @@ class Compactor:
                 history=history,
                 previous=conversation.compaction,
                 view_tokens=before,
-                view_messages=conversation.view.messages,
+                view_messages=len(conversation.view.wire),
                 overhead=overhead,
                 limits=limits,
                 policy=self.policy,
@@ -293,7 +293,7 @@ class Compactor:
             messages=wire,
             compaction=compaction,
             changed=made is not None,
-            ledger=Ledger(compaction.runs if compaction else (), history.messages),
+            ledger=Ledger(compaction.runs if compaction else (), history.messages, conversation.view.mended),
             tokens_before=before,
             tokens_after=conversation.view.tokens + beside,
             trigger=made.trigger if made else None,
@@ -427,6 +427,19 @@ class _Request:
         """The same conversation once more, with the record that is in force now, and a reason to compact."""
         return _Request(
             self.messages, result.compaction, self.format, self.to, self.system, self.tools, reason, self.instructions
+        )
+
+
+def _check(request: _Request) -> None:
+    """Raises ``InputError`` for arguments of the wrong kind, before anything looks into them."""
+    messages, previous = request.messages, request.previous
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
+        hint = ": pass the list inside it" if isinstance(messages, Mapping) else ""
+        raise InputError(f"messages must be a list of messages, not {type(messages).__name__}{hint}")
+    if previous is not None and not isinstance(previous, Compaction):
+        raise InputError(
+            f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "
+            "pass out.compaction, or Compaction.from_json(text) for a stored one"
         )
 
 

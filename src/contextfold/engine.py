@@ -28,6 +28,7 @@ from contextfold.summary.chunks import Unit
 from contextfold.summary.message import parse, summary_text
 from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import Summarizer
+from contextfold.view import build
 
 EXTRACTIVE = "extractive"
 
@@ -69,8 +70,15 @@ class Job:
             limits=self.limits,
             policy=self.policy,
             counter=self.history.counter,
+            summary_tokens=self._summary_tokens(),
+            summary_is_free=self.summarizer is None,
             forced=self.forced,
         )
+
+    def _summary_tokens(self) -> int:
+        if self.previous is None or self.previous.summary is None:
+            return 0
+        return self.history.counter.message(summary_message(self.previous.summary))
 
 
 async def run_pass(job: Job, ports: Ports) -> Compaction | None:
@@ -263,23 +271,51 @@ def _language(job: Job) -> str:
 
 
 def _complete(job: Job, plan: Plan, summary: Summary | None) -> Compaction:
-    """The record with evidence in the room that is left, and its real size. Raises ``CannotFit`` if it misses."""
-    if summary is None:
-        return _within(plan, _record(job, plan, job.previous.summary if job.previous else None))
-    room = plan.target - plan.kept_tokens
-    prose = _capped(job, summary.text, room)
-    truncated = summary.stats.truncated or prose != summary.text
-    stats = replace(summary.stats, truncated=truncated, output_tokens=job.history.counter.text(prose))
-    bare = _summary_record(job, plan, prose, "", stats)
+    """The record with evidence in the room that is left, and its real size. Raises ``CannotFit`` if it misses.
+
+    Without a new summary the earlier prose stands, if there is any, beside new evidence.
+    """
+    bare = _new_summary(job, plan, summary) if summary is not None else _standing_summary(job)
     size = job.history.counter.message(summary_message(bare))
-    budget = min(plan.evidence_tokens + plan.prose_tokens, room) - size - 24 if job.policy.evidence else 0
+    room = min(plan.evidence_tokens + plan.prose_tokens, plan.target - plan.kept_tokens)
+    budget = room - size - 24 if job.policy.evidence else 0
     while budget > 0:
-        compaction = _record(job, plan, _summary_record(job, plan, prose, _evidence(job, plan, prose, budget), stats))
+        lines = _evidence(job, plan, bare.text, budget)
+        compaction = _record(job, plan, bare.model_copy(update={"evidence": lines}) if lines else _or_none(bare))
         excess = compaction.tokens_after - plan.target
         if excess <= 0:
             return compaction
         budget -= excess + 16
-    return _within(plan, _record(job, plan, bare if prose else None))
+    return _within(plan, _record(job, plan, _or_none(bare)))
+
+
+def _or_none(summary: SummaryRecord) -> SummaryRecord | None:
+    return summary if summary.text or summary.evidence else None
+
+
+def _standing_summary(job: Job) -> SummaryRecord:
+    if job.previous is not None and job.previous.summary is not None:
+        return job.previous.summary.model_copy(update={"evidence": ""})
+    return SummaryRecord(text="", role=job.policy.summary_role, language=_language(job), algorithm="evidence")
+
+
+def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
+    prose = _capped(job, summary.text, plan.target - plan.kept_tokens)
+    stats = summary.stats
+    return SummaryRecord(
+        text=prose,
+        role=job.policy.summary_role,
+        language=_language(job),
+        algorithm=stats.algorithm,
+        input_tokens=stats.input_tokens,
+        output_tokens=job.history.counter.text(prose),
+        calls=stats.calls,
+        chunk_count=stats.chunk_count,
+        max_depth=stats.max_depth,
+        truncated=stats.truncated or prose != summary.text,
+        message_count=len(plan.gone),
+        original_tokens=sum(job.history.sizes[n] for n in plan.gone),
+    )
 
 
 def _within(plan: Plan, compaction: Compaction) -> Compaction:
@@ -328,24 +364,6 @@ def _evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
     return evidence.select(candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1])
 
 
-def _summary_record(job: Job, plan: Plan, prose: str, lines: str, stats: SummaryStats) -> SummaryRecord:
-    return SummaryRecord(
-        text=prose,
-        evidence=lines,
-        role=job.policy.summary_role,
-        language=_language(job),
-        algorithm=stats.algorithm,
-        input_tokens=stats.input_tokens,
-        output_tokens=stats.output_tokens,
-        calls=stats.calls,
-        chunk_count=stats.chunk_count,
-        max_depth=stats.max_depth,
-        truncated=stats.truncated,
-        message_count=len(plan.gone),
-        original_tokens=sum(job.history.sizes[n] for n in plan.gone),
-    )
-
-
 def _record(job: Job, plan: Plan, summary: SummaryRecord | None) -> Compaction:
     """The record of a plan, with the size of the view that it gives."""
     alternate = job.policy.alternate
@@ -366,10 +384,5 @@ def _record(job: Job, plan: Plan, summary: SummaryRecord | None) -> Compaction:
         target=plan.target,
         tokens_before=job.view_tokens,
     )
-    view = apply(job.history.messages, compaction)
-    sizes = job.history.sizes
-    counter = job.history.counter
-    tokens = sum(
-        counter.message(item.message) if item.changed or item.index is None else sizes[item.index] for item in view
-    )
+    tokens = build(job.history, compaction).tokens
     return compaction.model_copy(update={"tokens_after": tokens + sum(job.overhead.values())})

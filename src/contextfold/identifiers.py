@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-Kind = Literal["url", "email", "date", "uuid", "path", "name", "number", "flag", "title", "person"]
+Kind = Literal["url", "email", "date", "uuid", "path", "name", "member", "number", "flag", "title", "person"]
 
 LONGEST = 300
 """Characters. A longer string without a blank is data (base64, minified code), not a name."""
@@ -47,7 +47,8 @@ _SHAPE = re.compile(
     r"""
       (?P<url>    [A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s,\\]{3,} )
     | (?P<email>  [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
-    | (?P<date>   \d{4}(?P<separator>[-/.])\d\d?(?P=separator)\d\d?(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])
+    | (?P<date>   \d{4}(?P<separator>[-/.])\d\d?(?P=separator)\d\d?
+                  (?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])
                 | \d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?![\w:]) )
     | (?P<uuid>   [0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12} )
     | (?P<path>   [A-Za-z]:\\[\w\\.+-]+ | (?:~|\.{1,2})?(?:/[\w@#~+.-]+)+ | [\w@#~+.-]+(?:/[\w@#~+.-]+)+ )
@@ -66,6 +67,9 @@ _SPACED = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+_MEMBER = re.compile(r"[A-Za-z_]\w*\.(?!\w{1,4}$)\w+|[A-Za-z_]\w{0,2}\.\w+", re.ASCII)
+"""``state.version`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone."""
+
 _WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*", re.ASCII)
 _CASE_CHANGE = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _LETTER = re.compile(r"[A-Za-z]")
@@ -74,7 +78,7 @@ _ENDING = ".,:;?!-&=+%/\\"
 
 
 def find(text: str) -> Iterator[Identifier]:
-    """The identifiers of a text, by where they start within each of the two passes. Those of one pass do not overlap."""
+    """The identifiers of a text: those without blanks in order, then those with. No two of one pass overlap."""
     for chunk in _CHUNK.finditer(text):
         word = chunk.group()
         if _PLAIN_WORD.fullmatch(word):
@@ -99,6 +103,12 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def endings(name: str) -> tuple[str, ...]:
+    """What a path can also be called by, being read from its end: ``b/c.py`` and ``c.py`` for ``a/b/c.py``."""
+    segments = name.split("/")
+    return tuple("/".join(segments[start:]) for start in range(1, len(segments)))
+
+
 @lru_cache(maxsize=65_536)
 def _in_chunk(chunk: str) -> tuple[Identifier, ...]:
     found = []
@@ -107,6 +117,8 @@ def _in_chunk(chunk: str) -> tuple[Identifier, ...]:
         text = match.group().rstrip(_ENDING)
         if SHORTEST <= len(text) <= LONGEST and _ACCEPTED.get(kind, _always)(text):
             start = match.start()
+            if kind == "name" and _MEMBER.fullmatch(text):
+                kind = "member"
             found.append(Identifier(text, kind, start, start + len(text), _parts(text, kind)))
     return tuple(found)
 
@@ -144,9 +156,9 @@ _ACCEPTED = {"name": _is_name, "path": _is_path, "number": _is_number}
 
 
 def _parts(text: str, kind: Kind) -> tuple[str, ...]:
-    if kind not in ("url", "path", "name"):
+    if kind not in ("url", "path", "name", "member"):
         return ()
-    parts = [p for p in re.split(r"[/\\:?&=]+", text) if kind != "name" and len(p) >= SHORTEST and _is_name(p)]
+    parts = [p for p in re.split(r"[/\\:?&=]+", text) if kind in ("url", "path") and len(p) >= SHORTEST and _is_name(p)]
     for piece in _WORD_PART.findall(text):
         parts += [p for p in piece.split(".") if len(p) > SHORTEST and _is_name(p)]
     return tuple(dict.fromkeys(p for p in parts if p != text))

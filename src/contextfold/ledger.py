@@ -17,6 +17,9 @@ Fate = Literal["kept", "pinned", "shortened", "summarised", "dropped"]
 FATES: tuple[Fate, ...] = ("kept", "pinned", "shortened", "summarised", "dropped")
 
 
+MENDED = "a result whose call is not in the view, shown as text"
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """The fate of one message: ``index`` in the history, its own ``id`` if it has one, and why."""
@@ -51,18 +54,26 @@ def runs(fates: Iterable[tuple[Fate, str]]) -> tuple[Run, ...]:
 class Ledger:
     """Iterate for one ``Entry`` per message of the history, in order."""
 
-    def __init__(self, account: Sequence[Run], messages: Sequence[Message]) -> None:
-        self._runs = tuple(account)
+    def __init__(self, account: Sequence[Run], messages: Sequence[Message], mended: Iterable[int] = ()) -> None:
+        """``mended`` are kept messages that had to take another form to be sent."""
+        self._account = tuple(account)
+        self._mended = frozenset(mended)
         self._messages = messages
         self._length = len(messages)  # the list may grow at its end behind our back
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """The account as runs; messages after the last run are ``kept``."""
-        covered = self._runs[-1].stop if self._runs else 0
-        if covered >= self._length:
-            return self._runs
-        return (*self._runs, Run(covered, self._length, "kept", "recent"))
+        covered = self._account[-1].stop if self._account else 0
+        account = self._account
+        if covered < self._length:
+            account = (*account, Run(covered, self._length, "kept", "recent"))
+        if not self._mended:
+            return account
+        fates = [(run.fate, run.reason) for run in account for _ in range(run.start, run.stop)]
+        for index in self._mended:
+            fates[index] = ("shortened", MENDED)
+        return runs(fates)
 
     def counts(self) -> dict[Fate, int]:
         """How many messages met each fate; every fate is listed, and the sum is the length of the history."""

@@ -11,7 +11,6 @@ summaries (``summary``), building the record (``engine``).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -26,7 +25,6 @@ from contextfold.policy import Limits, Policy
 from contextfold.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.tokens import TokenCounter
 
-NOCHEAP = os.environ.get("NOCHEAP")
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
 
@@ -48,6 +46,10 @@ class Situation:
     limits: Limits
     policy: Policy
     counter: TokenCounter
+    summary_tokens: int = 0
+    """What the summary message takes in the view now."""
+    summary_is_free: bool = True
+    """The summariser asks nobody: then a pass that only shortens would save nothing and keep less."""
     forced: str | None = None
     """A reason to compact whatever the trigger says."""
 
@@ -143,8 +145,6 @@ class _Pass:
         if self.floor_tokens + SMALLEST_SUMMARY > target:
             raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
         tail = self._tail(target)
-        if NOCHEAP:
-            return self._summarising(target, tail)
         return self._cheap_tiers(target, tail) or self._summarising(target, tail)
 
     def _floor(self) -> dict[str, int]:
@@ -192,12 +192,13 @@ class _Pass:
 
     def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
         """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
-        wanted = self.situation.view_tokens - target
+        if self.situation.summary_is_free or self.trigger.startswith("messages:"):
+            return None
         kept = {n for group in tail for n in group.indices}
         edited = {edit.index for edit in self._earlier_edits()}
         old = [n for n in self._present() if n not in kept and n not in self.held and n not in edited]
-        if wanted <= 0 or not old or self.trigger.startswith("messages:"):
-            return None
+        evidence = int(self._share_for_evidence() * (target - self.floor_tokens))
+        wanted = self.situation.view_tokens - target + max(0, evidence - self.situation.summary_tokens)
         found = shorten_old(
             self.situation.messages,
             old,
@@ -206,16 +207,27 @@ class _Pass:
             wanted=wanted,
         )
         total = sum(found.saved.values())
-        if total < max(wanted, self.limits.minimum_gain):
+        if wanted <= 0 or total < max(wanted, self.limits.minimum_gain):
             return None
-        return self._plan(target, evicted=set(), found=found, kept_tokens=self.situation.view_tokens - total)
+        return self._plan(
+            target,
+            evicted=set(),
+            found=found,
+            kept_tokens=self.situation.view_tokens - self.situation.summary_tokens - total,
+            evidence_tokens=max(evidence, self.situation.summary_tokens),
+        )
+
+    def _share_for_evidence(self) -> float:
+        budgets = self.situation.policy.budgets
+        return budgets.summary * (1 - budgets.prose) if self.situation.policy.evidence else 0.0
 
     # ---- with a summary ----
 
     def _summarising(self, target: int, tail: Sequence[Group]) -> Plan | Skip:
-        users = self._recent_users({n for group in tail for n in group.indices}, target)
-        room = target - self.floor_tokens - sum(self.sizes[n] for n in users)
+        room = target - self.floor_tokens
         found, tail_size = self._clip(tail, room)
+        users = self._recent_users({n for group in tail for n in group.indices}, room - tail_size - SMALLEST_SUMMARY)
+        room -= sum(self.sizes[n] for n in users)
         summary = max(SMALLEST_SUMMARY, int(self.situation.policy.budgets.summary * room))
         share = int(self.situation.policy.budgets.shortened * room)
         middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
@@ -262,9 +274,9 @@ class _Pass:
             found.append(reduced)
         return middle, combined(found), size
 
-    def _recent_users(self, kept: set[int], target: int) -> dict[int, str]:
-        """User messages older than the tail that stay, newest first, within their budget and the target."""
-        room = min(self.limits.recent_users, max(0, target - self.floor_tokens) // 4)
+    def _recent_users(self, kept: set[int], left: int) -> dict[int, str]:
+        """User messages older than the tail that stay, newest first, within their budget and a part of what is left."""
+        room = min(self.limits.recent_users, max(0, left) // 4)
         users: dict[int, str] = {}
         for index in reversed(self._present()):
             if index in kept or index in self.held or not pins.is_person(self.situation.messages[index]):

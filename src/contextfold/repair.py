@@ -17,6 +17,8 @@ from contextfold.groups import Grouping, group
 from contextfold.messages import Message, Part, Text, ToolResult
 
 UNANSWERED = "[No result: this call was never answered]"
+INTERRUPTED = "\0"
+"""Among the ids of open calls: there are some, but somebody spoke since."""
 ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
 
 
@@ -36,6 +38,8 @@ def repair(messages: Sequence[Message]) -> list[Placed]:
     mended = list(messages)
     if "orphan_result" in kinds:
         mended = [_without_orphans(message, index, grouping) for index, message in enumerate(messages)]
+        grouping = group(mended)  # what is text now may stand between a call and its results
+        kinds = {fault.kind for fault in grouping.faults}
     if not {"result_out_of_place", "dangling_call"} & kinds:
         return [Placed(message, index) for index, message in enumerate(mended)]
     return _in_order(mended, grouping)
@@ -49,14 +53,16 @@ def is_clean(messages: Sequence[Message], open_calls: set[str]) -> bool:
     clean = True
     for message in messages:
         results = message.tool_results
-        for result in results:
-            if result.call_id in open_calls:
-                open_calls.discard(result.call_id)
-            else:
-                clean = False
-        if not results and not (message.split and message.role == "assistant"):
-            clean = clean and not (open_calls and message.role == "assistant")
+        known = {result.call_id for result in results} & open_calls
+        clean = clean and len(known) == len(results)
+        open_calls -= known
+        speaks_on = message.split and message.role == "assistant"
+        if message.role == "assistant" and (INTERRUPTED in open_calls or (open_calls and not speaks_on)):
+            clean = False
+        if not results and not speaks_on:
+            unanswered = bool(open_calls) and message.role != "assistant"
             open_calls.clear()
+            open_calls.update((INTERRUPTED,) if unanswered else ())
         open_calls.update(call.id for call in message.tool_calls)
     return clean
 

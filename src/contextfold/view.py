@@ -18,23 +18,29 @@ from contextfold.messages import Message
 
 @dataclass(slots=True)
 class View:
-    """Wire objects to send, their size in tokens without system prompt and tools, and how many messages they are."""
+    """Wire objects to send, and their size in tokens without system prompt and tools.
+
+    ``mended`` are the indices of messages that no record shortened but that had to be shown in another form.
+    """
 
     wire: list[Any]
     tokens: int
-    messages: int
+    mended: tuple[int, ...] = ()
 
 
 def build(history: History, compaction: Compaction | None) -> View:
     """The view of a history in its own format. With nothing to change, the caller's very objects."""
     items = apply(history.messages, compaction)
-    counter = history.counter
-    tokens = sum(
-        history.sizes[item.index] if item.index is not None and not item.changed else counter.message(item.message)
-        for item in items
-    )
     alternate = history.format.alternates if compaction is None else compaction.alternate
-    return View(_encoded(history, items, alternate), tokens, len(items))
+    wire = _encoded(history, items, alternate)
+    own = {id(history.wire[item.index]): item.index for item in items if item.index is not None and not item.changed}
+    tokens = sum(
+        history.sizes[own[id(entry)]] if id(entry) in own else history.counter.message(history.format.decode(entry))
+        for entry in wire
+    )
+    edited = {edit.index for edit in compaction.edits} if compaction else set()
+    mended = (item.index for item in items if item.changed and item.index is not None and item.index not in edited)
+    return View(wire, tokens, tuple(mended))
 
 
 def translate(history: History, compaction: Compaction | None, target: Format) -> list[Any]:

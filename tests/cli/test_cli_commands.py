@@ -259,14 +259,19 @@ def test_a_window_below_the_floor_ends_with_three_and_names_the_floor(demo: Path
     assert str(demo) in line
 
 
-def test_wrong_usage_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["contextfold", "compact", "session.json", "--wibble"])
+@pytest.mark.parametrize(
+    ("option", "named"), [("--wibble", "--wibble"), ("--window=0", "--window"), ("--window=large", "--window")]
+)
+def test_wrong_usage_is_said_in_one_line(
+    option: str, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["contextfold", "compact", "session.json", option])
     with pytest.raises(SystemExit, match="2"):
         main()
     shown = capsys.readouterr()
     assert shown.out == ""
     assert len(shown.err.splitlines()) == 1
-    assert "--wibble" in shown.err
+    assert named in shown.err
 
 
 def test_nothing_at_all_shows_what_there_is(

@@ -48,13 +48,21 @@ class ReportKind(StrEnum):
     json = "json"
 
 
+def at_least_one(text: str) -> int:
+    """A whole number of at least 1, or an error that repeats what was typed."""
+    if text.isascii() and text.isdigit() and int(text) >= 1:
+        return int(text)
+    raise typer.BadParameter(f"{text!r} is not a whole number of at least 1")
+
+
 File = Annotated[str, typer.Argument(metavar="FILE", help="A conversation or session file; - is standard input.")]
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="FORMAT", help="The format of FILE, if it is not to be detected."),
 ]
 Pick = Annotated[
-    int | None, typer.Option("--pick", metavar="N", help="Which conversation, where FILE holds several; from 1.")
+    int | None,
+    typer.Option("--pick", parser=at_least_one, metavar="N", help="Which conversation, if FILE holds several; from 1."),
 ]
 Report = Annotated[ReportKind, typer.Option("--report", help="For people, or one JSON object.")]
 
@@ -68,7 +76,7 @@ def run() -> None:
     try:
         code = app(standalone_mode=False)
     except UsageError as error:
-        _complain(error)
+        _complain(error.format_message())  # type: ignore[attr-defined]  # str() leaves out which option it is
         code = BAD_INPUT
     sys.exit(code)
 
@@ -103,7 +111,8 @@ def compact(
     ] = None,
     pick: Pick = None,
     window: Annotated[
-        int | None, typer.Option("--window", min=1, metavar="N", help="Input tokens that the receiving model takes.")
+        int | None,
+        typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the receiving model takes."),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The receiving model, to look up its window.")
@@ -184,20 +193,20 @@ def plain_errors(file: str) -> Iterator[None]:
     except files.SeveralConversations as error:
         from contextfold.cli import screen
 
-        _complain(error)
+        _complain(str(error))
         screen.show_conversations(screen.console(stderr=True), error.conversations)
         raise typer.Exit(BAD_INPUT) from None
     except (CannotFit, SummaryFailed) as error:
-        _complain(error, files.display_name(file))
+        _complain(str(error), files.display_name(file))
         raise typer.Exit(CANNOT_FIT) from None
     except ContextfoldError as error:
-        _complain(error)
+        _complain(str(error))
         raise typer.Exit(BAD_INPUT) from None
 
 
-def _complain(error: Exception, place: str | None = None) -> None:
-    text = " ".join(str(error).split())
-    typer.echo(f"contextfold: {place}: {text}" if place else f"contextfold: {text}", err=True)
+def _complain(problem: str, place: str | None = None) -> None:
+    line = " ".join(problem.split())
+    typer.echo(f"contextfold: {place}: {line}" if place else f"contextfold: {line}", err=True)
 
 
 def _compactor(window: int | None, model: str | None, policy: Policy) -> Compactor:

@@ -16,7 +16,7 @@ OPEN, CLOSE = "<conversation_summary>", "</conversation_summary>"
 EVIDENCE_OPEN, EVIDENCE_CLOSE = "<evidence>", "</evidence>"
 
 _MESSAGE = re.compile(
-    rf"\s*{OPEN}\n(?P<frame>[^\n]*)\n\n(?P<prose>.*?)(?:\n\n{EVIDENCE_OPEN}\n[^\n]*\n(?P<evidence>.*?)\n{EVIDENCE_CLOSE})?\n{CLOSE}",
+    rf"\s*{OPEN}\n(?P<frame>[^\n]*)(?:\n\n(?P<prose>(?!{EVIDENCE_OPEN}).*?))?(?:\n\n{EVIDENCE_OPEN}\n[^\n]*\n(?P<evidence>.*?)\n{EVIDENCE_CLOSE})?\n{CLOSE}",
     re.DOTALL,
 )
 
@@ -32,7 +32,7 @@ class Frame:
 def summary_text(prose: str, evidence: str, *, language: str = "en") -> str:
     """The content of the summary message."""
     frame = _frame(language)
-    lines = [OPEN, frame.about, "", neutral(prose.strip())]
+    lines = [OPEN, frame.about, "", neutral(prose.strip())] if prose.strip() else [OPEN, frame.about]
     if evidence:
         lines += ["", EVIDENCE_OPEN, frame.evidence, neutral(evidence.strip()), EVIDENCE_CLOSE]
     return "\n".join([*lines, CLOSE])
@@ -43,7 +43,7 @@ def parse(text: str) -> tuple[str, str] | None:
     found = _MESSAGE.match(text)
     if found is None:
         return None
-    return found["prose"], found["evidence"] or ""
+    return found["prose"] or "", found["evidence"] or ""
 
 
 def neutral(text: str) -> str:

@@ -92,7 +92,7 @@ def _sampled(run: str) -> int:
 @lru_cache(maxsize=1 << 16)
 def piece_price(piece: str) -> int:
     """Hundredths of a token for one piece of ``PIECES``."""
-    if piece[-1].isalpha() or "'" in piece[1:]:
+    if piece[-1].isalpha():
         return _word_price(*word_of(piece))
     if piece.isdigit():
         return 100
