@@ -294,7 +294,7 @@ def roles_are_in_order(case: Pass) -> Iterator[str]:
         yield f"L2 the view begins with {after[0]}, the history with user"
     if before[-1] != "assistant" and after[-1] == "assistant" and not _ends_with_late_results(case):
         yield f"L2 the view ends with assistant, the history with {before[-1]}"
-    if case.format == "anthropic" and _alternates(before) and not _alternates(after):
+    if case.format == "anthropic" and _alternates(case.entries) and not _alternates(case.view):
         yield "L2 roles alternate in the history and not in the view"
 
 
@@ -305,8 +305,8 @@ def _ends_with_late_results(case: Pass) -> bool:
     return bool(answered) and turn is not None and not set(answered) & set(turn.call_ids)
 
 
-def _alternates(roles: Sequence[str]) -> bool:
-    return all(one != other for one, other in itertools.pairwise(roles))
+def _alternates(entries: Sequence[Entry]) -> bool:
+    return all(one.role != other.role for one, other in itertools.pairwise(entries))
 
 
 def the_end_of_the_history_is_in_the_view(case: Pass) -> Iterator[str]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -37,10 +37,10 @@ Source = Literal["user", "assistant", "tool"]
 WIDTH = 160
 """Characters. A longer source line is cut into pieces of at most this size, at blanks or punctuation."""
 
-MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.4, "tool": 0.1}
+MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
 """What one mention counts, by who made it. Calls are the assistant's words."""
 
-FADING = 0.25
+FADING = 0.15
 """Exponent of age. The fitted one is 1.0 for what is needed next; a lower one also keeps what is needed late, and what
 is needed next mostly still stands in the recent messages."""
 
@@ -53,15 +53,20 @@ ENOUGH_WORDS = 2
 BARE = 0.6
 """What an identifier counts without any plain word beside it."""
 
-OWN_WORDS = {"must": 1.5, "should": 0.5}
-"""What a user's constraint counts by itself, whatever stands in it, and at any age: nobody repeats a rule."""
+RULE, WISH, ERROR = 1.5, 0.5, 0.15
+"""What a user's constraint, a milder one, and a tool's line about a failure count by themselves, whatever stands in
+them and at any age: nobody repeats a rule."""
 
 JOINED = 200
 """Characters. Two neighbouring lines longer than this together are not offered as a pair."""
 
 _KIND_WORTH: dict[Kind, float] = {
-    **{"date": 0.5, "flag": 0.4, "title": 0.4},
-    **{"person": 0.3, "member": 0.3, "number": 0.2},
+    "date": 0.5,
+    "flag": 0.4,
+    "title": 0.4,
+    "person": 0.3,
+    "member": 0.3,
+    "number": 0.2,
 }
 """What is short, common or made of plain words is easily said another way; the other kinds count 1."""
 
@@ -134,7 +139,7 @@ def _line(text: str, source: Source, searched: str | None = None) -> Line:
             end = found.end
     rest.append(plain[end:])
     words = len({word.lower() for piece in rest for word in _PLAIN_WORD.findall(piece)})
-    return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text) if source == "user" else 0.0)
+    return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
 
 
 def _worth(name: str, kind: Kind) -> float:
@@ -142,10 +147,10 @@ def _worth(name: str, kind: Kind) -> float:
     return _KIND_WORTH.get(kind, 1.0) * min(1.0, (len(name) - 2) / 6)
 
 
-def _bonus(text: str) -> float:
-    if cues.PROHIBITION.search(text):
-        return OWN_WORDS["must"]
-    return OWN_WORDS["should"] if cues.CONSTRAINT.search(text) else 0.0
+def _bonus(text: str, source: Source) -> float:
+    if source == "user":
+        return RULE if cues.PROHIBITION.search(text) else WISH if cues.CONSTRAINT.search(text) else 0.0
+    return ERROR if source == "tool" and cues.ERROR.search(text) else 0.0
 
 
 def _pieces(line: str) -> Iterator[str]:
@@ -284,7 +289,7 @@ class _Choice:
         self.lines = [line for _, lines in candidates for line in lines]
         self.weights = weights
         self.message = [number for number, (_, lines) in enumerate(candidates) for _ in lines]
-        self.wanted = [tuple(name for name in line.names if name in weights) for line in self.lines]
+        self.wanted = [_wanted(line, weights) for line in self.lines]
         self.spans = self._offered()
         self.sizes = {n: count(self.lines[n].text) + 1 for span in self.spans for n in span}  # 1: the line break
         self.shown: dict[str, float] = {}  # name -> how well it is shown, up to 1
@@ -369,9 +374,17 @@ class _Choice:
         quality = self._quality(span)
         self.chosen.update(new)
         for n in range(span.first, span.last + 1):
-            for name in self.lines[n].names:
-                for shown in (name, *identifiers.endings(name)):
-                    self.shown[shown] = max(self.shown.get(shown, 0.0), quality)
+            for name in self.wanted[n]:
+                self.shown[name] = max(self.shown.get(name, 0.0), quality)
+
+
+def _wanted(line: Line, weights: Mapping[str, float]) -> tuple[str, ...]:
+    """The names that the line would show, those among them that a path in it ends with."""
+    shown = dict.fromkeys(line.names)
+    for name in line.names:
+        if "/" in name:
+            shown.update(dict.fromkeys(identifiers.endings(name)))
+    return tuple(name for name in shown if name in weights)
 
 
 def _rendered(lines: Sequence[Line], chosen: Iterable[int]) -> str:

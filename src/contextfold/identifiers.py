@@ -40,12 +40,12 @@ class Identifier:
     parts: tuple[str, ...] = ()
 
 
-_CHUNK = re.compile(r"[\w@#~$%+/.:\\&=?,-]{3,}", re.ASCII)
-_PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]*[.,:?-]*")
+_CHUNK = re.compile(r"[\w@#~$%+/.:\\&=?-]{3,}", re.ASCII)
+_PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]*[.:?-]*")
 
 _SHAPE = re.compile(
     r"""
-      (?P<url>    [A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s,\\]{3,} )
+      (?P<url>    [A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s\\]{3,} )
     | (?P<email>  [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
     | (?P<date>   \d{4}(?P<separator>[-/.])\d\d?(?P=separator)\d\d?
                   (?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])
@@ -53,7 +53,7 @@ _SHAPE = re.compile(
     | (?P<uuid>   [0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12} )
     | (?P<path>   [A-Za-z]:\\[\w\\.+-]+ | (?:~|\.{1,2})?(?:/[\w@#~+.-]+)+ | [\w@#~+.-]+(?:/[\w@#~+.-]+)+ )
     | (?P<flag>   (?<![\w])--?[A-Za-z][\w-]{2,} )
-    | (?P<number> [$]?\d[\d,]*(?:\.\d+)*(?:%|[A-Za-z]{1,3})?(?![.-]?\w) )
+    | (?P<number> [$]?\d+(?:\.\d+)*(?:%|[A-Za-z]{1,3})?(?![.-]?\w) )
     | (?P<name>   [@#$.]?\w+(?:(?:[.-]|::)\w+)* )
     """,
     re.VERBOSE | re.ASCII,
@@ -61,9 +61,10 @@ _SHAPE = re.compile(
 _SPACED = re.compile(
     r"""
       (?P<title>  [《「『【“][^》」』】”\n]{2,40}[》」』】”] | `[^`\n]{3,80}` )
-    | (?P<person> (?<=[a-z,;][ ])[A-Z][a-z]+(?:[ ][A-Z][a-z]+)*(?!\w) )
+    | (?P<person> (?<=[a-z,;][ ])[A-ZÀ-Þ][a-zß-ÿ]+(?:[ ][A-ZÀ-Þ][a-zß-ÿ]+)*(?!\w) )
     | (?P<date>   \d{1,4}[年月]\d{1,2}[月日号號](?:\d{1,2}[日号號])? )
-    | (?P<number> [€£¥￥]\s?\d[\d,]*(?:\.\d+)? | \d[\d,]*(?:\.\d+)?\s?(?:[万亿億円元]|°[CF]) )
+    | (?P<number> [€£¥￥]\s?\d[\d,]*(?:\.\d+)? | [$]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)
+                | \d[\d,]*(?:\.\d+)?\s?(?:[万亿億円元]|°[CF]) )
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -74,14 +75,16 @@ _WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*", re.ASCII)
 _CASE_CHANGE = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _LETTER = re.compile(r"[A-Za-z]")
 _DIGIT = re.compile(r"\d", re.ASCII)
-_ENDING = ".,:;?!-&=+%/\\"
+_ENDING = ".:?-&=+%/\\"
+_ENDINGS: dict[Kind, str] = {"number": ".", "url": ".:?-&=+%", "date": ""}
+"""Signs that belong to the sentence, not to the identifier before them."""
 
 
 def find(text: str) -> Iterator[Identifier]:
     """The identifiers of a text: those without blanks in order, then those with. No two of one pass overlap."""
     for chunk in _CHUNK.finditer(text):
         word = chunk.group()
-        if _PLAIN_WORD.fullmatch(word):
+        if len(word) > LONGEST or _PLAIN_WORD.fullmatch(word):
             continue
         offset = chunk.start()
         for found in _in_chunk(word):
@@ -91,7 +94,8 @@ def find(text: str) -> Iterator[Identifier]:
         start, end = match.span()
         if kind == "title":
             start, end = start + 1, end - 1
-        yield Identifier(text[start:end], kind, start, end)
+        if end - start >= SHORTEST or kind in ("title", "person"):
+            yield Identifier(text[start:end], kind, start, end)
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -114,13 +118,19 @@ def _in_chunk(chunk: str) -> tuple[Identifier, ...]:
     found = []
     for match in _SHAPE.finditer(chunk):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
-        text = match.group().rstrip(_ENDING)
-        if SHORTEST <= len(text) <= LONGEST and _ACCEPTED.get(kind, _always)(text):
+        text = match.group().rstrip(_ENDINGS.get(kind, _ENDING))
+        if len(text) >= SHORTEST and _ACCEPTED.get(kind, _always)(text):
+            kind = _closer(kind, text)
             start = match.start()
-            if kind == "name" and _MEMBER.fullmatch(text):
-                kind = "member"
             found.append(Identifier(text, kind, start, start + len(text), _parts(text, kind)))
     return tuple(found)
+
+
+def _closer(kind: Kind, text: str) -> Kind:
+    """Attributes are told from other names; versions and addresses with several dots are names, not amounts."""
+    if kind == "name" and _MEMBER.fullmatch(text):
+        return "member"
+    return "name" if kind == "number" and text.count(".") > 1 else kind
 
 
 def _always(_: str) -> bool:
@@ -132,7 +142,7 @@ def _is_name(text: str) -> bool:
     if text[0] == "#" and len(text) > 2:
         return True
     if not _LETTER.search(text):
-        return False
+        return "-" in text and len(text) > 7  # telephone and order numbers
     if text[0] in "@$." or "_" in text.strip("_") or "::" in text or _CASE_CHANGE.search(text):
         return True
     if "." in text:
@@ -158,7 +168,9 @@ _ACCEPTED = {"name": _is_name, "path": _is_path, "number": _is_number}
 def _parts(text: str, kind: Kind) -> tuple[str, ...]:
     if kind not in ("url", "path", "name", "member"):
         return ()
-    parts = [p for p in re.split(r"[/\\:?&=]+", text) if kind in ("url", "path") and len(p) >= SHORTEST and _is_name(p)]
+    parts: list[str] = []
+    if kind in ("url", "path"):
+        parts += [p for p in re.split(r"[/\\:?&=]+", text) if len(p) >= SHORTEST and _is_name(p)]
     for piece in _WORD_PART.findall(text):
         parts += [p for p in piece.split(".") if len(p) > SHORTEST and _is_name(p)]
     return tuple(dict.fromkeys(p for p in parts if p != text))

@@ -237,6 +237,8 @@ class _Pass:
         if not evicted and not found.edits:
             return self._nothing_to_do()
         budget = min(room - tail_size - middle_size, summary)
+        if budget < summary // 2 and target < self.limits.comfortable:
+            return self._at(self.limits.comfortable)
         kept_tokens = target - room + tail_size + middle_size
         if skip := self._too_little(evicted, kept_tokens + budget):
             return skip

@@ -130,23 +130,40 @@ class _Settings(BaseModel):
 class Budgets(_Settings):
     """How the room after the system prompt and the tools is shared, where ``target`` and ``keep`` do not say it.
 
-    ``usage`` is the share of the window that a pass fills. Of what is left of it after the floor, ``summary`` goes to
-    the summary with its evidence and ``recent`` to the newest messages; the rest is slack. The fifth system that
-    contextfold grew from used 0.6, 0.26 and 0.65. Replays of real conversations put more into evidence and less
-    into the tail (docs and ``benchmarks``), hence these defaults.
+    ``usage`` is the share of the window that a pass fills. What is left of it after the floor is shared between the
+    summary with its evidence, the newest messages word for word (``recent``), and the ones before these in a shortened
+    form; the rest is slack. ``Budgets(usage=0.6, summary=0.26, recent=0.65)`` is a division that other systems use;
+    replays of real conversations (``benchmarks``) favour much more evidence and a shorter tail, hence these defaults:
+    whatever is verbatim and recent soon becomes old, while a line of evidence may save a whole file from being read again.
     """
 
-    usage: Share = 0.5
-    summary: Share = 0.62
-    recent: Share = 0.36
-    shortened: Share = 0.0
-    prose: Share = 0.2
+    usage: Share | None = None
+    """None: ``usage_of`` the window."""
+    summary: Share = 0.8
+    """The summary message: prose and evidence."""
+    recent: Share = 0.13
+    """The newest messages, word for word, and at least the newest group."""
+    shortened: Share = 0.06
+    """The messages before these, with old arguments, outputs, media and reasoning reduced."""
+    prose: Share = 0.1
     """Of the summary's share, what prose may take; evidence takes the rest."""
+
+    def usage_of(self, window: int) -> float:
+        """The share of a window of so many tokens that a pass fills.
+
+        Half of a small window; of larger ones less, by a power of their size. What a model needs again from long ago
+        falls off with its age, so what is worth carrying grows more slowly than the window, and every token carried is
+        paid for at each call. Exponent and base are from replays at 16,000, 32,000 and 64,000 tokens (``benchmarks``).
+        """
+        if self.usage is not None:
+            return self.usage
+        return min(0.5, max(0.25, 0.48 * (16_000 / window) ** 0.2))
 
     @model_validator(mode="after")
     def _whole(self) -> Budgets:
-        if self.summary + self.recent > 1:
-            raise ValueError(f"summary {self.summary:g} and recent {self.recent:g} are shares of one whole: at most 1")
+        if self.summary + self.recent + self.shortened > 1:
+            shares = f"summary {self.summary:g}, recent {self.recent:g} and shortened {self.shortened:g}"
+            raise ValueError(f"{shares} are shares of one whole: at most 1 together")
         return self
 
 
@@ -211,7 +228,7 @@ class Policy(_Settings):
     budgets: Budgets = Budgets()
     first_user: bool = True
     """Keep the first message that a person wrote, word for word."""
-    recent_users: Share = 0.04
+    recent_users: Share = 0.03
     """User messages older than the tail stay word for word, newest first, up to this share of the window."""
     pins: Pins = Pins()
     tool_arguments: ToolArguments = ToolArguments()
@@ -258,6 +275,10 @@ class Policy(_Settings):
         return self
 
 
+COMFORTABLE = 0.5
+"""Share of the window. See ``Limits.comfortable``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """A policy in tokens of one window."""
@@ -266,6 +287,8 @@ class Limits:
     trigger: int | None
     """The lowest size in tokens at which a pass may start; None when only message counts trigger."""
     target: int
+    comfortable: int
+    """What a default target may be raised to where the newest messages leave too little for the summary."""
     keep: Size | None
     recent_users: int
     minimum_gain: int
@@ -289,6 +312,7 @@ class Limits:
             window=usable,
             trigger=trigger,
             target=target,
+            comfortable=target if policy.target is not None else max(target, _scaled(COMFORTABLE, usable, trigger)),
             keep=policy.keep,
             recent_users=int(policy.recent_users * usable),
             minimum_gain=int(policy.minimum_gain * usable),
@@ -303,6 +327,7 @@ class Limits:
             window=window,
             trigger=trigger,
             target=max(1, min(int(self.target * share), trigger - 1)),
+            comfortable=max(1, min(int(self.comfortable * share), trigger - 1)),
             recent_users=int(self.recent_users * share),
             minimum_gain=0,
         )
@@ -329,8 +354,13 @@ def _target(policy: Policy, window: int, trigger: int | None) -> int:
                 f"target {policy.target} is {target:,} tokens, not below the trigger of {trigger:,} tokens"
             )
         return target
-    share = int(policy.budgets.usage * window)
-    return share if trigger is None else max(1, min(share, int(trigger * min(policy.budgets.usage / 0.8, 0.9))))
+    return _scaled(policy.budgets.usage_of(window), window, trigger)
+
+
+def _scaled(usage: float, window: int, trigger: int | None) -> int:
+    """A share of the window in tokens; under a trigger lower than 0.8 of the window, the same share of the trigger."""
+    share = int(usage * window)
+    return share if trigger is None else max(1, min(share, int(trigger * min(usage / 0.8, 0.9))))
 
 
 def explain(error: ValidationError) -> str:

@@ -157,7 +157,7 @@ def compact(
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()
         compactor = _compactor(window, model, policy)
-        result = compactor.compact(conversation.messages, format=conversation.format, to=to)
+        result = compactor.compact(conversation.messages, format=conversation.format, to=to, tools=conversation.tools)
         seconds = time.perf_counter() - started
         if output is not None:
             _write_view(result, output)

@@ -12,9 +12,11 @@ class Conversation:
 
     ``name`` is the file's name, with ``#n`` where the file holds several. ``format`` is the wire format of
     ``messages``, and ``kind`` says what sort of file it was read from, such as ``claude-code`` or ``messages``.
+    ``tools`` are declarations that stand beside the messages in a recorded request.
     """
 
     name: str
     format: str
     messages: list[Any]
     kind: str
+    tools: tuple[Any, ...] = ()

@@ -28,10 +28,11 @@ _RESPONSES = formats.get("openai-responses")
 
 @dataclass(frozen=True)
 class Found:
-    """A list of messages, and the format that its surroundings tell, if they do."""
+    """A list of messages, and the format and the tools that its surroundings tell, if they do."""
 
     messages: list[Any]
     format: str | None = None
+    tools: tuple[Any, ...] = ()
 
 
 def recognises(document: Document) -> bool:
@@ -46,7 +47,7 @@ def read(document: Document, format: str | None = None) -> list[Conversation]:
     for name, entry in zip(names, found, strict=True):
         messages = [message for message in entry.messages if _was_sent(message)]
         known = format or entry.format or _detected(messages)
-        conversations.append(Conversation(name, known, messages, KIND))
+        conversations.append(Conversation(name, known, messages, KIND, entry.tools))
     return conversations
 
 
@@ -83,7 +84,7 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
         listed = requests.messages_of(body, key)
         if listed is not None and (_is_messages(listed) or (key == "messages" and not listed)):
             messages = [*requests.with_system(listed, body), *requests.answer_in(body.get("response"))]
-            yield Found(messages, requests.format_of(body, key))
+            yield Found(messages, requests.format_of(body, key), requests.tools_of(body))
             return
         below = list(_lists_in(body.get(key), depth))
         if below:
@@ -95,9 +96,9 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
 
 
 def _is_messages(value: list[Any]) -> bool:
-    """Whether a list is meant as messages: most of it is. What is not gets named when it is decoded."""
+    """Whether a list is meant as messages: it begins with one, or most of it is. The rest is named when decoded."""
     marked = sum(1 for entry in value if _is_message(entry))
-    return marked * 2 > len(value)
+    return bool(marked) and (_is_message(value[0]) or marked * 2 > len(value))
 
 
 def _is_message(entry: Any) -> bool:

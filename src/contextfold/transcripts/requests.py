@@ -32,6 +32,12 @@ def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
     return None
 
 
+def tools_of(body: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The tool declarations of a request; they take room in the window as the messages do."""
+    tools = body.get("tools")
+    return tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+
+
 def with_system(messages: list[Any], body: Mapping[str, Any]) -> list[Any]:
     """The messages, led by the system prompt that stands beside them, unless they have one of their own."""
     system = next((body[key] for key in SYSTEM_KEYS if body.get(key)), None)

@@ -1,0 +1,296 @@
+"""The built-in summariser: quotes, in sections, within its budget, the same each time, without any model."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contextfold.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult
+from contextfold.summary import extractive, extractive_cues, extractive_facts, extractive_words
+from contextfold.summary.extractive import summarise
+from contextfold.summary.extractive_words import words
+
+
+def count(text: str) -> int:
+    return -(-len(text) // 4)
+
+
+def said(role: Role, text: str) -> Message:
+    return Message(role, (Text(text),))
+
+
+def step(number: int, tool: str, arguments: object, output: str, *, failed: bool = False) -> tuple[Message, Message]:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return (
+        Message("assistant", (ToolCall(f"call_{number}", tool, text),)),
+        Message("tool", (ToolResult(f"call_{number}", (Text(output),), is_error=failed),)),
+    )
+
+
+def session() -> list[Message]:
+    """A short agent session with something for every section."""
+    return [
+        said("user", "Please make the login faster. You must never change the database schema."),
+        *step(1, "read_file", {"path": "src/login.py"}, "def login():\n" + "    call()\n" * 400),
+        said("assistant", "The root cause is the missing index on `users.email`, so every login scans the table."),
+        *step(
+            2,
+            "bash",
+            {"command": "pytest tests/test_login.py"},
+            "collected 3 items\nFAILED tests/test_login.py::test_slow",
+        ),
+        *step(3, "edit_file", {"path": "src/login.py", "new": "x"}, "ok"),
+        *step(4, "edit_file", {"path": "src/login.py", "new": "y"}, "ok"),
+        said("user", "Actually, use the cache in src/cache.py instead."),
+        said("assistant", "I switched to the cache. Still to do: the remaining test in tests/test_cache.py."),
+    ]
+
+
+def sections(summary: str) -> dict[str, list[str]]:
+    blocks = [block.splitlines() for block in summary.split("\n\n")[1:]]
+    return {lines[0].removeprefix("## "): [line.removeprefix("- ") for line in lines[1:]] for lines in blocks}
+
+
+def test_a_session_falls_into_its_sections() -> None:
+    english = words("en")
+    assert sections(summarise(session(), budget=1000, count=count)) == {
+        english.goal: ["Please make the login faster."],
+        english.constraints: ["You must never change the database schema."],
+        english.superseded: ["Actually, use the cache in src/cache.py instead."],
+        english.decisions: [
+            "The root cause is the missing index on `users.email`, so every login scans the table.",
+        ],
+        english.done: [
+            "read_file: src/login.py → 401 lines",
+            "bash: pytest tests/test_login.py → FAILED tests/test_login.py::test_slow",
+            "edit_file: src/login.py ×2 → ok",
+        ],
+        english.errors: ["FAILED tests/test_login.py::test_slow"],
+        english.open: ["Still to do: the remaining test in tests/test_cache.py."],
+    }
+
+
+def test_it_opens_with_what_it_stands_for() -> None:
+    first = summarise(session(), budget=1000, count=count).splitlines()[0]
+    assert first == "12 messages: 2 from the user, 6 from the assistant, 4 tool results"
+
+
+@pytest.mark.parametrize(
+    ("language", "goal", "rule", "finding"),
+    [
+        ("zh", "请优化登录页面的加载速度。", "绝对不要修改数据库结构。", "根本原因是缺少索引。"),
+        (
+            "ja",
+            "ログイン画面の表示を速くしてください。",
+            "データベースは絶対に変更しないでください。",
+            "原因はインデックスの不足です。",
+        ),
+        (
+            "de",
+            "Bitte mach die Anmeldung schneller.",
+            "Das Schema darf nicht geändert werden.",
+            "Die Ursache ist ein fehlender Index.",
+        ),
+    ],
+)
+def test_headings_and_sections_speak_the_language_of_the_users(
+    language: str, goal: str, rule: str, finding: str
+) -> None:
+    """R14."""
+    messages = [
+        said("user", f"{goal}{rule}" if language in ("zh", "ja") else f"{goal} {rule}"),
+        said("assistant", finding),
+    ]
+    found = sections(summarise(messages, budget=600, count=count))
+    wording = words(language)
+    assert found[wording.goal] == [goal]
+    assert found[wording.constraints] == [rule]
+    assert found[wording.decisions] == [finding]
+
+
+def test_the_language_can_be_named() -> None:
+    assert words("fr").goal in summarise(session(), budget=1000, count=count, language="fr")
+    assert words("fr").goal in summarise(session(), budget=1000, count=count, language="fr-CA")
+    assert words("en").goal in summarise(session(), budget=1000, count=count, language="tlh")
+
+
+def test_every_language_has_all_words_and_its_numbers() -> None:
+    for wording in extractive_words._WORDS.values():
+        assert all(getattr(wording, field.name) for field in fields(wording))
+        assert {name for name in ("total", "user", "assistant", "tool") if f"{{{name}}}" in wording.scope} == {
+            *("total", "user", "assistant", "tool")
+        }
+        assert "{n}" in wording.lines
+
+
+def test_hidden_reasoning_is_never_quoted() -> None:
+    """R6."""
+    thought = Reasoning("I decided to use secret_plan.md because it is the root cause.")
+    summary = summarise([said("user", "Hi"), Message("assistant", (thought, Text("Done.")))], budget=500, count=count)
+    assert "secret_plan" not in summary
+
+
+def test_no_heading_orders_anyone_to_go_on() -> None:
+    """R11: done, in progress and superseded are told apart, and nothing is a request."""
+    english = words("en")
+    headings = [getattr(english, section) for section in extractive.SHARES]
+    assert not any(re.match(r"(?i)(continue|resume|next|please|do|you)\b", heading) for heading in headings)
+    assert len(set(headings)) == len(headings)
+
+
+def test_code_pasted_logs_tables_and_announcements_are_no_sentences() -> None:
+    text = "Summary:\n| a | b |\n```\nthe issue is in here\n```\n"
+    text += "<system-reminder>must never</system-reminder>\n- One. Two!"
+    assert list(extractive_facts.sentences(text)) == ["One.", "Two!"]
+
+
+def test_of_a_long_paste_only_both_ends_are_taken_for_the_users_words() -> None:
+    paste = (
+        "Please read this log.\n" + "you must never see this line in a summary\n" * 100 + "Only fix the first error."
+    )
+    found = sections(summarise([said("user", "x" * 40 + paste)], budget=2000, count=count))
+    assert "Only fix the first error." in found[words("en").constraints]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "target"),
+    [
+        ({"path": "a.py", "text": "long"}, "a.py"),
+        ({"limit": 5, "flag": True, "note": "hi"}, "limit: 5, flag: True, note: hi"),
+        ("*** Begin Patch", "*** Begin Patch"),
+        ("[1, 2]", "[1, 2]"),
+        ({}, ""),
+    ],
+)
+def test_an_action_names_what_it_worked_on(arguments: object, target: str) -> None:
+    (action,) = extractive_facts.actions(step(1, "tool", arguments, "")[:1])
+    assert (action.target, action.outcome, action.lines) == (target, "", 0)
+
+
+def test_a_failure_is_named_by_its_line_wherever_it_stands_in_the_output() -> None:
+    output = "\n".join(["starting"] * 900 + ["ValueError: limit must be positive"])
+    messages = step(1, "run", {"command": "make"}, output)
+    assert sections(summarise(messages, budget=500, count=count))[words("en").errors] == [
+        "ValueError: limit must be positive"
+    ]
+    (action,) = extractive_facts.actions(step(1, "run", {"command": "make"}, "\nboom happened\nmore", failed=True))
+    assert (action.failed, action.outcome) == (True, "boom happened")
+
+
+def test_many_actions_give_way_to_the_newest_and_those_that_change_something() -> None:
+    messages = [said("user", "Tidy up please.")]
+    for number in range(200):
+        messages += step(number, "read_file", {"path": f"src/module_{number}.py"}, "one\ntwo")
+    messages += step(200, "write_file", {"path": "src/result.py"}, "ok")
+    done = sections(summarise(messages, budget=300, count=count))[words("en").done]
+    assert "write_file: src/result.py → ok" in done
+    assert "read_file: src/module_199.py → 2 lines" in done
+    assert "read_file: src/module_0.py → 2 lines" not in done
+
+
+def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
+    assert words("en").done not in summarise(step(1, "wait", {}, ""), budget=300, count=count)
+
+
+@pytest.mark.parametrize(
+    ("cue", "yes", "no"),
+    [
+        (extractive_cues.CONSTRAINT, "Do not touch the tests", "I do not see it"),
+        (extractive_cues.CONSTRAINT, "不要动测试", "测试通过了"),
+        (extractive_cues.CORRECTION, "No, that was wrong", "Nothing else"),
+        (extractive_cues.DECISION, "We decided to wait", "We wait"),
+        (extractive_cues.OPEN, "まだ確認していません", "確認しました"),
+        (extractive_cues.ERROR, "npm ERR! missing script", "the error handling is fine"),
+        (extractive_cues.ERROR, "process exited with code 2", "process exited with code 0"),
+    ],
+)
+def test_a_cue_tells_apart(cue: re.Pattern[str], yes: str, no: str) -> None:
+    assert cue.search(yes)
+    assert not cue.search(no)
+
+
+SAYINGS = [
+    "Never do that.",
+    "ok",
+    "I decided on a_b.py because it works.",
+    "原因是缓存。",
+    "x" * 700,
+    "",
+    "Error: no",
+    "- [ ] rest",
+]
+ROLES: list[Role] = ["user", "assistant", "tool"]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Message]:
+    rows = draw(st.lists(st.tuples(st.sampled_from(ROLES), st.sampled_from(SAYINGS)), min_size=1, max_size=30))
+    return [
+        Message(role, (ToolResult("c", (Text(text),)),)) if role == "tool" else said(role, text) for role, text in rows
+    ]
+
+
+@settings(max_examples=200)
+@given(histories(), st.integers(min_value=1, max_value=600))
+def test_it_is_never_empty_never_over_budget_and_always_the_same(messages: list[Message], budget: int) -> None:
+    summary = summarise(messages, budget=budget, count=count)
+    assert summary.strip()
+    assert count(summary) <= budget
+    assert summary == summarise(messages, budget=budget, count=count)
+
+
+@given(histories())
+def test_nothing_but_quotes_stands_under_the_headings(messages: list[Message]) -> None:
+    source = " ".join(" ".join(m.text + "".join(r.text for r in m.tool_results) for m in messages).split())
+    for lines in sections(summarise(messages, budget=2000, count=count, language="en")).values():
+        assert all(line.removesuffix("…") in source for line in lines)
+
+
+def test_nothing_gives_nothing() -> None:
+    assert summarise([], budget=100, count=count) == ""
+
+
+def test_a_counter_that_charges_more_for_the_whole_than_for_its_parts_is_obeyed() -> None:
+    def strict(text: str) -> int:
+        return count(text) * (2 if "\n\n" in text else 1)
+
+    assert strict(summarise(session(), budget=120, count=strict)) <= 120
+
+
+def _messages(rows: Sequence[str]) -> list[Message]:
+    """A Claude Code session, read just well enough."""
+    found = []
+    for row in rows:
+        entry = json.loads(row).get("message") or {}
+        blocks = entry.get("content") or []
+        parts: list[Text | ToolCall | ToolResult] = [Text(blocks)] if isinstance(blocks, str) else []
+        for block in blocks if isinstance(blocks, list) else []:
+            if block["type"] == "text":
+                parts.append(Text(block["text"]))
+            elif block["type"] == "tool_use":
+                parts.append(ToolCall(block["id"], block["name"], json.dumps(block["input"])))
+            elif block["type"] == "tool_result":
+                parts.append(ToolResult(block["tool_use_id"], (Text(str(block["content"])),)))
+        if parts:
+            found.append(Message(entry["role"], tuple(parts)))
+    return found
+
+
+@pytest.mark.parametrize("file", ["entire-cli-claude-code/6113e919.jsonl", "kimi-cli-claude-code-zh/629b7931.jsonl"])
+@pytest.mark.parametrize("budget", [200, 1000, 4000])
+def test_a_real_session_is_summed_up_in_seconds_and_shorter(transcripts: Path, file: str, budget: int) -> None:
+    messages = _messages((transcripts / file).read_text(encoding="utf-8").splitlines())
+    started = time.process_time()
+    summary = summarise(messages, budget=budget, count=count)
+    assert time.process_time() - started < 10  # well under a second on an idle machine
+    assert min(budget * 0.6, 1000) < count(summary) <= budget
+    assert len(sections(summary)) >= 3
+    assert sections(summary).keys() <= {getattr(words(w), s) for w in ("en", "zh") for s in extractive.SHARES}

@@ -1,0 +1,256 @@
+"""Exact lines of what left the view survive, with the words around them, in a bounded section (R12)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contextfold import evidence
+from contextfold.evidence import Line, lines_of, select
+from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
+
+MARKS = {"[user]", "[assistant]", "[tool]"}
+
+
+def count(text: str) -> int:
+    """A stand-in for a tokenizer: short, additive enough, and never zero for a text."""
+    return -(-len(text) // 4)
+
+
+def said(role: Role, text: str) -> Message:
+    return Message(role, (Text(text),))
+
+
+def called(name: str, arguments: object) -> Message:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return Message("assistant", (ToolCall("call_1", name, text),))
+
+
+def answered(text: str) -> Message:
+    return Message("tool", (ToolResult("call_1", (Text(text),)),))
+
+
+def texts(message: Message) -> list[str]:
+    return [line.text for line in lines_of(message)]
+
+
+def chosen(messages: Sequence[Message], budget: int = 400, already: frozenset[str] = frozenset()) -> str:
+    """Evidence of messages of 100 tokens each."""
+    candidates = [(100 * (n + 1), lines_of(message)) for n, message in enumerate(messages)]
+    return select(candidates, budget=budget, already=already, count=count, now=100 * len(messages))
+
+
+# ---- lines ----
+
+
+def test_lines_are_word_for_word_without_indentation_and_line_numbers() -> None:
+    message = answered("     1→import os\n     2→\n\tvalue = compute_total(x)\n   17 | return value_of\n")
+    assert texts(message) == ["import os", "value = compute_total(x)", "return value_of"]
+
+
+def test_a_call_reads_as_its_tool_with_its_short_arguments_and_then_the_long_ones() -> None:
+    message = called("edit", {"path": "src/a.py", "count": 2, "new": "def total():\n    return sum_all", "dry": True})
+    assert texts(message) == ["edit path: src/a.py count: 2", "def total():", "return sum_all"]
+
+
+def test_many_short_arguments_take_several_lines() -> None:
+    message = called("book", {f"passenger_{n}": f"guest_{n:04}" for n in range(20)})
+    assert len(texts(message)) > 1
+    assert all(len(text) <= evidence.WIDTH + 30 for text in texts(message))
+    assert [name for line in lines_of(message) for name in line.names] == [f"guest_{n:04}" for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    "arguments", ["*** Begin Patch\n*** Update File: src/a.py", '"src/a.py"', '{"path": "src/a.py']
+)
+def test_arguments_that_are_no_json_object_are_read_as_text(arguments: str) -> None:
+    assert any("src/a.py" in line.names for line in lines_of(called("patch", arguments)))
+
+
+def test_keys_and_tool_names_name_nothing() -> None:
+    (line,) = lines_of(called("read_file", {"file_path": "/etc/hosts"}))
+    assert line.text == "read_file file_path: /etc/hosts"
+    assert line.names == ("/etc/hosts",)
+
+
+def test_reasoning_media_instructions_and_encoded_data_give_no_lines() -> None:
+    hidden = Message("assistant", (Reasoning("secret_plan.md"), Media("image", data="QUJD" * 500), Text("see plan.md")))
+    assert texts(hidden) == ["see plan.md"]
+    assert lines_of(said("system", "use /etc/config.yaml")) == ()
+    assert texts(answered("before\n" + "iVBORw0KGgo" * 80 + "\nafter")) == ["before", "after"]
+
+
+def test_text_of_blocks_that_are_not_understood_is_read() -> None:
+    assert texts(Message("assistant", (Opaque("refusal", "not in /etc/shadow"),))) == ["not in /etc/shadow"]
+
+
+def test_a_long_line_is_cut_between_words_and_no_identifier_is_cut() -> None:
+    names = [f"/var/lib/service-{n}/data_{n}.json" for n in range(60)]
+    for separator in (" and then ", "，然后", ", "):
+        message = answered(separator.join(names))
+        lines = lines_of(message)
+        assert all(len(line.text) <= evidence.WIDTH + 60 for line in lines)
+        assert [name for line in lines for name in line.names if name.startswith("/")] == names
+
+
+def test_json_inside_a_string_is_cut_at_its_escaped_line_breaks() -> None:
+    message = answered(json.dumps({"stdout": "\n".join(f"step {n} wrote out_{n}.csv" for n in range(40))}))
+    assert "step 7 wrote out_7.csv" in texts(message)
+
+
+@given(st.text(max_size=600))
+def test_every_line_stands_in_the_message(text: str) -> None:
+    for line in lines_of(said("user", text)):
+        assert line.text in text
+        assert len(line.names) == len(line.worths) == len(set(line.names))
+        assert all(0 <= worth <= 1 for worth in line.worths)
+
+
+def test_lines_of_a_large_output_come_quickly() -> None:
+    rows = "\n".join(
+        f"{n:05} GET /api/v2/users/{n}?page={n % 7} 200 {n * 13 % 999}ms worker-{n % 8}" for n in range(20_000)
+    )
+    started = time.process_time()
+    assert len(lines_of(answered(rows))) == 20_000
+    assert time.process_time() - started < 5 * len(rows) / 1_000_000
+
+
+# ---- choice ----
+
+
+def test_lines_come_in_their_order_under_marks_of_who_said_them() -> None:
+    text = chosen(
+        [
+            said("user", "Please look at src/login.py first"),
+            called("read", {"path": "src/login.py"}),
+            said("assistant", "The bug sits in check_password of that file"),
+            answered("tests/test_login.py passed entirely"),
+        ]
+    )
+    assert text.splitlines() == [
+        "[user]",
+        "Please look at src/login.py first",
+        "[assistant]",
+        "The bug sits in check_password of that file",
+        "[tool]",
+        "tests/test_login.py passed entirely",
+    ]
+
+
+def test_what_stands_in_the_view_already_is_not_repeated() -> None:
+    messages = [said("assistant", "I wrote src/login.py today"), said("assistant", "I wrote src/logout.py today")]
+    assert "login.py" not in chosen(messages, already=frozenset({"src/login.py", "login.py"}))
+    assert "logout.py" in chosen(messages, already=frozenset({"src/login.py", "login.py"}))
+
+
+def test_a_name_that_a_longer_path_shows_needs_no_line_of_its_own() -> None:
+    messages = [said("assistant", "open /srv/shop/src/cart.py for this"), said("assistant", "then src/cart.py it is")]
+    assert chosen(messages).count("cart.py") == 1
+
+
+def test_the_words_of_the_assistant_go_before_output_of_tools() -> None:
+    noise = [answered(f"row {n} holds value_{n:05} here") for n in range(200)]
+    text = chosen([said("assistant", "We decided to keep retry_limit at three"), *noise], budget=60)
+    assert "retry_limit" in text
+
+
+def test_what_was_met_lately_and_often_goes_before_what_was_met_long_ago_and_once() -> None:
+    messages = [said("assistant", f"step {n} is about module_{n:04} alone") for n in range(300)]
+    messages[150] = messages[200] = messages[280] = said("assistant", "back to module_often again")
+    text = chosen(messages, budget=120)
+    assert "module_often" in text
+    assert "module_0299" in text
+    assert "module_0001" not in text
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "You must never push to the main branch",
+        "绝对不要修改数据库结构",
+        "絶対に本番環境を変更しないでください",
+        "Niemals ohne Tests ausliefern",
+    ],
+)
+def test_constraints_of_users_stay_however_old_they_are_and_without_any_name_in_them(rule: str) -> None:
+    noise = [said("assistant", f"step {n} is about module_{n:04} alone") for n in range(300)]
+    assert rule in chosen([said("user", rule), *noise], budget=200)
+
+
+def test_a_name_alone_on_its_line_brings_its_neighbour_along() -> None:
+    text = chosen(
+        [
+            answered("first line of the output\nThe session token expires because of\nmax_session_age\n"),
+            said("user", "ok"),
+        ]
+    )
+    assert "The session token expires because of\nmax_session_age" in text
+
+
+def test_nothing_to_say_gives_nothing() -> None:
+    assert select([], budget=100, already=(), count=count, now=0) == ""
+    assert chosen([said("user", "hello there, how are you today?")]) == ""
+    assert chosen([said("user", "open src/login.py")], budget=0) == ""
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["see a_b.py", "max_len = 5000", "go on", "err E501", "数据_表 在这里"]), max_size=6)
+    ),
+    st.integers(min_value=0, max_value=200),
+)
+def test_it_never_exceeds_its_budget_and_quotes_only_what_was_said(groups: list[list[str]], budget: int) -> None:
+    messages = [said("user" if n % 2 else "assistant", "\n".join(lines)) for n, lines in enumerate(groups)]
+    text = chosen(messages, budget=budget)
+    assert count(text) <= budget
+    said_lines = {line for lines in groups for line in lines}
+    assert all(line in MARKS or line in said_lines for line in text.splitlines())
+    assert text == chosen(messages, budget=budget)
+
+
+@settings(max_examples=20)
+@given(st.integers(min_value=20, max_value=3000))
+def test_more_budget_never_shows_fewer_lines(budget: int) -> None:
+    messages = [said("assistant", f"step {n} is about module_{n:04} alone") for n in range(120)]
+    assert len(chosen(messages, budget).splitlines()) <= len(chosen(messages, budget + 40).splitlines())
+
+
+def test_planted_facts_are_still_there_after_many_passes() -> None:
+    """The originals are read again at each pass, so nothing decays (R12)."""
+    facts = [
+        "The staging host is stage-17.internal.example",
+        "Release ticket is REL-4471 for Friday",
+        "合同编号为 HT-2024-0193",
+    ]
+    history = [said("user", fact) for fact in facts]
+    for _ in range(5):
+        history += [said("assistant", f"part {len(history)} covers handler_{len(history):04} now") for _ in range(60)]
+        assert all(fact in chosen(history, budget=900) for fact in facts)
+
+
+def test_a_line_holds_names_worths_and_words() -> None:
+    (line,) = lines_of(said("assistant", "set max_retries in src/app.py to 5000"))
+    assert line == Line(
+        text="set max_retries in src/app.py to 5000",
+        source="assistant",
+        names=("max_retries", "src/app.py", "app.py", "5000"),
+        worths=(1.0, 1.0, pytest.approx(4 / 6), pytest.approx(0.2 * 2 / 6)),  # type: ignore[arg-type]
+        words=1,
+    )
+
+
+def test_a_real_transcript_keeps_its_budget_and_takes_seconds_at_most(transcripts: Path) -> None:
+    rows = (transcripts / "entire-cli-claude-code" / "6113e919.jsonl").read_text(encoding="utf-8").splitlines()
+    messages = [answered(json.dumps(json.loads(row).get("message", {}), ensure_ascii=False)) for row in rows]
+    started = time.process_time()
+    candidates = [(500 * (n + 1), lines_of(message)) for n, message in enumerate(messages)]
+    text = select(candidates, budget=4000, already=(), count=count, now=500 * len(messages))
+    assert time.process_time() - started < 20  # about one second on an idle machine
+    assert 3000 < count(text) <= 4000
+    assert text == select(candidates, budget=4000, already=(), count=count, now=500 * len(messages))

@@ -1,0 +1,157 @@
+"""What must be repeated exactly is recognised by its shape, in any language around it (R12)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextfold import identifiers
+
+RECOGNISED = [
+    ("url", "https://example.org/a/b?page=2&sort=name"),
+    ("url", "s3://bucket/key.parquet"),
+    ("url", "postgresql://db.internal:5432/orders"),
+    ("email", "jane.doe+test@mail.example.org"),
+    ("date", "2026-11-20"),
+    ("date", "2026-11-20T10:11:12Z"),
+    ("date", "09:45"),
+    ("date", "2026年11月20日"),
+    ("date", "3月5日"),
+    ("uuid", "123e4567-e89b-12d3-a456-426614174000"),
+    ("path", "/etc/hosts"),
+    ("path", "/compact"),
+    ("path", "~/projects/notes"),
+    ("path", "../tests/conftest.py"),
+    ("path", "src/app/views.py"),
+    ("path", "langchain-ai/langgraph#123"),
+    ("path", "C:\\Users\\jane\\report.docx"),
+    ("name", "views.py"),
+    ("name", ".gitignore"),
+    ("name", "max_retry_count"),
+    ("name", "MAX_RETRIES"),
+    ("name", "parseHeader"),
+    ("name", "HTTPServer"),
+    ("name", "TimeoutError"),
+    ("name", "std::vector"),
+    ("name", "models.User.objects"),
+    ("name", "state-of-the-art"),
+    ("name", "ORD-20391"),
+    ("name", "#4512"),
+    ("name", "@decorator"),
+    ("name", "$HOME"),
+    ("name", "9f86d081884c"),
+    ("name", "v1.2.3"),
+    ("name", "10.0.12.7"),
+    ("name", "138-1234-5678"),
+    ("member", "session.rollback"),
+    ("number", "65536"),
+    ("number", "3.14"),
+    ("number", "40%"),
+    ("number", "250ms"),
+    ("number", "$19.99"),
+    ("number", "€1,250"),
+    ("number", "1,234,567"),
+    ("number", "500万"),
+    ("flag", "--dry-run"),
+    ("flag", "-name"),
+    ("title", "npm run build -- --watch"),
+    ("person", "Anna Kowalska"),
+    ("person", "José"),
+]
+
+WRAPPERS = {"title": "run `{}` now"}
+
+
+@pytest.mark.parametrize(("kind", "text"), RECOGNISED, ids=[text for _, text in RECOGNISED])
+def test_an_identifier_is_found_whole_in_a_sentence(kind: str, text: str) -> None:
+    sentence = WRAPPERS.get(kind, "then use {} again").format(text)
+    found = {(identifier.text, identifier.kind) for identifier in identifiers.find(sentence)}
+    assert (text, kind) in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [pair for pair in RECOGNISED if pair[0] not in ("person", "title") and pair[1].isascii()]
+)
+def test_an_identifier_may_touch_chinese_or_japanese_text(kind: str, text: str) -> None:
+    for sentence in (f"请打开{text}，然后继续", f"「{text}」を確認して"):
+        assert text in identifiers.names(sentence)
+
+
+@pytest.mark.parametrize("title", ["《红楼梦》", "「銀河鉄道の夜」", "『雪国』", "“blue harvest”"])
+def test_titles_in_quotation_marks_are_found_without_the_marks(title: str) -> None:
+    assert identifiers.names(f"看过{title}吗") == (title[1:-1],)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a plain sentence, with nothing in it that would have to be exact.",
+        "Yes. No! Why? Because of that and/or this, e.g. read/write access.",
+        "没有什么特别的内容，只是一句话。",
+        "12 + 7 = 19, and 404 more",
+        "A" * 400,
+    ],
+)
+def test_plain_words_are_no_identifiers(text: str) -> None:
+    assert identifiers.names(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [("see src/app/views.py.", "src/app/views.py"), ("is it v1.2.3?", "v1.2.3"), ("https://example.org/a.", "org/a")],
+)
+def test_the_signs_of_the_sentence_do_not_belong_to_it(text: str, ending: str) -> None:
+    assert identifiers.names(text)[0].endswith(ending)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("src/app/views.py", "views.py"),
+        ("https://example.org/get_user/list?sort_by=x", "get_user"),
+        ("https://example.org/get_user/list?sort_by=x", "sort_by"),
+        ("models.UserProfile.objects", "UserProfile"),
+        ("self.max_retries", "max_retries"),
+        ("billing::parse_invoice", "parse_invoice"),
+    ],
+)
+def test_a_compound_brings_along_what_it_may_be_called_by(text: str, part: str) -> None:
+    assert part in identifiers.names(f"in {text} it is")
+
+
+def test_a_path_can_be_called_by_its_endings() -> None:
+    assert identifiers.endings("/srv/app/views.py") == ("srv/app/views.py", "app/views.py", "views.py")
+    assert identifiers.endings("max_retries") == ()
+
+
+def _holds(text: str) -> None:
+    for found in identifiers.find(text):
+        assert text[found.start : found.end] == found.text
+        assert len(found.text) + (2 if found.kind in ("title", "person") else 0) >= identifiers.SHORTEST
+        assert len(found.text) <= identifiers.LONGEST
+        assert all(part in found.text and part != found.text for part in found.parts)
+    assert len(set(identifiers.names(text))) == len(identifiers.names(text))
+
+
+@given(st.text(max_size=300))
+def test_every_identifier_stands_where_it_says(text: str) -> None:
+    _holds(text)
+
+
+@given(st.text(alphabet="aB3_-./:@#$%&=?~+\\`「」 \n,", max_size=120))
+def test_every_identifier_stands_where_it_says_in_dense_text(text: str) -> None:
+    _holds(text)
+
+
+def test_every_identifier_of_real_logs_stands_where_it_says(transcripts: Path) -> None:
+    for file in sorted(transcripts.glob("*/*.json*"))[::7]:
+        for line in file.read_text(encoding="utf-8").splitlines()[:40]:
+            try:
+                _holds(json.dumps(json.loads(line), ensure_ascii=False)[:20_000])
+            except ValueError:
+                continue
