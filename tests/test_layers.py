@@ -22,6 +22,8 @@ LAYERS = [
     {"transcripts", "tiers", "summary", "evidence"},
     {"policy", "compaction", "history", "pins", "shorten"},
     {"plan", "view"},
+    {"job", "memory"},
+    {"carry"},
     {"engine"},
     {"compactor"},
     {"cli", "integrations", "store", "archive", "settings", "testing", "__init__", "__main__"},
@@ -38,7 +40,7 @@ ALLOWED = {
     ("ports.py", "anyio"): "the async driver",
     ("ports.py", "concurrent"): "the sync driver hands values between threads",
     ("ports.py", "threading"): "the sync driver runs branches in threads",
-    ("compactor.py", "threading"): "a lock around what it remembers of conversations",
+    ("memory.py", "threading"): "a lock around what it remembers of conversations",
     ("cli/app.py", "typer"): "the commands are declared with it; only cli.main imports this module, when it runs",
     ("cli/screen.py", "rich"): "only imported by the commands, when there is something to show",
 }

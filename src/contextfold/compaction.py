@@ -5,7 +5,8 @@ stay, which parts are shortened and how, and what it cost. It speaks about the f
 after them is in the view word for word, so the view only grows until the next pass. It stores no message text but
 the summary and its evidence, and a fingerprint of the covered messages, so it never meets another history.
 
-What belongs here: the record, its JSON, matching it to a history, and ``apply``. What does not: making one (``engine``).
+What belongs here: the record, its JSON, what it says about a history, and ``apply``. What does not: making one
+(``engine``).
 """
 
 from __future__ import annotations

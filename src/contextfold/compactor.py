@@ -1,41 +1,37 @@
-"""The facade: ``Compactor``, its result, and what it remembers between calls.
+"""The facade: ``Compactor`` and its result.
 
-What belongs here: arguments in, result out, the sync and async doors, and the memory that makes a turn that adds k
-messages cost O(k). What does not: decisions (``plan``) and their execution (``engine``).
+What belongs here: arguments in, result out, the sync and async doors, and a request around which to compact (``call``).
+What does not: decisions (``plan``), their execution (``engine``), what is remembered between calls (``memory``).
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from contextfold import formats
+from contextfold.carry import EXTRACTIVE
 from contextfold.compaction import Compaction, SummaryRecord
-from contextfold.engine import EXTRACTIVE, Job, run_pass
+from contextfold.engine import run_pass
 from contextfold.errors import InputError, PolicyError
 from contextfold.formats.base import Format
 from contextfold.history import History
+from contextfold.job import Job
 from contextfold.ledger import Ledger
+from contextfold.memory import Conversation, Memory
 from contextfold.observe import Event, Observer
 from contextfold.overflow import Overflow, classify
 from contextfold.plan import floor_of, triggered
 from contextfold.policy import Limits, Policy
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
-from contextfold.repair import is_clean
 from contextfold.summary.summarizer import Summarizer, as_summarizer
 from contextfold.tokens import TokenCounter
-from contextfold.tokens.media import Rule
-from contextfold.view import View, build, translate
+from contextfold.view import translate
 from contextfold.window import resolve
 
 T = TypeVar("T")
-
-REMEMBERED = 32
-"""Conversations whose decoded history is kept between calls; the least recently used one goes first."""
 
 UNSET: Any = object()
 
@@ -70,50 +66,6 @@ class CompactionResult:
     def summary(self) -> SummaryRecord | None:
         """The summary in the view, with its evidence and what it took; None where there is none."""
         return self.compaction.summary if self.compaction else None
-
-
-class _Conversation:
-    """What is remembered of one conversation. Used by one call at a time: a call takes it out and puts it back."""
-
-    def __init__(self, history: History) -> None:
-        self.history = history
-        self.compaction: Compaction | None = None
-        self.view = View([], 0)
-        self.open_calls: set[str] = set()
-        self.clean = True
-        self.reported = 0
-        self.marked: Format | None = None
-        """The format whose marks were seen; None as long as the messages are nothing but roles and text."""
-
-    def continues(self, wire: Sequence[Any], source: Format) -> bool:
-        """Whether these messages are the known ones, perhaps with more behind them.
-
-        Comparing lists tries identity first, in C. Equal copies of the known objects do not count, since the caller is
-        to get his own objects back; a caller who copies copies all, so a sample of them tells.
-        """
-        known = len(self.history.wire)
-        if self.history.format is not source or known > len(wire):
-            return False
-        sample = range(0, known, max(1, known // 16))
-        same = all(self.history.wire[n] is wire[n] for n in sample)
-        return same and self.history.wire == (wire if isinstance(wire, list) else list(wire))[:known]
-
-    def append(self, wire: Sequence[Any]) -> None:
-        """New messages at the end: the view grows by them, unless something has to be mended."""
-        start = len(self.history.messages)
-        self.history.extend(wire)
-        new = self.history.messages[start:]
-        self.clean = is_clean(new, self.open_calls) and self.clean
-        if not self.clean:
-            self.rebuild(self.compaction)
-            return
-        self.view.wire += wire
-        self.view.tokens += sum(self.history.sizes[start:])
-
-    def rebuild(self, compaction: Compaction | None) -> None:
-        """The view under another record, or after something changed."""
-        self.compaction = compaction
-        self.view = build(self.history, compaction)
 
 
 class Compactor:
@@ -152,10 +104,8 @@ class Compactor:
         self.window = resolve(window, model)
         self.limits = Limits.of(self.policy, self.window.tokens)
         self.summarizer = _summarizer(summarizer)
-        self._count_text = count_text
+        self._memory = Memory(count_text)
         self._on_event = on_event
-        self._remembered: OrderedDict[tuple[int, int], _Conversation] = OrderedDict()
-        self._lock = threading.Lock()
 
     def compact(
         self,
@@ -181,7 +131,8 @@ class Compactor:
             instructions: extra instructions for the summariser, for this call.
 
         Raises ``InputError`` for data that is not a conversation, ``CannotFit`` when no compaction can reach the
-        target, ``SummaryFailed`` when there is no acceptable summary and no way to go on without. Nothing has changed then.
+        target, ``SummaryFailed`` when there is no acceptable summary and no way to go on without one. Nothing has
+        changed then.
         """
         request = _Request(messages, previous, format, to, system, tools, "manual" if force else None, instructions)
         return run(self._compact(request, SyncPorts(self.policy.summary.parallel)))
@@ -243,15 +194,15 @@ class Compactor:
         observer = Observer(self._on_event)
         _check(request)
         source = self._format(request, observer)
-        conversation = self._take(request.messages, source)
+        conversation = self._memory.take(request.messages, source)
         try:
             return await self._compacted(conversation, request, observer, ports, limits or self.limits)
         finally:
-            self._put_back(conversation)
+            self._memory.put_back(conversation)
 
     async def _compacted(
         self,
-        conversation: _Conversation,
+        conversation: Conversation,
         request: _Request,
         observer: Observer,
         ports: Ports,
@@ -340,17 +291,14 @@ class Compactor:
     def _format(self, request: _Request, observer: Observer) -> Format:
         if request.format is not None:
             return formats.get(request.format)
-        known = self._peek(request.messages)
-        if known is not None:
-            known.marked = known.marked or formats.marked(request.messages[len(known.history.wire) :])
-            if known.marked in (None, known.history.format):
-                return known.history.format
+        if (known := self._memory.format_of(request.messages)) is not None:
+            return known
         found = formats.detect(request.messages)
         observer.emit("format_detected", f"the messages are {found.name}", format=found.name)
         return found
 
     def _follow(
-        self, conversation: _Conversation, previous: Compaction | None, observer: Observer, *, anew: bool = False
+        self, conversation: Conversation, previous: Compaction | None, observer: Observer, *, anew: bool = False
     ) -> None:
         """Bring the view under the record that the caller has in force, if it fits the history."""
         same = previous is conversation.compaction or (
@@ -372,7 +320,7 @@ class Compactor:
     def _floor_of(self, history: History, length: int, overhead: Mapping[str, int]) -> dict[str, int]:
         return floor_of(history.messages[:length], history.counter, self.policy, overhead)
 
-    def _report_faults(self, conversation: _Conversation, observer: Observer) -> None:
+    def _report_faults(self, conversation: Conversation, observer: Observer) -> None:
         """Say what is broken in the history, once."""
         faults = () if conversation.clean else conversation.history.grouping.faults
         if len(faults) > conversation.reported:
@@ -380,34 +328,6 @@ class Compactor:
             shown = "; ".join(str(fault) for fault in faults[:5])
             more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
             observer.emit("history_repaired", f"{shown}{more}", faults=[str(fault) for fault in faults])
-
-    # ---- memory ----
-
-    def _take(self, wire: Sequence[Any], source: Format) -> _Conversation:
-        """The remembered conversation that these messages continue, taken out of the memory, or a new one."""
-        with self._lock:
-            conversation = self._remembered.pop(_key(wire), None)
-        known = len(conversation.history.wire) if conversation is not None else 0
-        if conversation is not None and conversation.continues(wire, source):
-            if conversation.history.refresh(known - 1):
-                conversation.rebuild(conversation.compaction)
-            conversation.append(wire[known:])
-            return conversation
-        rule: Rule = "anthropic" if source.name == "anthropic" else "openai"
-        conversation = _Conversation(History(source, TokenCounter(self._count_text, media_rule=rule)))
-        conversation.append(wire)
-        conversation.marked = formats.marked(wire)
-        return conversation
-
-    def _peek(self, wire: Sequence[Any]) -> _Conversation | None:
-        with self._lock:
-            return self._remembered.get(_key(wire))
-
-    def _put_back(self, conversation: _Conversation) -> None:
-        with self._lock:
-            self._remembered[_key(conversation.history.wire)] = conversation
-            while len(self._remembered) > REMEMBERED:
-                self._remembered.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,11 +361,6 @@ def _check(request: _Request) -> None:
             f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "
             "pass out.compaction, or Compaction.from_json(text) for a stored one"
         )
-
-
-def _key(wire: Sequence[Any]) -> tuple[int, int]:
-    """Where a conversation is remembered: its first two objects. They are kept alive, so their ids stay theirs."""
-    return (id(wire[0]) if wire else 0, id(wire[1]) if len(wire) > 1 else 0)
 
 
 def _window_after(overflow: Overflow, result: CompactionResult) -> int:

@@ -8,77 +8,17 @@ as ``async def`` over ports (see ``ports``). What does not: any decision of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
-
-from contextfold import evidence, pins
-from contextfold.compaction import Compaction, Edit, FateRun, SummaryRecord, apply, reduce, summary_message
+from contextfold import carry
+from contextfold.compaction import Compaction, FateRun, SummaryRecord, summary_message
 from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
-from contextfold.history import History
+from contextfold.job import Job
 from contextfold.ledger import runs
-from contextfold.messages import Message, Text
-from contextfold.observe import Observer
-from contextfold.plan import Plan, Situation, Skip, decide
-from contextfold.policy import Limits, Policy
+from contextfold.plan import Plan, Skip, decide
 from contextfold.ports import Ports
-from contextfold.summary import extractive, language
 from contextfold.summary.bisect import Summary, SummaryStats, summarise
-from contextfold.summary.chunks import Unit
-from contextfold.summary.message import parse, summary_text
-from contextfold.summary.render import render_group
+from contextfold.summary.message import summary_text
 from contextfold.summary.summarizer import Summarizer
 from contextfold.view import build
-
-EXTRACTIVE = "extractive"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One question to the engine: what is to be done about this history? Sizes are tokens."""
-
-    history: History
-    previous: Compaction | None
-    view_tokens: int
-    view_messages: int
-    overhead: Mapping[str, int]
-    limits: Limits
-    policy: Policy
-    summarizer: Summarizer | None
-    """None: the built-in extractive one."""
-    observer: Observer
-    forced: str | None = None
-    instructions: str = ""
-
-    def situation(self) -> Situation:
-        """What the plan is made from; sizes are as the present view has the messages."""
-        sizes: Sequence[int] = self.history.sizes
-        if self.previous is not None and self.previous.edits:
-            counter = self.history.counter
-            edited = {edit.index for edit in self.previous.edits}
-            view = apply(self.history.messages, self.previous)
-            now = {item.index: counter.message(item.message) for item in view if item.index in edited}
-            sizes = [now.get(index, size) for index, size in enumerate(self.history.sizes)]
-        return Situation(
-            messages=self.history.messages,
-            sizes=sizes,
-            grouping=self.history.grouping,
-            previous=self.previous,
-            view_tokens=self.view_tokens,
-            view_messages=self.view_messages,
-            overhead=self.overhead,
-            limits=self.limits,
-            policy=self.policy,
-            counter=self.history.counter,
-            summary_tokens=self._summary_tokens(),
-            summary_is_free=self.summarizer is None,
-            forced=self.forced,
-        )
-
-    def _summary_tokens(self) -> int:
-        if self.previous is None or self.previous.summary is None:
-            return 0
-        return self.history.counter.message(summary_message(self.previous.summary))
 
 
 async def run_pass(job: Job, ports: Ports) -> Compaction | None:
@@ -156,7 +96,7 @@ def _conclude(job: Job, plan: Plan, compaction: Compaction) -> None:
 async def _prose(job: Job, plan: Plan, ports: Ports) -> Summary:
     """The summary's prose, by the summariser, or by the fallback where policy allows it."""
     if job.summarizer is None:
-        return await ports.compute(_extract, job, plan)
+        return await ports.compute(carry.extract, job, plan)
     try:
         return await _ask(job, plan, job.summarizer, ports)
     except Exception as error:
@@ -166,7 +106,7 @@ async def _prose(job: Job, plan: Plan, ports: Ports) -> Summary:
 
 
 async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Summary:
-    previous, units = await ports.compute(_material, job, plan)
+    previous, units = await ports.compute(carry.material, job, plan)
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
     options = job.policy.summary
@@ -178,8 +118,8 @@ async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Su
         previous=previous,
         summarizer=summarizer,
         options=options,
-        max_tokens=_prose_room(job, plan),
-        language=_language(job),
+        max_tokens=carry.prose_room(job, plan),
+        language=job.language,
         ports=ports,
         count=job.history.counter.text,
         observer=job.observer,
@@ -211,60 +151,7 @@ async def _without_summariser(job: Job, plan: Plan, error: Exception, ports: Por
             attempts=[f"{type(error).__name__}: {error}"],
         ) from error
     job.observer.emit("fallback_used", "the built-in extractive summary stands in", fallback=job.policy.fallback)
-    return await ports.compute(_extract, job, plan)
-
-
-def _material(job: Job, plan: Plan) -> tuple[str | None, list[Unit]]:
-    """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarised."""
-    messages, grouping = job.history.messages, job.history.grouping
-    previous = [job.previous.summary.text] if job.previous and job.previous.summary else []
-    evicted = set(plan.evicted)
-    units: list[Unit] = []
-    for group in grouping.groups:
-        indices = tuple(n for n in group.indices if n in evicted)
-        for index in indices:
-            if pins.is_summary(messages[index]) and (earlier := parse(messages[index].text)):
-                previous.append("\n".join(text for text in earlier if text))
-        indices = tuple(n for n in indices if not pins.is_summary(messages[n]))
-        text = render_group([messages[n] for n in indices]) if indices else ""
-        if text:
-            units.append(Unit(text, indices))
-    return "\n\n".join(previous) or None, units
-
-
-def _extract(job: Job, plan: Plan) -> Summary:
-    """The built-in summary, always made anew from all originals: it does not decay and asks nobody."""
-    gone = [_readable(job.history.messages[n]) for n in plan.gone]
-    count = job.history.counter.text
-    text = extractive.summarise(gone, budget=_prose_room(job, plan), count=count, language=_language(job))
-    stats = SummaryStats(
-        input_tokens=sum(job.history.sizes[n] for n in plan.gone),
-        output_tokens=count(text),
-        algorithm=EXTRACTIVE,
-    )
-    return Summary(text, frozenset(plan.gone), stats)
-
-
-def _readable(message: Message) -> Message:
-    """A message as the extractive summariser and evidence should read it: an earlier summary by its content."""
-    if pins.is_summary(message) and (earlier := parse(message.text)):
-        return replace(message, role="assistant", parts=tuple(Text(text) for text in earlier if text), source=None)
-    return message
-
-
-def _prose_room(job: Job, plan: Plan) -> int:
-    """Tokens that the prose may take: its share less the frame around it."""
-    frame = job.history.counter.text(summary_text("", "-", language=_language(job)))
-    return max(40, plan.prose_tokens - frame)
-
-
-def _language(job: Job) -> str:
-    chosen = job.policy.summary.language
-    if chosen:
-        return chosen
-    if job.previous is not None and job.previous.summary is not None:
-        return job.previous.summary.language
-    return language.dominant(m.text for m in job.history.messages if pins.is_person(m))
+    return await ports.compute(carry.extract, job, plan)
 
 
 # ---- the record ----
@@ -280,13 +167,17 @@ def _complete(job: Job, plan: Plan, summary: Summary | None) -> Compaction:
     room = min(plan.evidence_tokens + plan.prose_tokens, plan.target - plan.kept_tokens)
     budget = room - size - 24 if job.policy.evidence else 0
     while budget > 0:
-        lines = _evidence(job, plan, bare.text, budget)
+        lines = carry.evidence(job, plan, bare.text, budget)
         compaction = _record(job, plan, bare.model_copy(update={"evidence": lines}) if lines else _or_none(bare))
         excess = compaction.tokens_after - plan.target
         if excess <= 0:
             return compaction
         budget -= excess + 16
-    return _within(plan, _record(job, plan, _or_none(bare)))
+    compaction = _record(job, plan, _or_none(bare))
+    if bare.text and (excess := compaction.tokens_after - plan.target) > 0:  # an estimate of the plan was too low
+        shorter = _capped(job, bare.text, plan.target - plan.kept_tokens - excess)
+        compaction = _record(job, plan, _or_none(bare.model_copy(update={"text": shorter, "truncated": True})))
+    return _within(plan, compaction)
 
 
 def _or_none(summary: SummaryRecord) -> SummaryRecord | None:
@@ -296,7 +187,7 @@ def _or_none(summary: SummaryRecord) -> SummaryRecord | None:
 def _standing_summary(job: Job) -> SummaryRecord:
     if job.previous is not None and job.previous.summary is not None:
         return job.previous.summary.model_copy(update={"evidence": ""})
-    return SummaryRecord(text="", role=job.policy.summary_role, language=_language(job), algorithm="evidence")
+    return SummaryRecord(text="", role=job.policy.summary_role, language=job.language, algorithm="evidence")
 
 
 def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
@@ -305,7 +196,7 @@ def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
     return SummaryRecord(
         text=prose,
         role=job.policy.summary_role,
-        language=_language(job),
+        language=job.language,
         algorithm=stats.algorithm,
         input_tokens=stats.input_tokens,
         output_tokens=job.history.counter.text(prose),
@@ -329,39 +220,13 @@ def _within(plan: Plan, compaction: Compaction) -> Compaction:
 def _capped(job: Job, prose: str, room: int) -> str:
     """Prose that a summariser made longer than the room, clipped to it; the rest is the evidence's task."""
     count = job.history.counter.text
-    frame = count(summary_text("", "-", language=_language(job))) + 8
+    frame = count(summary_text("", "-", language=job.language)) + 8
     while prose and count(prose) > max(room - frame, 1):
         keep = max(1, int(len(prose) * (room - frame) / count(prose) * 0.97)) if room > frame else 1
         prose = prose[: min(keep, len(prose) - 1)].rstrip()
         if len(prose) <= 1:
             break
     return prose
-
-
-def _evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
-    """Lines of what left the view or was shortened, for the names that are not in the view otherwise."""
-    history = job.history
-    ends = list(accumulate(history.sizes))
-    gone = set(plan.gone)
-    cut: dict[int, list[Edit]] = {}
-    for edit in plan.edits:
-        cut.setdefault(edit.index, []).append(edit)
-    candidates = [
-        (
-            ends[n],
-            evidence.lines_of(_readable(history.messages[n]))
-            if pins.is_summary(history.messages[n])
-            else history.lines(n),
-        )
-        for n in sorted(gone | set(cut))
-    ]
-    visible = {name for line in evidence.lines_of(Message("assistant", (Text(prose),))) for name in line.names}
-    for n, message in enumerate(history.messages):
-        if n in cut:
-            visible.update(name for line in evidence.lines_of(reduce(message, cut[n])) for name in line.names)
-        elif n not in gone:
-            visible.update(name for line in history.lines(n) for name in line.names)
-    return evidence.select(candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1])
 
 
 def _record(job: Job, plan: Plan, summary: SummaryRecord | None) -> Compaction:

@@ -1,7 +1,7 @@
 """Policy: when to compact, how far, what must stay, and how. One validated value with the defaults.
 
 What belongs here: every knob, its default and why, its validation, and ``Limits``: the knobs in tokens of a window.
-What does not: deciding anything about a conversation (``plan``), and how the summary is asked for (``summary.options``).
+What does not: deciding anything about a conversation (``plan``), how a summary is asked for (``summary.options``).
 
 Sizes are written ``("tokens", 4000)``, ``("messages", 20)`` or ``("fraction", 0.8)`` (of the window). A trigger is
 one size, a mapping such as ``{"tokens": 4000, "messages": 50}`` (all must hold), a list of these (any may hold),
@@ -134,7 +134,7 @@ class Budgets(_Settings):
     summary with its evidence, the newest messages word for word (``recent``), and the ones before these in a shortened
     form; the rest is slack. ``Budgets(usage=0.6, summary=0.26, recent=0.65)`` is a division that other systems use;
     replays of real conversations (``benchmarks``) favour much more evidence and a shorter tail, hence these defaults:
-    whatever is verbatim and recent soon becomes old, while a line of evidence may save a whole file from being read again.
+    what is recent soon becomes old, while one line of evidence may save a whole file from being read again.
     """
 
     usage: Share | None = None
@@ -157,7 +157,8 @@ class Budgets(_Settings):
         """
         if self.usage is not None:
             return self.usage
-        return min(0.5, max(0.25, 0.48 * (16_000 / window) ** 0.2))
+        share: float = 0.48 * (16_000 / window) ** 0.2
+        return min(0.5, max(0.25, share))
 
     @model_validator(mode="after")
     def _whole(self) -> Budgets:
