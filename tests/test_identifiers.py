@@ -61,6 +61,7 @@ RECOGNISED = [
     ("title", "npm run build -- --watch"),
     ("person", "Anna Kowalska"),
     ("person", "José"),
+    ("person", "Hooker Valley"),
 ]
 
 WRAPPERS = {"title": "run `{}` now"}

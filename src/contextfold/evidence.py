@@ -61,12 +61,12 @@ JOINED = 200
 """Characters. Two neighbouring lines longer than this together are not offered as a pair."""
 
 _KIND_WORTH: dict[Kind, float] = {
-    "date": 0.5,
-    "flag": 0.4,
-    "title": 0.4,
-    "person": 0.3,
-    "member": 0.3,
-    "number": 0.2,
+    "date": 0.6,
+    "flag": 0.6,
+    "title": 0.5,
+    "person": 0.4,
+    "member": 0.4,
+    "number": 0.3,
 }
 """What is short, common or made of plain words is easily said another way; the other kinds count 1."""
 
@@ -144,7 +144,7 @@ def _line(text: str, source: Source, searched: str | None = None) -> Line:
 
 def _worth(name: str, kind: Kind) -> float:
     """What getting it wrong would cost, from 0 to 1: the longer a name is, the less it can be guessed."""
-    return _KIND_WORTH.get(kind, 1.0) * min(1.0, (len(name) - 2) / 6)
+    return _KIND_WORTH.get(kind, 1.0) * min(1.0, (len(name) - 1) / 6)
 
 
 def _bonus(text: str, source: Source) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from contextfold import evidence
+from contextfold import evidence, pins
 from contextfold.compaction import Compaction, digest, fingerprint
 from contextfold.formats.base import Format
 from contextfold.groups import Grouping, group
@@ -76,6 +76,9 @@ class History:
             return f"it covers {compaction.covers:,} messages, and the history has {len(self.messages):,}"
         if self.fingerprint(compaction.covers) != compaction.fingerprint:
             return f"the first {compaction.covers:,} messages are not the ones it was made from"
+        newest = pins.newest_user(self.messages)
+        if not {len(self.messages) - 1, newest}.isdisjoint(compaction.gone()):
+            return "the history was rewound to before its newest messages, which are in the summary now"
         return None
 
     def lines(self, index: int) -> tuple[evidence.Line, ...]:

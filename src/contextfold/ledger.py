@@ -7,7 +7,7 @@ A message has exactly one fate. Runs of neighbours that share fate and reason ar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,11 @@ Fate = Literal["kept", "pinned", "shortened", "summarised", "dropped"]
 FATES: tuple[Fate, ...] = ("kept", "pinned", "shortened", "summarised", "dropped")
 
 
-MENDED = "a result whose call is not in the view, shown as text"
+MENDED: Mapping[Fate, str] = {
+    "shortened": "a result whose call is not in the view, shown as text",
+    "dropped": "a result that was there already, word for word",
+}
+NOTHING: Mapping[int, Fate] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,12 @@ def runs(fates: Iterable[tuple[Fate, str]]) -> tuple[Run, ...]:
 class Ledger:
     """Iterate for one ``Entry`` per message of the history, in order."""
 
-    def __init__(self, account: Sequence[Run], messages: Sequence[Message], mended: Iterable[int] = ()) -> None:
-        """``mended`` are kept messages that had to take another form to be sent."""
+    def __init__(
+        self, account: Sequence[Run], messages: Sequence[Message], mended: Mapping[int, Fate] = NOTHING
+    ) -> None:
+        """``mended`` are kept messages that had to take another form to be sent, or could not be sent."""
         self._account = tuple(account)
-        self._mended = frozenset(mended)
+        self._mended = dict(mended)
         self._messages = messages
         self._length = len(messages)  # the list may grow at its end behind our back
 
@@ -71,8 +77,8 @@ class Ledger:
         if not self._mended:
             return account
         fates = [(run.fate, run.reason) for run in account for _ in range(run.start, run.stop)]
-        for index in self._mended:
-            fates[index] = ("shortened", MENDED)
+        for index, fate in self._mended.items():
+            fates[index] = (fate, MENDED[fate])
         return runs(fates)
 
     def counts(self) -> dict[Fate, int]:

@@ -3,14 +3,15 @@
 - A result that does not follow its call is moved up to it.
 - A call that was never answered, though the assistant spoke again since, gets a result that says so.
 - A result whose call is not in the list (it never was, it was summarised, or its id was answered before) cannot be
-  sent as a result; it is shown as text from the user, so nothing of it is lost.
+  sent as a result; it is shown as text from the user, so nothing of it is lost. One that repeats an answer word for
+  word is left out.
 
 What belongs here: these two, as pure functions over any list of messages. Finding the faults is ``groups``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from contextfold.groups import Grouping, group
@@ -34,15 +35,15 @@ class Placed:
 def repair(messages: Sequence[Message]) -> list[Placed]:
     """The same messages in an order and shape that a provider takes. What is right already stays the same object."""
     grouping = group(messages)
-    kinds = {fault.kind for fault in grouping.faults}
-    mended = list(messages)
-    if "orphan_result" in kinds:
-        mended = [_without_orphans(message, index, grouping) for index, message in enumerate(messages)]
-        grouping = group(mended)  # what is text now may stand between a call and its results
-        kinds = {fault.kind for fault in grouping.faults}
-    if not {"result_out_of_place", "dangling_call"} & kinds:
-        return [Placed(message, index) for index, message in enumerate(mended)]
-    return _in_order(mended, grouping)
+    placed = [Placed(message, index) for index, message in enumerate(messages)]
+    if any(fault.kind == "orphan_result" for fault in grouping.faults):
+        known = {answer for index, message in enumerate(messages) for answer in _answers(message, index, grouping)}
+        mended = ((_without_orphans(place, grouping, known)) for place in placed)
+        placed = [place for place in mended if place is not None]
+        grouping = group([place.message for place in placed])  # what is text now may stand between call and results
+    if not {"result_out_of_place", "dangling_call"} & {fault.kind for fault in grouping.faults}:
+        return placed
+    return _in_order(placed, grouping)
 
 
 def is_clean(messages: Sequence[Message], open_calls: set[str]) -> bool:
@@ -67,24 +68,36 @@ def is_clean(messages: Sequence[Message], open_calls: set[str]) -> bool:
     return clean
 
 
-def _without_orphans(message: Message, index: int, grouping: Grouping) -> Message:
-    orphans = [
-        number
+def _answers(message: Message, index: int, grouping: Grouping) -> list[tuple[str, str]]:
+    """(call id, text) of the results in a message that answer a call."""
+    return [
+        (part.call_id, part.text)
         for number, part in enumerate(message.parts)
-        if isinstance(part, ToolResult) and (index, number) not in grouping.answers
+        if isinstance(part, ToolResult) and (index, number) in grouping.answers
     ]
-    if not orphans:
-        return message
+
+
+def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[str, str]]) -> Placed | None:
+    """A message whose orphans are text; None for one that only repeats, word for word, what answered before."""
+    message = place.message
     results: list[Part] = []
     others: list[Part] = []
+    changed = False
     for number, part in enumerate(message.parts):
-        if isinstance(part, ToolResult) and number in orphans:
-            others += as_text(part)
+        if not isinstance(part, ToolResult):
+            others.append(part)
+        elif (place.position, number) in grouping.answers:
+            results.append(part)
         else:
-            (results if isinstance(part, ToolResult) else others).append(part)
-    if message.role == "tool":  # it held nothing else: a message of its own
-        return Message(role="user", parts=tuple(others), metadata=message.metadata)
-    return message.with_parts((*results, *others))
+            changed = True
+            others += () if (part.call_id, part.text) in known else as_text(part)
+    if not changed:
+        return place
+    if not results and not others:
+        return None
+    if message.role == "tool" and not results:  # it held nothing else: a message of its own
+        return replace(place, message=Message(role="user", parts=tuple(others), metadata=message.metadata))
+    return replace(place, message=message.with_parts((*results, *others)))
 
 
 def as_text(result: ToolResult) -> list[Part]:
@@ -94,27 +107,29 @@ def as_text(result: ToolResult) -> list[Part]:
     return [Text(heading), *inner]
 
 
-def _in_order(messages: Sequence[Message], grouping: Grouping) -> list[Placed]:
+def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
     """Each misplaced or missing result goes to the end of the results that follow its last call."""
     misplaced = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
-    waiting: dict[int, list[Placed]] = {}  # call's position -> results to put behind it
+    waiting: dict[int, list[Placed]] = {}  # call's place -> results to put behind it
     for index in sorted(misplaced):
         caller = max(caller for (place, _), caller in grouping.answers.items() if place == index)
-        waiting.setdefault(caller, []).append(Placed(messages[index], index, moved=True))
+        waiting.setdefault(caller, []).append(replace(messages[index], moved=True))
     for fault in grouping.faults:
         if fault.kind == "dangling_call":
-            waiting.setdefault(fault.index, []).append(Placed(_unanswered(messages[fault.index], fault.detail), None))
-    placed: list[Placed] = []
+            answer = _unanswered(messages[fault.index].message, fault.detail)
+            waiting.setdefault(fault.index, []).append(Placed(answer, None))
+    ordered: list[Placed] = []
     due: list[Placed] = []
-    for index, message in enumerate(messages):
+    for index, place in enumerate(messages):
         if index in misplaced:
             continue
+        message = place.message
         if not (message.tool_results or (message.split and message.role == "assistant")):
-            placed += due
+            ordered += due
             due = []
-        placed.append(Placed(message, index))
+        ordered.append(place)
         due += waiting.get(index, ())
-    return placed + due
+    return ordered + due
 
 
 def _unanswered(message: Message, call_id: str) -> Message:

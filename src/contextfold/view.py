@@ -6,13 +6,14 @@ that compaction brought together where a format wants roles to alternate. What d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from contextfold.compaction import Compaction, ViewItem, apply
 from contextfold.formats.base import Format
 from contextfold.history import History
+from contextfold.ledger import Fate
 from contextfold.messages import Message
 
 
@@ -20,12 +21,12 @@ from contextfold.messages import Message
 class View:
     """Wire objects to send, and their size in tokens without system prompt and tools.
 
-    ``mended`` are the indices of messages that no record shortened but that had to be shown in another form.
+    ``mended``: messages that no record shortened or dropped, but that could not be sent as they stand in the history.
     """
 
     wire: list[Any]
     tokens: int
-    mended: tuple[int, ...] = ()
+    mended: Mapping[int, Fate] = field(default_factory=dict)
 
 
 def build(history: History, compaction: Compaction | None) -> View:
@@ -38,9 +39,16 @@ def build(history: History, compaction: Compaction | None) -> View:
         history.sizes[own[id(entry)]] if id(entry) in own else history.counter.message(history.format.decode(entry))
         for entry in wire
     )
+    return View(wire, tokens, _mended(history, compaction, items))
+
+
+def _mended(history: History, compaction: Compaction | None, items: Sequence[ViewItem]) -> dict[int, Fate]:
     edited = {edit.index for edit in compaction.edits} if compaction else set()
-    mended = (item.index for item in items if item.changed and item.index is not None and item.index not in edited)
-    return View(wire, tokens, tuple(mended))
+    gone = compaction.gone() if compaction else set()
+    shown = {item.index for item in items}
+    mended: dict[int, Fate] = {n: "dropped" for n in range(len(history.messages)) if n not in gone and n not in shown}
+    changed = (item.index for item in items if item.changed and item.index is not None and item.index not in edited)
+    return mended | dict.fromkeys(changed, "shortened")
 
 
 def translate(history: History, compaction: Compaction | None, target: Format) -> list[Any]:
