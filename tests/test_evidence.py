@@ -240,7 +240,7 @@ def test_a_line_holds_names_worths_and_words() -> None:
         text="set max_retries in src/app.py to 5000",
         source="assistant",
         names=("max_retries", "src/app.py", "app.py", "5000"),
-        worths=(1.0, 1.0, 1.0, pytest.approx(0.3 * 3 / 6)),  # type: ignore[arg-type]
+        worths=(1.0, 1.0, pytest.approx(5 / 6), pytest.approx(0.3 * 3 / 6)),  # type: ignore[arg-type]
         words=1,
     )
 

@@ -14,6 +14,7 @@ from contextfold import evidence as quoting
 from contextfold import pins
 from contextfold.compaction import Edit, reduce
 from contextfold.history import History
+from contextfold.identifiers import names
 from contextfold.job import Job
 from contextfold.messages import Message, Text
 from contextfold.plan import Plan
@@ -83,6 +84,8 @@ def evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
     for n, message in enumerate(history.messages):
         if n in shortened:
             visible |= _names(quoting.lines_of(reduce(message, shortened[n])))
+        elif message.is_instruction:  # never quoted, so it has no lines
+            visible.update(names(message.text))
         elif n not in gone:
             visible |= _names(history.lines(n))
     return quoting.select(candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1])

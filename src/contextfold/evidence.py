@@ -7,15 +7,16 @@ What does not: recognising identifiers (``identifiers``), prose (``summary``), a
 **What is an identifier worth?** Whether something will be needed again follows its history of use: the odds grow with
 how often it was met and fade as a power of how long ago (Anderson and Schooler, "Reflections of the Environment in
 Memory", Psychological Science 2, 1991). Agent sessions obey the same law. Fitted to which identifiers of evicted
-messages came back in 22 real conversations, a mention by the assistant, in words or in a call, counts about twice as
+messages came back in 27 real conversations, a mention by the assistant, in words or in a call, counts at least twice as
 much as one by a user and ten times one in a tool's output. So an identifier weighs the sum over its mentions of
 ``MENTION / age ** FADING``, times what it would cost to get it wrong (``_worth``).
 
 **Which line shows it?** A bare name helps little: ``max_age`` in a list says less than ``max_age = 3600 # seconds``. So
 an identifier counts in full only where plain words stand with it, in its line or in a neighbouring one that is
 quoted too. Lines are chosen greedily by what they add per token, alone or with a neighbour; what is shown
-already adds nothing. Each choice can only lower what the others would add, so a heap with lazy updates finds
-the best next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978).
+already adds nothing. A choice lowers what others would add, except for its neighbours, which are looked at again, so a
+heap with lazy updates finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set
+functions", 1978).
 """
 
 from __future__ import annotations

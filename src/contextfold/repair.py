@@ -39,7 +39,7 @@ def repair(messages: Sequence[Message]) -> list[Placed]:
     if any(fault.kind == "orphan_result" for fault in grouping.faults):
         known = {answer for index, message in enumerate(messages) for answer in _answers(message, index, grouping)}
         mended = ((_without_orphans(place, grouping, known)) for place in placed)
-        placed = [place for place in mended if place is not None]
+        placed = _before_pending([place for place in mended if place is not None], messages)
         grouping = group([place.message for place in placed])  # what is text now may stand between call and results
     if not {"result_out_of_place", "dangling_call"} & {fault.kind for fault in grouping.faults}:
         return placed
@@ -98,6 +98,17 @@ def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[s
     if message.role == "tool" and not results:  # it held nothing else: a message of its own
         return replace(place, message=Message(role="user", parts=tuple(others), metadata=message.metadata))
     return replace(place, message=message.with_parts((*results, *others)))
+
+
+def _before_pending(placed: list[Placed], messages: Sequence[Message]) -> list[Placed]:
+    """Orphans that became messages of their own, moved out of a turn whose calls still wait for their results."""
+    waiting = [found.first for found in group([place.message for place in placed]).groups if found.pending]
+    if not waiting:
+        return placed
+    start = min(waiting)
+    late = [p for p in placed[start:] if p.position is not None and p.message.role != messages[p.position].role]
+    rest = [place for place in placed[start:] if place not in late]
+    return [*placed[:start], *(replace(place, moved=True) for place in late), *rest]
 
 
 def as_text(result: ToolResult) -> list[Part]:
