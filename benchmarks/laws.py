@@ -41,7 +41,7 @@ TRIGGER, TARGET = 0.8, 0.5
 STEP = 0.25
 """A conversation is compacted each time it grew by this share of the window."""
 
-MOST_CALLS = 12
+MOST_CALLS = 7
 """Per run. A conversation so long that it would need more is compacted in larger steps."""
 
 WORKERS = 2

@@ -18,7 +18,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
     {"messages", "errors", "observe", "ports", "identifiers"},
-    {"formats", "tokens", "groups", "ledger", "overflow", "window", "repair"},
+    {"formats", "tokens", "groups", "ledger", "overflow", "error_text", "error_figures", "window", "repair"},
     {"transcripts", "tiers", "summary", "evidence"},
     {"policy", "compaction", "history", "pins", "shorten"},
     {"plan", "view"},

@@ -58,6 +58,10 @@ class SummaryRecord(BaseModel):
     chunk_count: int = 0
     max_depth: int = 0
     truncated: bool = False
+    learned_window: int | None = None
+    """The longest prompt, in tokens, that the summariser's refusals taught; the next pass starts from it."""
+    tokens: int = 0
+    """The size of the whole summary message in the view, evidence included."""
     message_count: int = 0
     """How many messages of the history it stands for."""
     original_tokens: int = 0
@@ -65,8 +69,8 @@ class SummaryRecord(BaseModel):
 
     @property
     def compression_ratio(self) -> float:
-        """Share of the original tokens that is gone: 0.9 means a tenth is left."""
-        return 0.0 if not self.original_tokens else round(1 - self.output_tokens / self.original_tokens, 4)
+        """Share of the original tokens that is gone: 0.9 means that the summary message has a tenth of them."""
+        return 0.0 if not self.original_tokens else round(1 - self.tokens / self.original_tokens, 4)
 
 
 class FateRun(BaseModel):

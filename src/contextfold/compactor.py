@@ -231,7 +231,7 @@ class Compactor:
                 forced=request.forced,
                 instructions=request.instructions,
             )
-            made = await run_pass(job, ports)
+            made = await self._run(job, conversation, ports)
         if made is not None:
             await ports.compute(conversation.rebuild, made)
         self._report_faults(conversation, observer)
@@ -254,6 +254,16 @@ class Compactor:
             format=target.name,
             _floor=partial(self._floor_of, history, len(history.messages), overhead),
         )
+
+    async def _run(self, job: Job, conversation: Conversation, ports: Ports) -> Compaction | None:
+        """A pass, unless one failed for this very state before: a summariser is not asked twice for nothing."""
+        if not job.forced and conversation.failed == conversation.state:
+            job.observer.emit("skipped", "the summary failed for this very history", tokens=job.view_tokens)
+            return None
+        made = await run_pass(job, ports)
+        failed = made is None and any(event.name == "summary_failed" for event in job.observer.events)
+        conversation.failed = conversation.state if failed else None
+        return made
 
     async def _call(
         self,

@@ -110,6 +110,9 @@ async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Su
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
     options = job.policy.summary
+    learned = job.previous.summary.learned_window if job.previous and job.previous.summary else None
+    if learned is not None and options.input_tokens is None and summarizer.window is None:
+        options = options.model_copy(update={"input_tokens": learned})
     if job.instructions:
         joined = "\n".join(text for text in (options.instructions, job.instructions) if text)
         options = options.model_copy(update={"instructions": joined})
@@ -204,6 +207,7 @@ def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
         chunk_count=stats.chunk_count,
         max_depth=stats.max_depth,
         truncated=stats.truncated or prose != summary.text,
+        learned_window=stats.learned_window,
         message_count=len(plan.gone),
         original_tokens=sum(job.history.sizes[n] for n in plan.gone),
     )
@@ -232,6 +236,8 @@ def _capped(job: Job, prose: str, room: int) -> str:
 def _record(job: Job, plan: Plan, summary: SummaryRecord | None) -> Compaction:
     """The record of a plan, with the size of the view that it gives."""
     alternate = job.policy.alternate
+    if summary is not None:
+        summary = summary.model_copy(update={"tokens": job.history.counter.message(summary_message(summary))})
     compaction = Compaction(
         parent=job.previous.id if job.previous else None,
         format=job.history.format.name,
@@ -249,5 +255,5 @@ def _record(job: Job, plan: Plan, summary: SummaryRecord | None) -> Compaction:
         target=plan.target,
         tokens_before=job.view_tokens,
     )
-    tokens = build(job.history, compaction).tokens
-    return compaction.model_copy(update={"tokens_after": tokens + sum(job.overhead.values())})
+    tokens = build(job.history, compaction).tokens + sum(job.overhead.values())
+    return compaction.model_copy(update={"tokens_after": tokens})

@@ -37,8 +37,15 @@ class Conversation:
         self.open_calls: set[str] = set()
         self.clean = True
         self.reported = 0
+        self.failed: tuple[int, str] | None = None
+        """The state for which a summary failed: nothing is asked again until something changed (R16)."""
         self.marked: Format | None = None
         """The format whose marks were seen; None as long as the messages are nothing but roles and text."""
+
+    @property
+    def state(self) -> tuple[int, str]:
+        """How long the history is and which record is in force."""
+        return len(self.history.wire), self.compaction.id if self.compaction else ""
 
     def continues(self, wire: Sequence[Any], source: Format) -> bool:
         """Whether these messages are the known ones, perhaps with more behind them.

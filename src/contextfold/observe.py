@@ -18,7 +18,6 @@ logger = logging.getLogger("contextfold")
 LEVELS: Mapping[str, int] = {
     "skipped": logging.DEBUG,  # nothing to do, and why
     "format_detected": logging.DEBUG,
-    "window_resolved": logging.DEBUG,
     "history_repaired": logging.WARNING,  # dangling calls, orphan results, duplicate ids, empty messages
     "compaction_set_aside": logging.WARNING,  # the record does not match the history any more
     "compaction_started": logging.INFO,
@@ -31,7 +30,6 @@ LEVELS: Mapping[str, int] = {
     "summary_failed": logging.WARNING,  # the previous state stays in force
     "fallback_used": logging.WARNING,
     "compaction_finished": logging.INFO,
-    "compaction_discarded": logging.WARNING,
     "cannot_fit": logging.ERROR,
 }
 

@@ -113,11 +113,9 @@ class _Pass:
         self.limits = situation.limits
         self.sizes = situation.sizes
         self.before = situation.previous.gone() if situation.previous else set()
-        self.held = {
-            index: reason
-            for index, reason in pins.held(situation.messages, situation.grouping, situation.policy).items()
-            if index not in self.before
-        }
+        held = pins.held(situation.messages, situation.grouping, situation.policy)
+        self.held = {n: reason for n, reason in held.items() if n not in self.before and reason != pins.PENDING}
+        self.pending = {n: reason for n, reason in held.items() if n not in self.before and reason == pins.PENDING}
         self.groups = sorted(
             (group for group in situation.grouping.groups if any(n not in self.before for n in group.indices)),
             key=lambda group: group.last,
@@ -157,12 +155,18 @@ class _Pass:
     # ---- the tail ----
 
     def _tail(self, target: int) -> list[Group]:
-        """The newest groups that stay, at least one, within what ``keep`` allows and the target leaves."""
+        """The groups that stay, at least one, within what ``keep`` allows and the target leaves.
+
+        Groups with pending calls stay whatever their size; of the others, the newest.
+        """
         room = target - self.floor_tokens
         count, tokens = self._keep(room)
-        tail: list[Group] = []
-        kept_messages = kept_tokens = 0
+        tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
+        kept_messages = sum(len(group.indices) for group in tail)
+        kept_tokens = sum(self._free_size(group) for group in tail)
         for group in self.groups:
+            if group in tail:
+                continue
             size = self._free_size(group)
             messages = len(group.indices)
             full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
@@ -264,7 +268,7 @@ class _Pass:
         middle: list[Group] = []
         found: list[Shortening] = []
         size = 0
-        for group in self.groups[len(tail) :]:
+        for group in (group for group in self.groups if group not in tail):
             free = [n for n in group.indices if n not in self.held and n not in self.before and n not in users]
             fresh = [n for n in free if n not in edited]
             reduced = shorten_all(messages, fresh, policy=self.situation.policy, counter=counter, names=names)
@@ -303,6 +307,7 @@ class _Pass:
             self.situation.messages,
             free,
             limit=most,
+            pending=self.pending,
             policy=self.situation.policy,
             counter=self.situation.counter,
         )
@@ -381,7 +386,7 @@ class _Pass:
         self, covers: int, evicted: set[int], edits: Sequence[Edit], users: Mapping[int, str]
     ) -> tuple[tuple[Fate, str], ...]:
         fates: list[tuple[Fate, str]] = [("kept", "recent")] * covers
-        for index, reason in (self.held | dict(users)).items():
+        for index, reason in (self.held | self.pending | dict(users)).items():
             if index < covers:
                 fates[index] = ("pinned", reason)
         tiers: dict[int, list[str]] = {}
@@ -431,5 +436,7 @@ def floor_of(
     """Tokens that no compaction of this history can remove, item by item."""
     floor = {name: size for name, size in overhead.items() if size}
     for index, reason in sorted(pins.held(messages, groups.group(messages), policy).items()):
+        if reason == pins.PENDING and not messages[index].tool_calls:
+            continue  # a result beside a pending call may be clipped
         floor[reason] = floor.get(reason, 0) + counter.message(messages[index])
     return floor

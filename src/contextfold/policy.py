@@ -244,9 +244,9 @@ class Policy(_Settings):
     summary_role: Literal["user", "system", "developer", "assistant"] = "user"
     summary_place: Literal["after_first_user", "after_system"] = "after_first_user"
     on_failure: Literal["keep", "raise"] = "keep"
-    """When the summary fails and the old view still fits the window: go on with it, or raise."""
+    """When the summary fails: go on with the old view as long as it fits the window, or raise what was raised."""
     fallback: Literal["extractive"] | None = "extractive"
-    """When the summary fails and the old view does not fit: the built-in summariser, or an error."""
+    """With ``on_failure="keep"``, when the old view does not fit: the built-in summariser, or ``SummaryFailed``."""
     alternate: bool | None = None
     """Join neighbours of one role that compaction brought together. None: where the format wants it."""
 

@@ -6,7 +6,7 @@ they are enough (``plan``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextfold.compaction import Edit, reduce
@@ -103,16 +103,18 @@ def clip_tail(
     indices: Sequence[int],
     *,
     limit: int,
+    pending: Container[int],
     policy: Policy,
     counter: TokenCounter,
 ) -> Shortening:
     """Clip the largest items of these messages so that together they take at most ``limit`` tokens, if that can be.
 
-    All clipped items get the same ceiling: the largest one that fits, not below ``policy.oversized.minimum``.
+    All clipped items get the same ceiling: the largest one that fits, not below ``policy.oversized.minimum``. Of
+    messages whose calls are pending only results are clipped: what is about to run stays as it was asked for.
     """
     if not policy.oversized.enabled:
         return NOTHING
-    parts = sorted(_clippable(messages, indices, counter), key=lambda item: (-item[0], item[1], item[2]))
+    parts = sorted(_clippable(messages, indices, counter, pending), key=lambda item: (-item[0], item[1], item[2]))
     excess = sum(counter.message(messages[index]) for index in indices) - limit
     ceiling = _ceiling([size for size, _, _ in parts], excess, policy.oversized.minimum)
     edits = tuple(
@@ -181,10 +183,10 @@ def _limit(part: Part, tier: str, policy: Policy, names: Mapping[str, str]) -> i
 
 
 def _clippable(
-    messages: Sequence[Message], indices: Iterable[int], counter: TokenCounter
+    messages: Sequence[Message], indices: Iterable[int], counter: TokenCounter, pending: Container[int]
 ) -> Iterator[tuple[int, int, int]]:
     """(tokens, message index, part number) of what may be clipped as a last resort."""
     for index in indices:
         for number, part in enumerate(messages[index].parts):
-            if isinstance(part, ToolResult | ToolCall | Text):
+            if isinstance(part, ToolResult) or (isinstance(part, ToolCall | Text) and index not in pending):
                 yield counter.part(part), index, number

@@ -1,0 +1,137 @@
+"""The figures in an error's text, each in the role that the words beside it name: prompt, answer, total or limit.
+
+What belongs here: telling the numbers of a text apart. What does not: where the text comes from (``error_text``), and
+what the figures say when compared (``overflow``).
+
+A number's role is what follows it closely ("8192 tokens maximum"), else what the nearest telling word before it says
+("a limit of 8192"). Texts are in lower case and without quotes, as ``ErrorText.text`` gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["prompt", "answer", "total", "limit"]
+
+ANSWER = (
+    r"(?:completions?|outputs?|generat(?:ed|ion)|new[ _]tokens|num_predict|reply|answer"
+    r"|max(?:imum)?[ _-]?(?:new|completion|output)?[ _-]?tokens(?! allowed))"
+)
+"""A pattern of the words for what the model writes, and for the setting that limits it."""
+
+_PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|text)"
+# 128000, 1,048,576, 128k, ~269722; not the 4 of gpt-4o, the 3 of messages[3], the 5 of 3.5 or a status in front
+_NUMBER = re.compile(r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+)(k|m)?(?![\w]|\.\d)")
+_MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
+
+_WHOLE_SHAPES: tuple[tuple[re.Pattern[str], tuple[Role, ...]], ...] = (
+    (re.compile(r"(\d[\d,]*) \+ (\d[\d,]*) (?:>|exceeds?) (\d[\d,]*)"), ("prompt", "answer", "limit")),
+    (re.compile(r"(\d[\d,]*) ?/ ?(\d[\d,]*) tokens"), ("prompt", "limit")),
+    (re.compile(rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]*\[ ?\d+ ?, ?(\d[\d,]*) ?\]"), ("limit",)),
+)
+"""Sums, shares and ranges, whose place tells the role of each figure."""
+
+_REACH_BEFORE, _REACH_AFTER = 90, 40
+"""Characters before and after a number in which words may tell its role."""
+
+_AFTER: tuple[tuple[Role, re.Pattern[str]], ...] = (
+    ("answer", re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?{ANSWER}")),
+    ("prompt", re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?(?:text )?{_PROMPT}\b")),
+    ("limit", re.compile(r"^(?: tokens?)? (?:maximum|max\b|limit\b|context)")),
+)
+_AFTER_OTHER_UNIT = re.compile(r"^ ?(?:bytes|[kmg]i?b\b|characters|chars|pixels|images|pages|messages|items)")
+
+_BEFORE_LIMIT = re.compile(
+    r"max(?:imum)? number of (?:\w+ )?tokens"
+    r"|max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
+    r"|max(?:imum)?(?![ _-]?(?:new|completion|output)?[ _-]?tokens\b(?! allowed))|limit|allowed"
+    r"|window(?: has)?|n_?ctx\w*|n ctx|(?:accepts?|supports?|only)(?: up to)?"
+    r"|truncated to|超过|限制|上限|最大|超え"
+    r"|context (?:length|size)|exceeds?|exceeded|longer than|greater than|larger than|more than|less than|fewer than"
+    r"|at most|up to|above|>|<="
+)
+_BEFORE_PROMPT = re.compile(
+    rf"{_PROMPT}|resulted in|current|actual|length(?! of)|count|used|\bn_tokens|长度|输入|上下文|请求|入力|長さ"
+)
+_BEFORE_TOTAL = re.compile(r"requested|total|require[sd]?")
+_BEFORE_ANSWER = re.compile(ANSWER)
+# "too large: 9000", "got 9000": the size of whatever was named last
+_BEFORE_EITHER = re.compile(
+    r"too (?:long|large|many tokens)|given|received|got|contains?|has\b|have\b|needs?|sent|passed|provided"
+)
+# "exceeds the limit by 900": a difference, of no use
+_BEFORE_EXCESS = re.compile(r"\bby\b")
+# Of words that end at the same place the first counts.
+_BEFORE: dict[Role | Literal["either", "excess"], re.Pattern[str]] = {
+    "limit": _BEFORE_LIMIT,
+    "prompt": _BEFORE_PROMPT,
+    "total": _BEFORE_TOTAL,
+    "answer": _BEFORE_ANSWER,
+    "either": _BEFORE_EITHER,
+    "excess": _BEFORE_EXCESS,
+}
+_ERROR_NUMBER = re.compile(r"limit ?\(\d+\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The numbers of a text by role, in tokens unless the text says otherwise (``other_unit``)."""
+
+    prompt: int | None = None
+    answer: int | None = None
+    total: int | None = None
+    limit: int | None = None
+    other_unit: bool = False
+
+
+def figures_of(text: str) -> Figures:
+    """Each number by the words around it; the first number of a role wins."""
+    found = _whole_shapes(text)
+    other_unit, previous_end = False, 0
+    for match in _NUMBER.finditer(text):
+        before = text[max(previous_end, match.start() - _REACH_BEFORE) : match.start()]
+        after = text[match.end() : match.end() + _REACH_AFTER]
+        previous_end = match.end()
+        other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after))
+        role = _role(before, after)
+        if role is not None:
+            found.setdefault(role, whole_number(match[1]) * _MULTIPLE[match[2]])
+    if found.keys() == {"limit"} and _ERROR_NUMBER.search(text):
+        return Figures(other_unit=other_unit)  # "exceeds limit (2013)": a provider's number for the error, not a size
+    return Figures(
+        found.get("prompt"), found.get("answer"), found.get("total"), found.get("limit"), other_unit=other_unit
+    )
+
+
+def whole_number(digits: str) -> int:
+    """The number that digits stand for, with or without commas between thousands."""
+    return int(digits.replace(",", ""))
+
+
+def _whole_shapes(text: str) -> dict[Role, int]:
+    found: dict[Role, int] = {}
+    for pattern, roles in _WHOLE_SHAPES:
+        if match := pattern.search(text):
+            found.update(zip(roles, map(whole_number, match.groups()), strict=True))
+    return found
+
+
+def _role(before: str, after: str) -> Role | None:
+    """The role that the words beside a number give it: what follows it closely, else the nearest word before."""
+    if not before.endswith("="):
+        for role, pattern in _AFTER:
+            if pattern.match(after):
+                return role
+    ends = {name: _last_end(pattern, before) for name, pattern in _BEFORE.items()}
+    nearest = max(ends, key=lambda name: ends[name])
+    if ends[nearest] < 0 or nearest == "excess":
+        return None
+    if nearest == "either":  # what was named last, and a prompt if nothing was
+        return "answer" if ends["answer"] > ends["prompt"] else "prompt"
+    return nearest
+
+
+def _last_end(pattern: re.Pattern[str], text: str) -> int:
+    return max((match.end() for match in pattern.finditer(text)), default=-1)

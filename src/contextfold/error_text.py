@@ -1,0 +1,211 @@
+"""What an error says, as plain text and codes: reading whatever a provider, a gateway or an SDK hands back.
+
+What belongs here: exceptions, responses, bodies, JSON and printed Python inside strings, one level of the exception
+chain at a time. What does not: what the words mean (``error_figures``, ``overflow``).
+
+Nothing here raises, and nothing takes long: an error may quote a whole prompt or an image back at us, and of such a
+text only the beginning and the end are kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LONGEST_TEXT = 8_000
+"""Characters of an error's text that are kept, half from its beginning and half from its end."""
+
+_DEEPEST = 12
+"""Nesting of JSON inside strings inside JSON that is followed; real errors have at most five."""
+
+_MOST_FAILURES = 20
+"""Places of one text that look like JSON and are not, after which the rest of it is taken for words."""
+
+_LONGEST_LITERAL = 50_000
+"""Characters of a printed Python value that is still parsed: the parser is slow, and fails late on broken ones."""
+
+_TEXT_KEYS = re.compile(
+    r"^(?:message|msg|error|errors|detail|details|description|error_?description|title|raw|reason)$"
+)
+_CODE_KEYS = re.compile(r"^(?:code|type|status|error_?code|error_?type|__type)$")
+_FIELD_KEYS = re.compile(r"^(?:param|parameter|loc|path)$")
+_FINISH_KEYS = re.compile(r"^(?:finish_?reason|stop_?reason|done_?reason)$", re.IGNORECASE)
+_FIGURE_KEYS = re.compile(r"^(?:n_prompt_tokens|prompt_tokens|n_ctx|context_length|max_context_length|limit)$")
+# What was sent or answered is not what is said about it.
+_FOREIGN_KEYS = frozenset(
+    {"messages", "input", "inputs", "prompt", "contents", "content", "output", "tools", "usage", "delta", "text"}
+    | {"headers", "request", "arguments", "instructions", "system"}
+)
+
+_OPENING = re.compile(r"[{\[]\s*[\"'{]")
+_WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CODE_BORDERS = re.compile(r"[\s.\-]+")
+_BLOB = re.compile(r"[A-Za-z0-9+/=_\-]{200,}")
+_QUOTES = re.compile(r"[`'\"‘’“”*\\]")
+_BLANKS = re.compile(r"[ \t]+")
+_FIGURE_SIGNS = "0123456789,."
+
+
+@dataclass(slots=True)
+class ErrorText:
+    """What one level of an error says. ``finishes`` are finish reasons of an answer that came as a success,
+    ``fields`` the places in the request that the error names, ``truncated`` is a flag beside the answer.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
+    finishes: list[str] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        """All sentences, lower case, without quotes and back-ticks, in the order of their first mention."""
+        joined = "\n".join(dict.fromkeys(stripped for text in self.texts if (stripped := text.strip())))
+        return _BLANKS.sub(" ", _QUOTES.sub("", _ends(_BLOB.sub("…", joined)).lower()))
+
+    def add_status(self, value: object) -> None:
+        """An HTTP status; anything else is passed over."""
+        if isinstance(value, int) and not isinstance(value, bool) and 100 <= value < 600:
+            self.statuses.append(value)
+
+    def add_code(self, value: object) -> None:
+        """A code or the name of a class, in snake case; a number is taken for a status."""
+        if isinstance(value, str):
+            self.codes.append(_CODE_BORDERS.sub("_", _WORD_BORDER.sub("_", value)).lower())
+        else:
+            self.add_status(value)
+
+    def read(self, value: object, depth: int = 0) -> None:
+        """Collect texts, codes, fields and finish reasons from any value."""
+        if depth > _DEEPEST:
+            return
+        if isinstance(value, bytes | bytearray):
+            value = bytes(value).decode("utf-8", errors="replace")
+        if isinstance(value, str):
+            self._read_text(value, depth)
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                self._read_entry(str(key), inner, depth + 1)
+        elif isinstance(value, list | tuple):
+            for inner in value:
+                self.read(inner, depth + 1)
+
+    def _read_entry(self, key: str, value: object, depth: int) -> None:
+        if _FINISH_KEYS.match(key) and isinstance(value, str):
+            self.finishes.append(value.lower())
+        elif key == "truncated" and value is True:
+            self.truncated = True
+        elif _CODE_KEYS.match(key) and isinstance(value, str | int):
+            self.add_code(value)
+        elif _FIELD_KEYS.match(key) and isinstance(value, str | list | tuple):
+            self.fields.append(value if isinstance(value, str) else ".".join(map(str, value)))
+        elif _FIGURE_KEYS.match(key) and isinstance(value, int) and not isinstance(value, bool):
+            self.texts.append(f"{key.replace('_', ' ')}: {value}")
+        elif isinstance(value, str) and not _TEXT_KEYS.match(key):
+            return
+        elif key not in _FOREIGN_KEYS:
+            self.read(value, depth)
+
+    def _read_text(self, text: str, depth: int) -> None:
+        """Sentences; JSON or a printed Python value between them is read for what it is."""
+        done = failures = 0
+        for place in _OPENING.finditer(text):
+            if place.start() < done:
+                continue
+            value, end = _parsed(text, place.start())
+            if value is not None:
+                self.texts.append(text[done : place.start()])
+                self.read(value, depth + 1)
+                done = end
+            elif (failures := failures + 1) == _MOST_FAILURES:
+                break
+        self.texts.append(text[done:])
+
+
+def read_exception(error: BaseException) -> ErrorText:
+    """What an exception itself says, without those that caused it."""
+    said = ErrorText()
+    said.add_code(type(error).__name__)
+    for name in ("status_code", "status", "code", "type"):
+        said.add_code(_attribute(error, name))
+    for name in ("message", "body", "detail"):
+        said.read(_attribute(error, name))
+    if isinstance(param := _attribute(error, "param"), str):
+        said.fields.append(param)
+    said.read([argument for argument in error.args if isinstance(argument, str | bytes | Mapping)])
+    said.read(_printed(error))
+    _read_response(_attribute(error, "response"), said)
+    return said
+
+
+def inner_exceptions(error: BaseException, *, is_answer: bool) -> Iterator[BaseException]:
+    """The exceptions that this one may only be wrapping.
+
+    ``is_answer``: it has a status, so it is a provider's own answer, and no wrapper of the error during whose handling
+    it arose.
+    """
+    if error.__cause__ is not None:
+        yield error.__cause__
+    elif error.__context__ is not None and not error.__suppress_context__ and not is_answer:
+        yield error.__context__
+    yield from (argument for argument in error.args if isinstance(argument, BaseException))
+    if isinstance(error, BaseExceptionGroup):
+        yield from error.exceptions
+
+
+def _read_response(response: object, said: ErrorText) -> None:
+    """An HTTP response object, or the mapping that botocore puts in its place."""
+    if response is None or isinstance(response, Mapping | str | bytes):
+        said.read(response)
+        return
+    said.add_status(_attribute(response, "status_code"))
+    said.read(_attribute(response, "text"))
+
+
+def _attribute(value: object, name: str) -> Any:
+    try:
+        found = getattr(value, name, None)
+    except Exception:  # noqa: BLE001 - reading a streamed response's text may raise anything; it says nothing then
+        return None
+    return None if callable(found) else found
+
+
+def _printed(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a foreign __str__ may fail; then it says nothing
+        return ""
+
+
+def _parsed(text: str, start: int) -> tuple[dict[Any, Any] | list[Any] | None, int]:
+    """The JSON or Python container that begins at ``start`` and where it ends; None if there is none."""
+    value: object
+    try:
+        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except (ValueError, RecursionError):
+        end = text.rfind("}" if text[start] == "{" else "]") + 1
+        value = _python_literal(text[start:end])
+    return (value, end) if isinstance(value, dict | list) else (None, start)
+
+
+def _python_literal(text: str) -> object:
+    if len(text) > _LONGEST_LITERAL:
+        return None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
+
+
+def _ends(text: str) -> str:
+    """The text, or its beginning and end where it is too long; no figure is cut in two."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    head, tail = text[: LONGEST_TEXT // 2], text[-LONGEST_TEXT // 2 :]
+    return f"{head.rstrip(_FIGURE_SIGNS)}\n…\n{tail.lstrip(_FIGURE_SIGNS)}"
