@@ -290,6 +290,7 @@ class _Choice:
         self.lines = [line for _, lines in candidates for line in lines]
         self.weights = weights
         self.message = [number for number, (_, lines) in enumerate(candidates) for _ in lines]
+        self.bonus = _once(self.lines)
         self.wanted = [_wanted(line, weights) for line in self.lines]
         self.spans = self._offered()
         self.sizes = {n: count(self.lines[n].text) + 1 for span in self.spans for n in span}  # 1: the line break
@@ -328,7 +329,7 @@ class _Choice:
         """Every line that adds something, and where it lacks plain words, with the line before and the line after."""
         spans: dict[Span, None] = {}
         for n, line in enumerate(self.lines):
-            if not self.wanted[n] and not line.bonus:
+            if not self.wanted[n] and not self.bonus[n]:
                 continue
             spans[Span(n, n)] = None
             if line.words < ENOUGH_WORDS:
@@ -356,7 +357,7 @@ class _Choice:
         for n in range(span.first, span.last + 1):
             if n not in self.chosen:
                 cost += self.sizes[n]
-                value += self.lines[n].bonus
+                value += self.bonus[n]
             for name in self.wanted[n]:
                 better = quality - self.shown.get(name, 0.0)
                 if better > 0:
@@ -377,6 +378,16 @@ class _Choice:
         for n in range(span.first, span.last + 1):
             for name in self.wanted[n]:
                 self.shown[name] = max(self.shown.get(name, 0.0), quality)
+
+
+def _once(lines: Sequence[Line]) -> list[float]:
+    """The bonus of each line; of lines that say the same only the newest has one."""
+    said: set[str] = set()
+    bonuses = []
+    for line in reversed(lines):
+        bonuses.append(0.0 if line.text in said else line.bonus)
+        said.add(line.text)
+    return bonuses[::-1]
 
 
 def _wanted(line: Line, weights: Mapping[str, float]) -> tuple[str, ...]:

@@ -133,8 +133,8 @@ class Budgets(_Settings):
     ``usage`` is the share of the window that a pass fills. What is left of it after the floor is shared between the
     summary with its evidence, the newest messages word for word (``recent``), and the ones before these in a shortened
     form; the rest is slack. ``Budgets(usage=0.6, summary=0.26, recent=0.65)`` is a division that other systems use;
-    replays of real conversations (``benchmarks``) favour much more evidence and a shorter tail, hence these defaults:
-    what is recent soon becomes old, while one line of evidence may save a whole file from being read again.
+    replays of real conversations favour much more evidence and a shorter tail, hence these defaults: what is recent
+    soon becomes old, while one line of evidence may save a whole file from being read again.
     """
 
     usage: Share | None = None
@@ -153,7 +153,7 @@ class Budgets(_Settings):
 
         Half of a small window; of larger ones less, by a power of their size. What a model needs again from long ago
         falls off with its age, so what is worth carrying grows more slowly than the window, and every token carried is
-        paid for at each call. Exponent and base are from replays at 16,000, 32,000 and 64,000 tokens (``benchmarks``).
+        paid for at each call. Exponent and base are from replays of real conversations at 16,000 to 64,000 tokens.
         """
         if self.usage is not None:
             return self.usage

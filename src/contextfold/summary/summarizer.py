@@ -83,7 +83,8 @@ def to_answer(reply: Any) -> Answer:
     if hasattr(reply, "content"):
         return _from_message(reply)
     raise PolicyError(
-        f"the summariser returned {type(reply).__name__}, not text: return a str, an Answer (contextfold.summary.summarizer), or a message"
+        f"the summariser returned {type(reply).__name__}, not text: return a str, a message of LangChain, "
+        "or an Answer of contextfold.summary.summarizer"
     )
 
 
