@@ -10,6 +10,7 @@ Every violation is one line that starts with the law. An empty list means that a
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,18 @@ from wire import Entry
 FATES = ("kept", "pinned", "shortened", "summarised", "dropped")
 GONE = ("summarised", "dropped")
 SUMMARY_MARK = "<conversation_summary>"
+INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md",
+    "Caveat:",
+    "<local-command",
+    "<command-name>",
+    "<command-message>",
+    "<system-reminder>",
+)
+"""How user messages begin that coding agents write by themselves: nobody's first words."""
+
 FRAME = 4
 """Tokens that a message takes besides its content."""
 
@@ -153,7 +166,11 @@ def summarised_messages_were_read(case: Pass) -> Iterator[str]:
             continue
         if prompts is None:
             prompts = ["\n".join(squeezed(prompt) for prompt in case.accepted)]
-        missing = [text for text in readable(case.entries[entry.index]) if not was_read(text, prompts[0])]
+        missing = [
+            text
+            for text in readable(case.entries[entry.index])
+            if not was_read(text, prompts[0]) and not was_read(escaped(text), prompts[0])
+        ]
         if missing:
             yield f"L1 message {entry.index} is summarised, but no answered prompt had {missing[0][:60]!r}"
 
@@ -164,6 +181,11 @@ def readable(entry: Entry) -> Iterator[str]:
     yield from entry.arguments
     for _, texts in entry.results:
         yield from texts
+
+
+def escaped(text: str) -> str:
+    """The text as it stands in JSON of ASCII characters only: so do some clients write arguments."""
+    return json.dumps(text)
 
 
 _NOISE = re.compile(r'(?:\\+["nrtu]?|[^\w\\]+|_+)+')
@@ -355,8 +377,11 @@ def lists_are_not_shared(case: Pass) -> Iterator[str]:
 
 def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
     people = [index for index, entry in enumerate(case.entries) if entry.is_person]
+    written = [index for index in people if not "".join(case.entries[index].texts).lstrip().startswith(INJECTED)]
     must = {index: "instruction" for index, entry in enumerate(case.entries) if entry.is_instruction}
-    must |= dict.fromkeys(people[-1:], "newest user message") | dict.fromkeys(people[:1], "first user message")
+    must |= dict.fromkeys(people[-1:], "newest user message") | dict.fromkeys(
+        (written or people)[:1], "first user message"
+    )
     for index, what in must.items():
         entry = case.entries[index]
         if index in case.own or entry.is_empty:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 import json
 from typing import Any
 
 import pytest
 
-from contextfold import CannotFit, Compaction, Compactor, ContextOverflow, InputError, Policy, PolicyError, SummaryFailed
+from contextfold import (
+    CannotFit,
+    Compaction,
+    Compactor,
+    ContextOverflow,
+    InputError,
+    Policy,
+    PolicyError,
+    SummaryFailed,
+)
 from contextfold.observe import Event
 
 Wire = list[dict[str, Any]]
@@ -77,9 +87,10 @@ def test_an_instance_without_memory_of_the_conversation_gives_the_same_view() ->
     first = Compactor(window=8_000)
     record = first.compact(wire).compaction
     grown = wire + conversation(3)[2:]
-    assert first.compact(grown, previous=record).messages == Compactor(window=8_000).compact(
-        grown, previous=record
-    ).messages
+    assert (
+        first.compact(grown, previous=record).messages
+        == Compactor(window=8_000).compact(grown, previous=record).messages
+    )
 
 
 def test_compacting_an_unchanged_history_again_is_a_no_op() -> None:
@@ -213,7 +224,7 @@ def test_a_view_can_be_had_in_another_format() -> None:
     out = Compactor(window=8_000).compact(wire, to="anthropic")
     assert out.format == "anthropic"
     roles = [message["role"] for message in out.messages if message["role"] != "system"]
-    assert all(one != two for one, two in zip(roles, roles[1:], strict=False))
+    assert all(one != two for one, two in itertools.pairwise(roles))
 
 
 def test_many_conversations_share_one_instance() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +27,7 @@ def test_every_message_has_one_entry_in_order_and_the_counts_add_up(fates: list,
 @given(_FATES)
 def test_runs_are_as_few_as_can_be(fates: list) -> None:
     found = runs(fates)
-    assert all((one.fate, one.reason) != (two.fate, two.reason) for one, two in zip(found, found[1:], strict=False))
+    assert all((one.fate, one.reason) != (two.fate, two.reason) for one, two in itertools.pairwise(found))
 
 
 def test_an_account_of_nothing_is_empty() -> None:

@@ -23,6 +23,8 @@ RATE, TRUNCATED, MALFORMED = "rate_limit_too_small", "truncated_silently", "malf
 
 # text, limit, used
 TOO_LONG: list[tuple[str, int | None, int | None]] = [
+    ("InternalError.Algo.InvalidParameter: Range of input length should be [1, 202745]", 202745, None),
+    ("Payload too large: the request has 5242881 bytes, and the limit is 5242880 bytes", None, None),
     (
         "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
         131072,
@@ -761,6 +763,9 @@ def test_a_validation_error_that_names_its_field_by_place() -> None:
     long = {"loc": ["messages", 3, "content"], "msg": "String should have at most 1048576 characters"}
     assert classify({"detail": [long]}) == Overflow("item_too_long", 1_048_576)
     assert classify({"detail": [{**long, "loc": ["tools", 3, "description"]}]}) is None
+    missing = {"loc": ["body", "model"], "msg": "Field required"}
+    within = {**long, "loc": ["body", *long["loc"]]}
+    assert classify({"detail": [missing, within]}) == Overflow("item_too_long", 1_048_576)
     error = {"param": "messages[3].content", "message": "string too long", "code": "string_above_max_length"}
     assert classify({"error": error}) == Overflow("item_too_long")
     assert classify({"error": {**error, "param": "user"}}) is None

@@ -160,6 +160,8 @@ def read_chat(message: Mapping[str, Any]) -> Entry:
         content.reasoning.append(canonical(message["reasoning_content"]))
     for call in message.get("tool_calls") or ():
         function = call.get("function") or call.get("custom") or {}
+        if isinstance(function, str):  # Inspect: the name, and the arguments beside it
+            function = {"name": function, "arguments": call.get("arguments", "")}
         content.calls.append((str(call.get("id")), str(function.get("name"))))
         content.arguments.extend(leaves(function.get("arguments", function.get("input", ""))))
     return content.entry(role, row=message.get("id") if role == "assistant" else None)

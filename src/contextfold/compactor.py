@@ -23,7 +23,7 @@ from contextfold.ledger import Ledger
 from contextfold.memory import Conversation, Memory
 from contextfold.observe import Event, Observer
 from contextfold.overflow import Overflow, classify
-from contextfold.plan import floor_of, triggered
+from contextfold.plan import MANUAL, floor_of, triggered
 from contextfold.policy import Limits, Policy
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.summary.summarizer import Summarizer, as_summarizer
@@ -134,7 +134,7 @@ class Compactor:
         target, ``SummaryFailed`` when there is no acceptable summary and no way to go on without one. Nothing has
         changed then.
         """
-        request = _Request(messages, previous, format, to, system, tools, "manual" if force else None, instructions)
+        request = _Request(messages, previous, format, to, system, tools, MANUAL if force else None, instructions)
         return run(self._compact(request, SyncPorts(self.policy.summary.parallel)))
 
     async def acompact(
@@ -150,7 +150,7 @@ class Compactor:
         instructions: str = "",
     ) -> CompactionResult:
         """``compact`` for async code: the same algorithm, and it never blocks the event loop."""
-        request = _Request(messages, previous, format, to, system, tools, "manual" if force else None, instructions)
+        request = _Request(messages, previous, format, to, system, tools, MANUAL if force else None, instructions)
         return await self._compact(request, AsyncPorts(self.policy.summary.parallel))
 
     def call(

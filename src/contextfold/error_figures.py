@@ -26,12 +26,12 @@ _PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|text)"
 _NUMBER = re.compile(r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+)(k|m)?(?![\w]|\.\d)")
 _MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
 
-_WHOLE_SHAPES: tuple[tuple[re.Pattern[str], tuple[Role, ...]], ...] = (
-    (re.compile(r"(\d[\d,]*) \+ (\d[\d,]*) (?:>|exceeds?) (\d[\d,]*)"), ("prompt", "answer", "limit")),
-    (re.compile(r"(\d[\d,]*) ?/ ?(\d[\d,]*) tokens"), ("prompt", "limit")),
-    (re.compile(rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]*\[ ?\d+ ?, ?(\d[\d,]*) ?\]"), ("limit",)),
+_SHAPES = (
+    re.compile(r"(?P<prompt>\d[\d,]*) \+ (?P<answer>\d[\d,]*) (?:>|exceeds?) (?P<limit>\d[\d,]*)"),
+    re.compile(r"(?P<prompt>\d[\d,]*) ?/ ?(?P<limit>\d[\d,]*) tokens"),
+    re.compile(rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]*\[ ?(?P<least>\d+) ?, ?(?P<limit>\d[\d,]*) ?\]"),
 )
-"""Sums, shares and ranges, whose place tells the role of each figure."""
+"""Sums, shares and ranges: the place of a figure in them tells its role."""
 
 _REACH_BEFORE, _REACH_AFTER = 90, 40
 """Characters before and after a number in which words may tell its role."""
@@ -88,14 +88,14 @@ class Figures:
 
 def figures_of(text: str) -> Figures:
     """Each number by the words around it; the first number of a role wins."""
-    found = _whole_shapes(text)
+    found, known = _figures_in_shapes(text)
     other_unit, previous_end = False, 0
     for match in _NUMBER.finditer(text):
         before = text[max(previous_end, match.start() - _REACH_BEFORE) : match.start()]
         after = text[match.end() : match.end() + _REACH_AFTER]
         previous_end = match.end()
         other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after))
-        role = _role(before, after)
+        role = None if match.start() in known else _role(before, after)
         if role is not None:
             found.setdefault(role, whole_number(match[1]) * _MULTIPLE[match[2]])
     if found.keys() == {"limit"} and _ERROR_NUMBER.search(text):
@@ -110,12 +110,16 @@ def whole_number(digits: str) -> int:
     return int(digits.replace(",", ""))
 
 
-def _whole_shapes(text: str) -> dict[Role, int]:
-    found: dict[Role, int] = {}
-    for pattern, roles in _WHOLE_SHAPES:
-        if match := pattern.search(text):
-            found.update(zip(roles, map(whole_number, match.groups()), strict=True))
-    return found
+def _figures_in_shapes(text: str) -> tuple[dict[str, int], set[int]]:
+    """The figures by role, and the places in the text of all numbers that need no other explanation."""
+    found: dict[str, int] = {}
+    places: set[int] = set()
+    for match in filter(None, (shape.search(text) for shape in _SHAPES)):
+        for name, digits in match.groupdict().items():
+            found[name] = whole_number(digits)
+            places.add(match.start(name))
+    found.pop("least", None)
+    return found, places
 
 
 def _role(before: str, after: str) -> Role | None:

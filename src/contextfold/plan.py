@@ -28,6 +28,9 @@ from contextfold.tokens import TokenCounter
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
 
+MANUAL = "manual"
+"""The reason of a pass that a caller asked for."""
+
 NO_USERS: Mapping[int, str] = MappingProxyType({})
 
 
@@ -112,6 +115,8 @@ class _Pass:
         self.trigger = trigger
         self.limits = situation.limits
         self.sizes = situation.sizes
+        self.by_count = "messages:" in trigger or trigger == MANUAL
+        """Fewer messages are wanted, however few tokens they take."""
         self.before = situation.previous.gone() if situation.previous else set()
         held = pins.held(situation.messages, situation.grouping, situation.policy)
         self.held = {n: reason for n, reason in held.items() if n not in self.before and reason != pins.PENDING}
@@ -127,17 +132,28 @@ class _Pass:
     def decide(self) -> Plan | Skip:
         """At the policy's target; where only the default stands against what must stay, the default gives way.
 
-        An explicit target is a promise and is never raised.
+        An explicit target is a promise and is never raised. While the view fits the window, the default never ends a
+        conversation either.
         """
         try:
             return self._at(self.limits.target)
         except CannotFit as problem:
-            ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
             if self.situation.policy.target is not None:
                 raise
-            if problem.needed >= ceiling:
-                raise CannotFit(limit=ceiling, floor=problem.floor, limit_name="highest possible target") from None
-            return self._at(problem.needed + (ceiling - problem.needed) // 2)
+            return self._above_target(problem)
+
+    def _above_target(self, problem: CannotFit) -> Plan | Skip:
+        """At a higher target, as low as it can be and below the trigger."""
+        ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
+        for target in (problem.needed + (ceiling - problem.needed) // 2, ceiling):
+            if self.limits.target < target <= ceiling:
+                try:
+                    return self._at(target)
+                except CannotFit as other:
+                    problem = other
+        if self.situation.view_tokens <= self.limits.window:
+            return Skip(f"what must stay takes {problem.needed:,} tokens, too much to end below the trigger")
+        raise CannotFit(limit=ceiling, floor=problem.floor, limit_name="highest possible target") from None
 
     def _at(self, target: int) -> Plan | Skip:
         if self.floor_tokens + SMALLEST_SUMMARY > target:
@@ -182,8 +198,7 @@ class _Pass:
         most = max(0, room - SMALLEST_SUMMARY)
         keep = self.limits.keep
         if keep is None:
-            by_messages = self.trigger.startswith("messages:")
-            count = self.situation.view_messages // 2 if by_messages else None
+            count = self.situation.view_messages // 2 if self.by_count else None
             return count, min(most, int(self.situation.policy.budgets.recent * room))
         tokens = keep.tokens(self.limits.window)
         return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
@@ -196,7 +211,7 @@ class _Pass:
 
     def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
         """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
-        if self.situation.summary_is_free or self.trigger.startswith("messages:"):
+        if self.situation.summary_is_free or self.by_count:
             return None
         kept = {n for group in tail for n in group.indices}
         edited = {edit.index for edit in self._earlier_edits()}
@@ -233,7 +248,7 @@ class _Pass:
         users = self._recent_users({n for group in tail for n in group.indices}, room - tail_size - SMALLEST_SUMMARY)
         room -= sum(self.sizes[n] for n in users)
         summary = max(SMALLEST_SUMMARY, int(self.situation.policy.budgets.summary * room))
-        share = int(self.situation.policy.budgets.shortened * room)
+        share = 0 if self.by_count else int(self.situation.policy.budgets.shortened * room)
         middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
         found = combined([found, shortened])
         kept = {n for group in [*tail, *middle] for n in group.indices}
@@ -335,7 +350,7 @@ class _Pass:
         """A rewrite that frees next to nothing costs more than it saves, while the view still fits."""
         gain = self.situation.view_tokens - expected
         fits = self.situation.view_tokens <= self.limits.window
-        forced = self.situation.forced is not None or self.trigger.startswith("messages:")
+        forced = self.situation.forced is not None or self.by_count
         if forced or not fits or gain >= self.limits.minimum_gain:
             return None
         return Skip(f"a pass would free {max(0, gain):,} tokens, less than the minimum of {self.limits.minimum_gain:,}")

@@ -531,7 +531,7 @@ def test_answers_that_stay_unusable_end_in_an_error_with_all_attempts(answer: An
 def test_a_retry_that_would_not_fit_repeats_the_plain_request() -> None:
     answers = iter([""])
     summarizer = Limited(2_000, window=2_000, answer=lambda prompt: next(answers, "fact-0"))
-    ask(summarizer, conversation([1_765]))
+    ask(summarizer, conversation([1_785]))
     assert summarizer.prompts[0] == summarizer.prompts[1]
 
 
@@ -545,7 +545,7 @@ def test_every_other_error_is_raised_as_it_is(text: str) -> None:
 
     for summary in (ask, ask_async):
         with pytest.raises(ProviderError) as raised:
-            summary(fail, conversation([400] * 20))  # type: ignore[operator]
+            summary(fail, conversation([400] * 20))
         assert raised.value is error
 
 
@@ -593,7 +593,20 @@ def test_the_length_asked_for_suits_the_window_that_was_learnt() -> None:
     ask(summarizer, conversation([400] * 60), max_tokens=4_000)
     asked_for = [int(re.findall(r"at most (\d+) tokens", prompt)[0]) for prompt in summarizer.accepted]
     assert max(asked_for) <= 1_000
-    assert "in English, at most" in summarizer.accepted[0]
+    assert "in English, headings too, at most" in summarizer.accepted[0]
+
+
+@pytest.mark.parametrize("size", [300, 900, 1_700])
+def test_no_longer_answer_is_asked_for_than_is_accepted(size: int) -> None:
+    """R4: a writer who uses all the length that he was given is not refused for it."""
+
+    def obedient(prompt: str) -> str:
+        return "word" * int(re.findall(r"at most (\d+) tokens", prompt)[0])
+
+    summarizer = Limited(2_000, answer=obedient, window=2_000)
+    made = ask(summarizer, conversation([size]))
+    assert made.stats.calls == 1
+    assert count(made.text) < size
 
 
 # ---- both colours, side by side ----

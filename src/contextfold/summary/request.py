@@ -181,10 +181,11 @@ class Requester:
         answer_tokens: int | None = None,
         depth: int = 0,
     ) -> Request:
-        """A request to sum up ``texts``. It asks for a little less than the ``answer_tokens`` that the answer may take,
-        by default those of the only one.
+        """A request to sum up ``texts``. It asks for a little less than the ``answer_tokens`` that the answer may take
+        (by default those of the only one) and than the longest that is not refused.
         """
-        asked = max(_LEAST_ASKED, int((answer_tokens or self.answer_tokens(1)) * _ASKED))
+        allowed = answer_tokens or self.answer_tokens(1)
+        asked = max(_LEAST_ASKED, int(min(allowed, longest_answer or allowed) * _ASKED))
         prompt = self.wording.compose(kind, texts, max_tokens=asked, previous=previous)
         material = self.size(texts) + self.count(previous)
         return Request(kind, prompt, self.count(prompt), material, longest_answer, asked, depth)
