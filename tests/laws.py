@@ -32,7 +32,6 @@ INJECTED = (
     "Caveat:",
     "<local-command",
     "<command-name>",
-    "<command-message>",
     "<system-reminder>",
 )
 """How user messages begin that coding agents write by themselves: nobody's first words."""

@@ -301,3 +301,29 @@ def test_wrong_settings_are_refused_on_construction(settings: dict[str, Any], pr
 def test_what_is_not_a_message_is_named_by_its_place(wire: list[Any]) -> None:
     with pytest.raises(InputError, match=r"message \d|entry \d|\d"):
         Compactor(window=8_000).compact(wire)
+
+
+def test_a_long_history_never_holds_up_the_event_loop() -> None:
+    """R33: decoding, planning and evidence of thousands of messages happen beside the loop."""
+    wire = conversation(3_000)
+
+    async def longest_pause() -> float:
+        longest, last = 0.0, asyncio.get_running_loop().time()
+        work = asyncio.create_task(Compactor(window=8_000).acompact(wire))
+        while not work.done():
+            await asyncio.sleep(0.001)
+            now = asyncio.get_running_loop().time()
+            longest, last = max(longest, now - last), now
+        assert work.result().changed
+        return longest
+
+    started = asyncio.run(longest_pause())
+    blocking = asyncio.run(_timed(Compactor(window=8_000), wire))
+    assert started < blocking / 2
+
+
+async def _timed(compactor: Compactor, wire: Wire) -> float:
+    """Seconds that the same work takes when it blocks."""
+    before = asyncio.get_running_loop().time()
+    compactor.compact(wire)
+    return asyncio.get_running_loop().time() - before

@@ -191,25 +191,21 @@ class Compactor:
     # ---- one algorithm, both colours ----
 
     async def _compact(self, request: _Request, ports: Ports, limits: Limits | None = None) -> CompactionResult:
-        observer = Observer(self._on_event)
         _check(request)
-        source = self._format(request, observer)
-        conversation = self._memory.take(request.messages, source)
+        observer = Observer(self._on_event)
+        if self._memory.is_near(request.messages, request.previous):
+            conversation = self._open(request, observer)
+        else:  # decoding a whole history takes long enough to hold up an event loop
+            conversation = await ports.compute(self._open, request, observer)
         try:
             return await self._compacted(conversation, request, observer, ports, limits or self.limits)
         finally:
             self._memory.put_back(conversation)
 
     async def _compacted(
-        self,
-        conversation: Conversation,
-        request: _Request,
-        observer: Observer,
-        ports: Ports,
-        limits: Limits,
+        self, conversation: Conversation, request: _Request, observer: Observer, ports: Ports, limits: Limits
     ) -> CompactionResult:
         history = conversation.history
-        self._follow(conversation, request.previous, observer)
         overhead = self._overhead(history.counter, request)
         beside = sum(overhead.values())
         before = conversation.view.tokens + beside
@@ -218,27 +214,15 @@ class Compactor:
             if await ports.compute(history.refresh):
                 self._follow(conversation, request.previous, observer, anew=True)
                 before = conversation.view.tokens + beside
-            job = Job(
-                history=history,
-                previous=conversation.compaction,
-                view_tokens=before,
-                view_messages=len(conversation.view.wire),
-                overhead=overhead,
-                limits=limits,
-                policy=self.policy,
-                summarizer=self.summarizer,
-                observer=observer,
-                forced=request.forced,
-                instructions=request.instructions,
-            )
-            made = await self._run(job, conversation, ports)
+            made = await self._run(self._job(conversation, request, observer, limits, overhead), conversation, ports)
         if made is not None:
             await ports.compute(conversation.rebuild, made)
         self._report_faults(conversation, observer)
         target = formats.get(request.to) if request.to else history.format
-        wire = list(conversation.view.wire)
-        if target is not history.format:
-            wire = translate(history, conversation.compaction, target)
+        if target is history.format:
+            wire = list(conversation.view.wire)
+        else:
+            wire = await ports.compute(translate, history, conversation.compaction, target)
         compaction = conversation.compaction
         return CompactionResult(
             messages=wire,
@@ -253,6 +237,28 @@ class Compactor:
             target=made.target if made else limits.target,
             format=target.name,
             _floor=partial(self._floor_of, history, len(history.messages), overhead),
+        )
+
+    def _job(
+        self,
+        conversation: Conversation,
+        request: _Request,
+        observer: Observer,
+        limits: Limits,
+        overhead: Mapping[str, int],
+    ) -> Job:
+        return Job(
+            history=conversation.history,
+            previous=conversation.compaction,
+            view_tokens=conversation.view.tokens + sum(overhead.values()),
+            view_messages=len(conversation.view.wire),
+            overhead=overhead,
+            limits=limits,
+            policy=self.policy,
+            summarizer=self.summarizer,
+            observer=observer,
+            forced=request.forced,
+            instructions=request.instructions,
         )
 
     async def _run(self, job: Job, conversation: Conversation, ports: Ports) -> Compaction | None:
@@ -297,6 +303,12 @@ class Compactor:
         return smaller if smaller.tokens_after < result.tokens_after else None
 
     # ---- steps ----
+
+    def _open(self, request: _Request, observer: Observer) -> Conversation:
+        """The conversation of a request, decoded, sized and under the record that the caller has in force."""
+        conversation = self._memory.take(request.messages, self._format(request, observer))
+        self._follow(conversation, request.previous, observer)
+        return conversation
 
     def _format(self, request: _Request, observer: Observer) -> Format:
         if request.format is not None:

@@ -26,6 +26,9 @@ from contextfold.view import View, build
 REMEMBERED = 32
 """Conversations that are kept; the least recently used one goes first."""
 
+FEW = 256
+"""Messages. As many are decoded in a few milliseconds."""
+
 
 class Conversation:
     """What is remembered of one conversation. Used by one call at a time: a call takes it out and puts it back."""
@@ -98,6 +101,16 @@ class Memory:
             return None
         known.marked = known.marked or formats.marked(wire[len(known.history.wire) :])
         return known.history.format if known.marked in (None, known.history.format) else None
+
+    def is_near(self, wire: Sequence[Any], record: Compaction | None) -> bool:
+        """Whether these messages seem to be a known conversation under a known record, with little behind it."""
+        with self._lock:
+            known = self._known.get(_key(wire))
+        return (
+            known is not None
+            and 0 <= len(wire) - len(known.history.wire) <= FEW
+            and (record is known.compaction or (record is not None and record == known.compaction))
+        )
 
     def take(self, wire: Sequence[Any], source: Format) -> Conversation:
         """The conversation that these messages continue, with the new ones appended; or a new one.
