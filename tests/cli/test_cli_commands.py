@@ -74,6 +74,7 @@ def test_the_json_report_has_exactly_the_contracts_keys(demo: Path) -> None:
     report = json.loads(result.stdout)
     assert list(report) == KEYS
     assert list(report["summary"]) == SUMMARY_KEYS
+    assert 0 < report["floor"] < report["tokens_after"] <= report["target"]
     assert report["changed"] is True
     assert report["format"] == "openai-chat"
     assert report["window"] == 16_000

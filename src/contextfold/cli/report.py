@@ -24,7 +24,7 @@ def compaction_report(result: CompactionResult, seconds: float) -> dict[str, Any
         "changed": result.changed,
         "trigger": result.trigger,
         "target": result.target,
-        "floor": dict(result.floor),
+        "floor": sum(result.floor.values()),
         "ledger": {
             "counts": dict(result.ledger.counts()),
             "entries": [[entry.index, entry.fate, entry.reason] for entry in result.ledger],
