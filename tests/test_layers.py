@@ -21,6 +21,7 @@ LAYERS = [
     {"formats", "tokens", "groups", "ledger", "overflow", "error_text", "error_figures", "window", "repair"},
     {"transcripts", "tiers", "summary", "evidence"},
     {"policy", "compaction", "history", "pins", "shorten"},
+    {"situation"},
     {"plan", "view"},
     {"job", "memory"},
     {"carry"},

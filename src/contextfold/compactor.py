@@ -23,9 +23,9 @@ from contextfold.ledger import Ledger
 from contextfold.memory import Conversation, Memory
 from contextfold.observe import Event, Observer
 from contextfold.overflow import Overflow, classify
-from contextfold.plan import MANUAL, floor_of, triggered
 from contextfold.policy import Limits, Policy
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+from contextfold.situation import MANUAL, floor_of, triggered
 from contextfold.summary.summarizer import Summarizer, as_summarizer
 from contextfold.tokens import TokenCounter
 from contextfold.view import translate

@@ -13,8 +13,8 @@ from contextfold import pins
 from contextfold.compaction import Compaction, apply, summary_message
 from contextfold.history import History
 from contextfold.observe import Observer
-from contextfold.plan import Situation
 from contextfold.policy import Limits, Policy
+from contextfold.situation import Situation
 from contextfold.summary import language
 from contextfold.summary.summarizer import Summarizer
 

@@ -15,46 +15,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from contextfold import groups, pins
-from contextfold.compaction import Compaction, Edit
+from contextfold import pins
+from contextfold.compaction import Edit
 from contextfold.errors import CannotFit
-from contextfold.groups import Group, Grouping
+from contextfold.groups import Group
 from contextfold.ledger import Fate
 from contextfold.messages import Message, Opaque, Reasoning
-from contextfold.policy import Limits, Policy
 from contextfold.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
-from contextfold.tokens import TokenCounter
+from contextfold.situation import MANUAL, Situation, triggered
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
 
-MANUAL = "manual"
-"""The reason of a pass that a caller asked for."""
-
 NO_USERS: Mapping[int, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """All that a decision depends on. Sizes are tokens; ``sizes[i]`` is message ``i`` as the view has it now."""
-
-    messages: Sequence[Message]
-    sizes: Sequence[int]
-    grouping: Grouping
-    previous: Compaction | None
-    view_tokens: int
-    view_messages: int
-    overhead: Mapping[str, int]
-    """What is sent besides the messages: the system prompt and the tools, by name."""
-    limits: Limits
-    policy: Policy
-    counter: TokenCounter
-    summary_tokens: int = 0
-    """What the summary message takes in the view now."""
-    summary_is_free: bool = True
-    """The summariser asks nobody: then a pass that only shortens would save nothing and keep less."""
-    forced: str | None = None
-    """A reason to compact whatever the trigger says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +59,6 @@ class Plan:
     evidence_tokens: int = 0
     makes_summary: bool = False
     """False: an earlier summary, if there is one, stands as it is."""
-
-
-def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced: str | None = None) -> str | None:
-    """What makes a view of this size compact, in words; None when nothing does."""
-    if forced:
-        return forced
-    for clause in policy.trigger:
-        if clause.reached(tokens=tokens, messages=messages, window=limits.window):
-            return str(clause)
-    return f"max_tokens:{policy.max_tokens}" if policy.max_tokens is not None and tokens >= policy.max_tokens else None
 
 
 def decide(situation: Situation) -> Plan | Skip:
@@ -443,15 +406,3 @@ def evicted_fate(message: Message) -> tuple[Fate, str]:
 
 def _readable(part: Reasoning | Opaque) -> bool:
     return isinstance(part, Opaque) and bool(part.text.strip())
-
-
-def floor_of(
-    messages: Sequence[Message], counter: TokenCounter, policy: Policy, overhead: Mapping[str, int]
-) -> dict[str, int]:
-    """Tokens that no compaction of this history can remove, item by item."""
-    floor = {name: size for name, size in overhead.items() if size}
-    for index, reason in sorted(pins.held(messages, groups.group(messages), policy).items()):
-        if reason == pins.PENDING and not messages[index].tool_calls:
-            continue  # a result beside a pending call may be clipped
-        floor[reason] = floor.get(reason, 0) + counter.message(messages[index])
-    return floor
