@@ -282,7 +282,10 @@ def reasoning_is_whole_or_gone(case: Pass) -> Iterator[str]:
         if any(block not in known for block in entry.reasoning):
             yield f"L2 a reasoning block was changed: {entry.reasoning[0][:80]}"
     newest = next((entry for entry in reversed(case.entries) if entry.role == "assistant"), None)
-    if newest is not None and newest.calls and not any(set(newest.reasoning) <= set(e.reasoning) for e in case.view):
+    if newest is None or not newest.calls:
+        return
+    there = [entry for entry in case.view if set(newest.calls) <= set(entry.calls)]
+    if there and not any(set(newest.reasoning) <= set(entry.reasoning) for entry in there):
         yield "L2 the reasoning of the newest turn, which called tools, is gone"
 
 

@@ -71,7 +71,7 @@ def spell(words: Words | None, tags: Tags) -> str:
 def arguments(call: Call, tags: Tags) -> dict[str, Any]:
     """A short field that must survive shortening, and a long one that may not."""
     tag = next(tags)
-    return {"path": f"/work/item-{tag}.txt", "content": call.arguments.spell(tag)}
+    return {"path": f"/srv/item-{tag}.txt", "content": call.arguments.spell(tag)}
 
 
 class ChatWriter:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ class ProviderError(Exception):
         super().__init__(message)
 
 
-class _Recorder:
+class _Recorder(ABC):
     """Remembers prompts in the order in which they arrived, and which of them were answered."""
 
     def __init__(self) -> None:
@@ -51,8 +52,9 @@ class _Recorder:
         self.accepted.append(prompt)
         return answer
 
+    @abstractmethod
     def _answer(self, prompt: str, number: int) -> str:
-        raise NotImplementedError
+        """The text for the prompt that came ``number``-th."""
 
 
 class ScriptedSummarizer(_Recorder):
