@@ -345,3 +345,11 @@ def test_a_record_is_small_however_long_the_history() -> None:
     assert long is not None
     assert short is not None
     assert len(long.to_json()) < 2 * len(short.to_json()) < 60_000
+
+
+def test_an_orphan_at_the_end_does_not_push_the_newest_turn_out() -> None:
+    wire = [*conversation(80), {"role": "tool", "tool_call_id": "of nobody", "content": "late words"}]
+    out = Compactor(window=8_000, keep=("messages", 1)).compact(wire)
+    assert any(message is wire[-3] for message in out.messages)
+    assert any(message is wire[-2] for message in out.messages)
+    assert "late words" in out.messages[-1]["content"]

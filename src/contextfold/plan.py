@@ -20,7 +20,7 @@ from contextfold.compaction import Edit
 from contextfold.errors import CannotFit
 from contextfold.groups import Group
 from contextfold.ledger import Fate
-from contextfold.messages import Message, Opaque, Reasoning
+from contextfold.messages import Message, Opaque, Reasoning, ToolResult
 from contextfold.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.situation import MANUAL, Situation, triggered
 
@@ -149,7 +149,7 @@ class _Pass:
             size = self._free_size(group)
             messages = len(group.indices)
             full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
-            if tail and full:
+            if full and not all(self._is_orphan(kept) for kept in tail):
                 break
             tail.append(group)
             kept_tokens += size
@@ -165,6 +165,15 @@ class _Pass:
             return count, min(most, int(self.situation.policy.budgets.recent * room))
         tokens = keep.tokens(self.limits.window)
         return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
+
+    def _is_orphan(self, group: Group) -> bool:
+        """Nothing but results whose calls are missing: the newest turn is the one before them."""
+        answers = self.situation.grouping.answers
+        return all(
+            isinstance(part, ToolResult) and (index, number) not in answers
+            for index in group.indices
+            for number, part in enumerate(self.situation.messages[index].parts)
+        )
 
     def _free_size(self, group: Group) -> int:
         """Tokens of a group beyond what is in the floor or gone already."""
