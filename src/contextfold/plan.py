@@ -21,6 +21,7 @@ from contextfold.errors import CannotFit
 from contextfold.groups import Group
 from contextfold.ledger import Fate
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
+from contextfold.policy import Policy, Toggle
 from contextfold.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.situation import MANUAL, Situation, triggered
 
@@ -89,6 +90,7 @@ class _Pass:
             key=lambda group: group.last,
             reverse=True,
         )
+        self.newest_turn = next((found.indices for found in self.groups if self._is_turn(found)), ())
         self.floor = self._floor()
         self.floor_tokens = sum(self.floor.values())
 
@@ -166,6 +168,16 @@ class _Pass:
         tokens = keep.tokens(self.limits.window)
         return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
 
+    def _is_turn(self, group: Group) -> bool:
+        return any(self.situation.messages[index].role == "assistant" for index in group.indices)
+
+    def _policy_for(self, indices: Sequence[int]) -> Policy:
+        """The policy, but the newest turn keeps its reasoning: providers want it back while its calls are answered."""
+        policy = self.situation.policy
+        if set(indices).isdisjoint(self.newest_turn):
+            return policy
+        return policy.model_copy(update={"reasoning": Toggle(enabled=False)})
+
     def _is_orphan(self, group: Group) -> bool:
         """Nothing but results whose calls are missing: the newest turn is the one before them."""
         answers = self.situation.grouping.answers
@@ -188,6 +200,7 @@ class _Pass:
         kept = {n for group in tail for n in group.indices}
         edited = {edit.index for edit in self._earlier_edits()}
         old = [n for n in self._present() if n not in kept and n not in self.held and n not in edited]
+        old = [n for n in old if n not in self.newest_turn]
         evidence = int(self._share_for_evidence() * (target - self.floor_tokens))
         wanted = self.situation.view_tokens - target + max(0, evidence - self.situation.summary_tokens)
         found = shorten_old(
@@ -258,7 +271,8 @@ class _Pass:
         for group in (group for group in self.groups if group not in tail):
             free = [n for n in group.indices if n not in self.held and n not in self.before and n not in users]
             fresh = [n for n in free if n not in edited]
-            reduced = shorten_all(messages, fresh, policy=self.situation.policy, counter=counter, names=names)
+            policy = self._policy_for(group.indices)
+            reduced = shorten_all(messages, fresh, policy=policy, counter=counter, names=names)
             more = sum(reduced.sizes.get(n, self.sizes[n]) for n in free)
             if size + more > budget:
                 break
