@@ -138,10 +138,11 @@ class _Pass:
     def _tail(self, target: int) -> list[Group]:
         """The groups that stay, at least one, within what ``keep`` allows and the target leaves.
 
-        Groups with pending calls stay whatever their size; of the others, the newest.
+        Groups with pending calls and the newest group stay whatever their size.
         """
         room = target - self.floor_tokens
         count, tokens = self._keep(room)
+        newest = next((group for group in self.groups if not self._is_orphan(group)), None)
         tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
         kept_messages = sum(len(group.indices) for group in tail)
         kept_tokens = sum(self._free_size(group) for group in tail)
@@ -151,7 +152,7 @@ class _Pass:
             size = self._free_size(group)
             messages = len(group.indices)
             full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
-            if full and not all(self._is_orphan(kept) for kept in tail):
+            if full and (newest is None or newest in tail):
                 break
             tail.append(group)
             kept_tokens += size
