@@ -146,17 +146,17 @@ class _Pass:
         tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
         kept_messages = sum(len(group.indices) for group in tail)
         kept_tokens = sum(self._free_size(group) for group in tail)
+        reached = newest is None
         for group in self.groups:
-            if group in tail:
-                continue
-            size = self._free_size(group)
-            messages = len(group.indices)
-            full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
-            if full and (newest is None or newest in tail):
-                break
-            tail.append(group)
-            kept_tokens += size
-            kept_messages += messages
+            if group not in tail:
+                size = self._free_size(group)
+                full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
+                if full and reached and tail:
+                    break
+                tail.append(group)
+                kept_tokens += size
+                kept_messages += len(group.indices)
+            reached = reached or group is newest
         return tail
 
     def _keep(self, room: int) -> tuple[int | None, int]:
