@@ -55,7 +55,7 @@ clean: ## Remove what these targets made, the environments included
 	rm -rf $(VENV) $(BENCH) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The build backend comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
-$(VENV)/ready: EXTRAS := test,dev,langchain,tiktoken
+$(VENV)/ready: EXTRAS := test,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,provider
 $(BENCH)/ready: EXTRAS := bench
 %/ready: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)" >&2; exit 1; }
