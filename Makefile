@@ -12,6 +12,7 @@ PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$candidate" && break; done)
 
 PYTEST_ARGS ?=
+LAWS_ARGS ?=
 
 .PHONY: help demo test lint format types laws bench-overhead bench-tokens wheel clean
 .DEFAULT_GOAL := help
@@ -39,8 +40,8 @@ format: $(VENV)/ready ## Put the files into the house format
 types: $(VENV)/ready ## Check the types
 	$(BIN)/mypy
 
-laws: $(VENV)/ready ## Hold every real conversation against the laws
-	$(BIN)/python benchmarks/laws.py
+laws: $(VENV)/ready ## Hold every real conversation against the laws, in every window and with every summariser
+	$(BIN)/python benchmarks/laws.py $(LAWS_ARGS)
 
 bench-overhead: $(BENCH)/ready ## Time a turn with nothing to do, beside LangChain's middleware
 	$(BENCH)/bin/python benchmarks/overhead.py

@@ -1,7 +1,8 @@
 """Runs real conversations through a compactor and checks every law after every pass.
 
-    python benchmarks/laws.py                 every conversation, format, window and summariser; about ten minutes
-    python benchmarks/laws.py --quick         a slice of it, about a minute
+    python benchmarks/laws.py                 every conversation, format, window and summariser; half an hour
+    python benchmarks/laws.py --rotate        every conversation and format once, windows and summarisers in turn
+    python benchmarks/laws.py --quick         one conversation and format in 23, about a minute
 
 Each conversation grows from its first message to its last. It is compacted on the way, in every format it can be
 expressed in, in windows of 16k, 32k and 64k tokens, by the extractive summariser and by one that rejects prompts of
@@ -55,6 +56,8 @@ class Task:
     number: int
     format: str
     size: int
+    turn: int
+    """Which window and which summariser are its own when windows and summarisers take turns."""
 
 
 @dataclass
@@ -91,6 +94,7 @@ def files(data: Path) -> list[str]:
 
 def tasks(data: Path) -> Iterator[Task]:
     """Every conversation in every format. A file that holds none is said to, and left out."""
+    turn = 0
     for file in files(data):
         try:
             found = conversations(file)
@@ -100,7 +104,8 @@ def tasks(data: Path) -> Iterator[Task]:
         for number, conversation in enumerate(found):
             size = len(wire.as_json(conversation.messages))
             for name in formats.FORMATS:
-                yield Task(file, number, name, size)
+                yield Task(file, number, name, size, turn)
+                turn += 1
 
 
 def expressed(conversation: Any, format: str) -> list[Any]:
@@ -114,8 +119,15 @@ def expressed(conversation: Any, format: str) -> list[Any]:
 # ---- one run ----
 
 
-def run_task(task: Task, windows: Sequence[int], limits: Sequence[int | None]) -> Tally:
-    """All windows and summarisers for one conversation in one format."""
+def cases(task: Task, windows: Sequence[int], rotate: bool) -> list[tuple[int, int | None]]:
+    """The (window, summariser's limit) pairs to run a conversation with: all, or the one whose turn it is."""
+    pairs = [(window, limit) for limit in LIMITS for window in windows]
+    # 4 formats and 12 pairs: a whole conversation later, every format has moved on by one pair
+    return [pairs[(task.turn + task.turn // len(formats.FORMATS)) % len(pairs)]] if rotate else pairs
+
+
+def run_task(task: Task, pairs: Sequence[tuple[int, int | None]]) -> Tally:
+    """One conversation in one format, in each window with its summariser."""
     tally = Tally()
     name = f"{Path(task.file).parent.name}/{Path(task.file).name}#{task.number} {task.format}"
     messages = expressed(conversations(task.file)[task.number], task.format)
@@ -124,10 +136,9 @@ def run_task(task: Task, windows: Sequence[int], limits: Sequence[int | None]) -
     sizes = [count_tokens([message]) for message in messages]
     before = wire.as_json(messages)
     entries = wire.read(task.format, messages)
-    for window in windows:
-        for limit in limits:
-            label = f"{name} window={window} summariser={limit or 'extractive'}"
-            tally.add(run(task.format, messages, entries, sizes, window, limit, label))
+    for window, limit in pairs:
+        label = f"{name} window={window} summariser={limit or 'extractive'}"
+        tally.add(run(task.format, messages, entries, sizes, window, limit, label))
     if wire.as_json(messages) != before:
         tally.violations.append(f"{name}: L6 the caller's messages were changed")
     return tally
@@ -203,7 +214,7 @@ def main() -> int:
         work = work[len(work) // 8 :: 23]
     totals: dict[str, Tally] = {name: Tally() for name in formats.FORMATS}
     with ProcessPoolExecutor(WORKERS) as pool:
-        waiting = {pool.submit(run_task, task, options.windows, LIMITS): task for task in work}
+        waiting = {pool.submit(run_task, task, cases(task, options.windows, options.rotate)): task for task in work}
         for number, done in enumerate(as_completed(waiting), start=1):
             tally = done.result()
             totals[waiting[done].format].add(tally)
@@ -220,6 +231,7 @@ def arguments() -> argparse.Namespace:
     default = os.environ.get("CONTEXTFOLD_TRANSCRIPTS") or ROOT.parent / "shared" / "transcripts"
     parser.add_argument("--data", type=Path, default=Path(default), help="folder of conversations")
     parser.add_argument("--windows", type=int, nargs="+", default=list(WINDOWS), help="tokens")
+    parser.add_argument("--rotate", action="store_true", help="one window and one summariser for each conversation")
     parser.add_argument("--quick", action="store_true", help="one conversation and format in 23")
     parser.add_argument("--progress", action="store_true", help="a line for each conversation")
     return parser.parse_args()
