@@ -6,6 +6,8 @@
     ├── PolicyError           the caller's settings (names the field, the value and what is allowed)
     ├── CannotFit             no compaction can reach the target: lists the floor item by item
     ├── SummaryFailed         no acceptable summary could be had; nothing has changed
+    │   └── TimedOut          the summariser took longer than it was given
+    ├── Cancelled             the caller's token asked to stop; nothing has changed
     └── ContextOverflow       raised *by* a summariser to say that its prompt did not fit
 
 They divide by who can mend it. Foreign exceptions are mapped to these at the border where they arrive.
@@ -34,7 +36,14 @@ class FormatError(InputError):
 
 
 class PolicyError(ContextfoldError, ValueError):
-    """A setting is not allowed. The text names the field, the value and what is allowed."""
+    """A setting is not allowed. The text names the field, the value and what is allowed.
+
+    ``problems`` has each as (the way to the field, what is wrong with it), where there is a field to name.
+    """
+
+    def __init__(self, text: str, problems: Sequence[tuple[tuple[str | int, ...], str]] = ()) -> None:
+        self.problems = tuple(problems)
+        super().__init__(text)
 
 
 class CannotFit(ContextfoldError):
@@ -64,6 +73,31 @@ class SummaryFailed(ContextfoldError):
     def __init__(self, problem: str, *, attempts: Sequence[str] = ()) -> None:
         self.attempts = tuple(attempts)
         super().__init__(problem)
+
+
+class TimedOut(SummaryFailed, TimeoutError):
+    """The summariser took longer than it was given. ``seconds`` is the limit that ran out.
+
+    ``total``: it was the time for the whole summary, so asking again is of no use; else the longest silence.
+    """
+
+    def __init__(self, problem: str, *, seconds: float, total: bool) -> None:
+        self.seconds = seconds
+        self.total = total
+        super().__init__(problem)
+
+
+class Cancelled(ContextfoldError):
+    """The token that the caller passed as ``cancel`` was set. Nothing has changed."""
+
+
+def is_control_flow(error: BaseException) -> bool:
+    """Whether this was raised to steer a program, not to report a failure: LangGraph's interrupts, and ``Cancelled``.
+
+    Interrupts are known by name, since the framework is never imported here. All else that a summariser raises is its
+    failure (L3).
+    """
+    return isinstance(error, Cancelled) or any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
 
 
 class ContextOverflow(ContextfoldError):

@@ -13,13 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from contextfold.errors import PolicyError
 from contextfold.messages import Message
 from contextfold.summary.options import SummaryOptions
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Unit = Literal["tokens", "messages", "fraction"]
 UNITS = ("tokens", "messages", "fraction")
@@ -254,7 +257,7 @@ class Policy(_Settings):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise PolicyError(explain(error)) from None
+            raise _policy_error(error) from None
 
     @field_validator("keep", "target")
     @classmethod
@@ -364,14 +367,15 @@ def _scaled(usage: float, window: int, trigger: int | None) -> int:
     return share if trigger is None else max(1, min(share, int(trigger * min(usage / 0.8, 0.9))))
 
 
-def explain(error: ValidationError) -> str:
+def _policy_error(error: ValidationError) -> PolicyError:
     """A pydantic error as one line a person can act on: each field, its value and what is allowed."""
-    lines = []
-    for problem in error.errors():
-        where = ".".join(str(step) for step in problem["loc"])
-        text = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            text = f"there is no such setting; there are: {', '.join(Policy.model_fields)}"
-        value = "" if problem["type"] in ("value_error", "extra_forbidden") else f" (got {problem['input']!r})"
-        lines.append(f"{where}: {text}{value}" if where else f"{text}{value}")
-    return "; ".join(lines)
+    problems = [(tuple(problem["loc"]), _explained(problem)) for problem in error.errors()]
+    lines = [f"{'.'.join(map(str, key))}: {text}" if key else text for key, text in problems]
+    return PolicyError("; ".join(lines), problems)
+
+
+def _explained(problem: ErrorDetails) -> str:
+    text = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        return f"there is no such setting; there are: {', '.join(Policy.model_fields)}"
+    return text if problem["type"] == "value_error" else f"{text} (got {problem['input']!r})"

@@ -2,7 +2,6 @@
 
     app         the commands and their options, and how errors become exit codes
     files       reading FILE or standard input, choosing a conversation, writing atomically
-    config      the YAML file of --config as Policy fields
     report      what was done, as one JSON-ready mapping
     inspection  where the tokens are, as values
     charts      bars and plots as text

@@ -216,9 +216,9 @@ def _compactor(window: int | None, model: str | None, policy: Policy) -> Compact
 
 
 def _policy(config: str | None, options: Mapping[str, str]) -> Policy:
-    from contextfold.cli.config import read_policy
+    from contextfold.settings import load
 
-    return read_policy(config, options)
+    return load(config, **options).policy
 
 
 def _check_summarizer(summarizer: str, base_url: str | None) -> None:

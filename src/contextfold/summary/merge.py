@@ -56,6 +56,7 @@ class Merger:
         """One request for each batch of several. The parts of a batch that overflowed stay as they are."""
         several = [batch for batch in batches if len(batch) > 1]
         answer_tokens = self.requester.answer_tokens(1 if kind == "update" else len(batches))
+        answer_tokens = min(answer_tokens, self.requester.options.merge_max_tokens or answer_tokens)
         requests = [self._request([parts[place] for place in batch], kind, answer_tokens) for batch in several]
         outcomes = dict(zip(several, await self.requester.send(requests), strict=True))
         merged: list[str] = []

@@ -15,6 +15,7 @@ SMALLEST_REQUEST = 512
 
 _AT_LEAST = {
     "max_tokens": 50,
+    "merge_max_tokens": 50,
     "input_tokens": SMALLEST_REQUEST,
     "max_depth": 0,
     "min_messages": 1,
@@ -31,6 +32,8 @@ class SummaryOptions(BaseModel):
 
     max_tokens: int | None = None
     """The longest summary, in tokens. None: what the budget allows."""
+    merge_max_tokens: int | None = None
+    """The longest answer to a request that merges summaries, in tokens. None: as any other."""
     input_tokens: int | None = None
     """The longest prompt that the summariser takes, in tokens. None: what it says, else learnt from its errors."""
     prompt: str | None = None

@@ -1,0 +1,102 @@
+"""Settings from a YAML file and from the environment, as a ``Policy``, a ``Compactor`` or a ready middleware.
+
+What belongs here: which source wins, and what the settings of other systems mean here. Two kinds of file are read: our
+own (a mapping of ``Policy`` fields) and one that has a section ``summarization``, as DeerFlow writes it. What does not:
+whether a value is allowed for a policy (``policy`` says so).
+
+Where a setting is given more than once, this order decides: the arguments of ``load``, then the environment, then the
+file, then the defaults of ``Policy``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from contextfold.compactor import Compactor
+from contextfold.errors import PolicyError
+from contextfold.policy import Policy
+from contextfold.settings import environment, own, summarization
+from contextfold.settings.document import Document, read
+
+__all__ = ["Settings", "load"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for, from all sources."""
+
+    policy: Policy
+    """With ``trigger=None`` (never) where ``enabled`` is off."""
+    enabled: bool = True
+    model: str | None = None
+    """The name of the summary model as the file gives it; None: the caller's default model."""
+    retry_on_overflow: bool = True
+    """Whether a request that the provider refuses as too long is compacted and sent again."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Setting -> where it was set, such as ``"config.yaml, line 7"`` or ``"SUMMARY_KEEP_LAST_N"``."""
+
+    def compactor(self, **options: Any) -> Compactor:
+        """A ``Compactor`` under this policy. ``options`` are those of ``Compactor``, such as ``window``."""
+        return Compactor(**{"summarizer": self.model, "policy": self.policy, **options})
+
+
+def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = None, **options: Any) -> Settings:
+    """The settings of a file and of the environment.
+
+    Args:
+        file: a YAML file; None for the environment alone.
+        environ: the environment to read; ``os.environ`` if not given, ``{}`` to read none.
+        options: fields of ``Policy`` that win over both.
+
+    Raises ``InputError`` for a file that cannot be read or is no YAML mapping, and ``PolicyError`` for a setting that
+    does not exist or a value that is not allowed, with key and line, or with the name of the variable.
+    """
+    document = read(file) if file is not None else None
+    layers = [_from_file(document)] if document is not None else []
+    layers.append(environment.read(os.environ if environ is None else environ))
+    fields: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    merged = summarization.Layer()
+    for layer in layers:
+        fields = _merged(fields, layer.policy)
+        sources |= layer.sources
+        merged = merged.under(layer)
+    fields = _merged(fields, options)
+    enabled = merged.enabled is not False
+    if not enabled:
+        fields["trigger"] = None
+    return Settings(
+        policy=_policy(fields, document),
+        enabled=enabled,
+        model=merged.model,
+        retry_on_overflow=merged.retry_on_overflow is not False,
+        sources=sources,
+    )
+
+
+def _from_file(document: Document) -> summarization.Layer:
+    return summarization.layer(document) if summarization.SECTION in document.values else own.layer(document)
+
+
+def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of both, ``upper`` winning; sections are merged setting by setting."""
+    result = dict(lower)
+    for name, value in upper.items():
+        below = result.get(name)
+        both = isinstance(below, Mapping) and isinstance(value, Mapping) and name == "summary"
+        result[name] = {**below, **value} if both else value  # type: ignore[dict-item]
+    return result
+
+
+def _policy(fields: Mapping[str, Any], document: Document | None) -> Policy:
+    """The policy of all layers. A mistake in it is told with the place in the file, where it stands there."""
+    try:
+        return Policy(**fields)
+    except PolicyError as error:
+        if document is None:
+            raise
+        raise document.located(error) from None

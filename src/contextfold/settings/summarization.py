@@ -1,0 +1,146 @@
+"""The section ``summarization`` of a DeerFlow ``config.yaml``, as settings of a ``Policy``.
+
+    summarization:
+      enabled: true                     # default: false
+      model_name: null                  # null: the application's default model
+      trigger:                          # one or a list (any of them); required when enabled
+        - {type: tokens, value: 4000}   # type: tokens, messages or fraction (of the model's window)
+      keep: {type: messages, value: 20} # the default
+      trim_tokens_to_summarize: 4000    # the default; null: no limit
+      summary_prompt: null              # null: the built-in prompts
+
+One meaning differs: ``trim_tokens_to_summarize`` is how much goes into one summary request. What is longer is cut into
+several requests and merged, where LangChain leaves it out.
+
+What belongs here: these names and what they mean. What does not: other sections of the file, which are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextfold.errors import PolicyError
+from contextfold.policy import UNITS, parse_size
+from contextfold.settings.document import Document, Key
+from contextfold.summary.options import SMALLEST_REQUEST
+
+SECTION = "summarization"
+NAMES = ("enabled", "model_name", "trigger", "keep", "trim_tokens_to_summarize", "summary_prompt")
+DEFAULT_KEEP = ("messages", 20)
+DEFAULT_TRIM = 4000
+"""Tokens."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one source sets; None where it says nothing."""
+
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ``Policy``."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    enabled: bool | None = None
+    model: str | None = None
+    retry_on_overflow: bool | None = None
+
+    def under(self, upper: Layer) -> Layer:
+        """This layer with another over it, as far as they are no fields of ``Policy``."""
+        return Layer(
+            enabled=self.enabled if upper.enabled is None else upper.enabled,
+            model=upper.model or self.model,
+            retry_on_overflow=self.retry_on_overflow if upper.retry_on_overflow is None else upper.retry_on_overflow,
+        )
+
+
+def layer(document: Document) -> Layer:
+    """The settings of the section. Raises ``PolicyError`` for a mistake, with file, line and key."""
+    section = document.values[SECTION] if document.values[SECTION] is not None else {}
+    if not isinstance(section, Mapping):
+        raise document.refuse((SECTION,), f"must be a mapping of {', '.join(NAMES)}, not {section!r}")
+    for name in section:
+        if name not in NAMES:
+            raise document.refuse_unknown((SECTION, str(name)), NAMES)
+    reader = _Reader(document, section)
+    enabled = reader.flag("enabled", default=False)
+    trigger = reader.trigger()
+    if enabled and not trigger:
+        raise document.refuse(
+            (SECTION, "trigger") if "trigger" in section else (SECTION,),
+            "summarization is enabled and has no trigger: give at least one, such as {type: fraction, value: 0.8}",
+        )
+    summary = {"input_tokens": reader.trim(), "prompt": reader.text("summary_prompt")}
+    sources = {name: document.place((SECTION, name)) for name in section}
+    return Layer(
+        policy={
+            "trigger": trigger or None,
+            "keep": reader.keep(),
+            "summary": {name: value for name, value in summary.items() if value is not None},
+        },
+        sources=sources,
+        enabled=enabled,
+        model=reader.text("model_name"),
+    )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    document: Document
+    section: Mapping[str, Any]
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        value = self.section.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise self.document.refuse((SECTION, name), f"must be true or false, not {value!r}")
+        return value
+
+    def text(self, name: str) -> str | None:
+        value = self.section.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str) or not value.strip():
+            raise self.document.refuse((SECTION, name), f"must be a text with words in it, or null, not {value!r}")
+        return value
+
+    def trigger(self) -> list[tuple[str, float]]:
+        value = self.section.get("trigger")
+        if value is None:
+            return []
+        if isinstance(value, list):
+            return [self._size((SECTION, "trigger", n), entry) for n, entry in enumerate(value)]
+        return [self._size((SECTION, "trigger"), value)]
+
+    def keep(self) -> tuple[str, float]:
+        value = self.section.get("keep")
+        return DEFAULT_KEEP if value is None else self._size((SECTION, "keep"), value)
+
+    def trim(self) -> int | None:
+        """Tokens of one summary request; None for no limit."""
+        name = "trim_tokens_to_summarize"
+        value = self.section.get(name, DEFAULT_TRIM)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < SMALLEST_REQUEST:
+            problem = f"must be a whole number of tokens of at least {SMALLEST_REQUEST}, or null for no limit"
+            raise self.document.refuse((SECTION, name), f"{problem}, not {value!r}")
+        return value
+
+    def _size(self, key: Key, value: Any) -> tuple[str, float]:
+        """A mapping of ``type`` and ``value`` as the pair that ``Policy`` takes."""
+        if not isinstance(value, Mapping):
+            raise self.document.refuse(key, f"must be a mapping such as {{type: tokens, value: 4000}}, not {value!r}")
+        for name in value:
+            if name not in ("type", "value"):
+                raise self.document.refuse_unknown((*key, str(name)), ("type", "value"))
+        for name in ("type", "value"):
+            if name not in value:
+                raise self.document.refuse(key, f"has no {name}: write {{type: tokens, value: 4000}}")
+        if value["type"] not in UNITS:
+            raise self.document.refuse((*key, "type"), f"must be one of {', '.join(UNITS)}, not {value['type']!r}")
+        try:
+            size = parse_size((value["type"], value["value"]))
+        except (ValueError, PolicyError) as error:
+            raise self.document.refuse((*key, "value"), str(error)) from None
+        return size.unit, size.value

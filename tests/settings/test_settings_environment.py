@@ -1,0 +1,77 @@
+"""Settings from environment variables."""
+
+from __future__ import annotations
+
+import pytest
+
+from contextfold.errors import PolicyError
+from contextfold.policy import Policy
+from contextfold.settings import load
+
+
+def test_every_variable_has_its_effect() -> None:
+    settings = load(
+        environ={
+            "DYNAMIC_SUMMARY_ENABLED": "true",
+            "SUMMARY_MESSAGE_LIMIT": "40",
+            "SUMMARY_MAX_CONTEXT_TOKENS": "60_000",
+            "SUMMARY_KEEP_LAST_N": "6",
+            "SUMMARY_TARGET_TOKENS": "800",
+            "SUMMARY_BISECT_ENABLED": "on",
+            "SUMMARY_BISECT_MAX_DEPTH": "4",
+            "SUMMARY_BISECT_MIN_MESSAGES": "3",
+            "SUMMARY_RETRY_ON_CONTEXT_OVERFLOW": "no",
+            "SUMMARY_MERGE_TARGET_TOKENS": "500",
+        }
+    )
+    policy, summary = settings.policy, settings.policy.summary
+    assert [str(clause) for clause in policy.trigger] == ["tokens:60000", "messages:40"]
+    assert str(policy.keep) == "messages:6"
+    assert (summary.max_tokens, summary.merge_max_tokens) == (800, 500)
+    assert (summary.max_depth, summary.min_messages) == (4, 3)
+    assert settings.enabled
+    assert not settings.retry_on_overflow
+    assert settings.sources["keep"] == "SUMMARY_KEEP_LAST_N"
+
+
+def test_nothing_set_changes_nothing() -> None:
+    empty = load(environ={"SUMMARY_KEEP_LAST_N": " ", "SUMMARY_MESSAGE_LIMIT": "", "UNRELATED": "x"})
+    assert empty == load(environ={})
+    assert empty.policy == Policy()
+    assert (empty.enabled, empty.retry_on_overflow) == (True, True)
+
+
+def test_switched_off_means_never() -> None:
+    settings = load(environ={"DYNAMIC_SUMMARY_ENABLED": "0", "SUMMARY_MESSAGE_LIMIT": "4"})
+    assert not settings.enabled
+    assert settings.policy.trigger == ()
+    history = [{"role": "user", "content": "word " * 50_000}] * 9
+    assert not settings.compactor(window=1_000_000).compact(history).changed
+
+
+def test_without_bisection_nothing_is_halved() -> None:
+    off = {"SUMMARY_BISECT_ENABLED": "false", "SUMMARY_BISECT_MAX_DEPTH": "4"}
+    assert load(environ=off).policy.summary.max_depth == 0
+    assert load(environ={"SUMMARY_BISECT_MAX_DEPTH": "0"}).policy.summary.max_depth == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("SUMMARY_MESSAGE_LIMIT", "many", "a whole number of at least 1"),
+        ("SUMMARY_MESSAGE_LIMIT", "0", "a whole number of at least 1"),
+        ("SUMMARY_KEEP_LAST_N", "-3", "a whole number of at least 1"),
+        ("SUMMARY_BISECT_MAX_DEPTH", "-1", "a whole number of at least 0"),
+        ("SUMMARY_BISECT_MAX_DEPTH", "2.5", "a whole number of at least 0"),
+        ("DYNAMIC_SUMMARY_ENABLED", "maybe", "one of 1, true, yes, on, 0, false, no, off"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named_with_its_variable(name: str, value: str, allowed: str) -> None:
+    with pytest.raises(PolicyError, match=f"{name} is '{value}': it must be {allowed}"):
+        load(environ={name: value})
+
+
+def test_the_process_environment_is_read_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUMMARY_KEEP_LAST_N", "11")
+    assert str(load().policy.keep) == "messages:11"
+    assert load(environ={}).policy.keep is None

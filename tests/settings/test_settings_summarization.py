@@ -1,0 +1,215 @@
+"""The section ``summarization`` of a DeerFlow ``config.yaml``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+
+from contextfold.errors import PolicyError
+from contextfold.settings import Settings, load
+
+OTHER_SECTIONS = "models:\n  - name: main\n    use: langchain_openai:ChatOpenAI\ntitle:\n  enabled: true\n"
+
+
+def section(folder: Path, text: str, environ: dict[str, str] | None = None) -> Settings:
+    """The settings of a ``config.yaml`` whose lines 6 and on are the section."""
+    path = folder / "config.yaml"
+    path.write_text(OTHER_SECTIONS + "summarization:\n" + indent(dedent(text).strip("\n"), "  "), "utf-8")
+    return load(path, environ=environ or {})
+
+
+def triggers(settings: Settings) -> list[str]:
+    return [str(clause) for clause in settings.policy.trigger]
+
+
+MINIMAL = """
+    enabled: true
+    trigger:
+      type: tokens
+      value: 4000
+    keep:
+      type: messages
+      value: 20
+"""
+PRODUCTION = """
+    enabled: true
+    model_name: gpt-4o-mini
+    trigger:
+      - type: tokens
+        value: 6000
+      - type: messages
+        value: 75
+    keep:
+      type: messages
+      value: 25
+    trim_tokens_to_summarize: 5000
+"""
+SEVERAL_MODELS = """
+    enabled: true
+    model_name: gpt-4o-mini
+    trigger:
+      type: fraction
+      value: 0.7
+    keep:
+      type: fraction
+      value: 0.3
+    trim_tokens_to_summarize: 4000
+"""
+CAREFUL = """
+    enabled: true
+    model_name: gpt-4
+    trigger:
+      type: tokens
+      value: 8000
+    keep:
+      type: messages
+      value: 40
+    trim_tokens_to_summarize: null
+"""
+
+
+class TestTheFourConfigurations:
+    """The minimal, the production, the several-models and the careful one."""
+
+    def test_minimal(self, tmp_path: Path) -> None:
+        settings = section(tmp_path, MINIMAL)
+        assert settings.enabled
+        assert settings.model is None
+        assert triggers(settings) == ["tokens:4000"]
+        assert str(settings.policy.keep) == "messages:20"
+        assert settings.policy.summary.input_tokens == 4000
+        assert settings.policy.summary.prompt is None
+
+    def test_production(self, tmp_path: Path) -> None:
+        settings = section(tmp_path, PRODUCTION)
+        assert settings.model == "gpt-4o-mini"
+        assert triggers(settings) == ["tokens:6000", "messages:75"]
+        assert str(settings.policy.keep) == "messages:25"
+        assert settings.policy.summary.input_tokens == 5000
+
+    def test_several_models(self, tmp_path: Path) -> None:
+        settings = section(tmp_path, SEVERAL_MODELS)
+        assert triggers(settings) == ["fraction:0.7"]
+        assert str(settings.policy.keep) == "fraction:0.3"
+        limits = settings.compactor(window=100_000, summarizer=None).limits
+        assert limits.trigger == 70_000
+
+    def test_careful(self, tmp_path: Path) -> None:
+        settings = section(tmp_path, CAREFUL)
+        assert settings.model == "gpt-4"
+        assert str(settings.policy.keep) == "messages:40"
+        assert settings.policy.summary.input_tokens is None
+
+    @pytest.mark.parametrize("text", [MINIMAL, PRODUCTION, SEVERAL_MODELS, CAREFUL])
+    def test_each_keeps_a_long_conversation_going(self, tmp_path: Path, text: str) -> None:
+        compactor = section(tmp_path, text).compactor(window=16_000, summarizer=None)
+        roles = ("user", "assistant")
+        history = [{"role": roles[n % 2], "content": f"turn {n}: " + "word " * 120} for n in range(201)]
+        out = compactor.compact(history)
+        assert out.changed
+        assert out.messages[-1] is history[-1]
+        assert out.ledger.counts()["summarised"] > 50
+
+
+class TestMeanings:
+    def test_it_is_off_unless_enabled(self, tmp_path: Path) -> None:
+        for text in ("\n    keep:\n      type: messages\n      value: 5\n", MINIMAL.replace("true", "false")):
+            settings = section(tmp_path, text)
+            assert not settings.enabled
+            assert settings.policy.trigger == ()
+
+    def test_an_empty_section_is_off(self, tmp_path: Path) -> None:
+        (tmp_path / "config.yaml").write_text("summarization:\n")
+        assert not load(tmp_path / "config.yaml", environ={}).enabled
+
+    def test_null_means_the_default(self, tmp_path: Path) -> None:
+        text = MINIMAL + "    model_name: null\n    summary_prompt: null\n"
+        assert section(tmp_path, text).policy == section(tmp_path, MINIMAL).policy
+        no_keep = "\n    enabled: true\n    trigger: {type: tokens, value: 4000}\n    keep: null\n"
+        assert str(section(tmp_path, no_keep).policy.keep) == "messages:20"
+
+    def test_a_prompt_reaches_the_summary_call(self, tmp_path: Path) -> None:
+        settings = section(tmp_path, MINIMAL + "    summary_prompt: 'Sum up: {messages}'\n")
+        asked: list[str] = []
+
+        def summarizer(prompt: str) -> str:
+            asked.append(prompt)
+            return "They counted words."
+
+        history = [{"role": "user", "content": f"turn {n}: " + "word " * 300} for n in range(60)]
+        settings.compactor(window=16_000, summarizer=summarizer).compact(history)
+        assert asked
+        assert all(prompt.startswith("Sum up: ") for prompt in asked)
+
+    def test_the_trim_is_the_size_of_a_request_and_discards_nothing(self, tmp_path: Path) -> None:
+        """R3"""
+        settings = section(tmp_path, MINIMAL.rstrip(" ") + "    trim_tokens_to_summarize: 2000\n")
+        asked: list[str] = []
+
+        def summarizer(prompt: str) -> str:
+            asked.append(prompt)
+            return "They counted."
+
+        history = [{"role": "user", "content": f"turn number{n} " + "word " * 300} for n in range(60)]
+        compactor = settings.compactor(window=16_000, summarizer=summarizer)
+        out = compactor.compact(history)
+        gone = [entry.index for entry in out.ledger if entry.fate == "summarised"]
+        assert len(gone) > 30
+        assert all(any(f"number{n} " in prompt for prompt in asked) for n in gone)
+
+    def test_the_environment_goes_before_the_file(self, tmp_path: Path) -> None:
+        off = section(tmp_path, PRODUCTION, {"DYNAMIC_SUMMARY_ENABLED": "false"})
+        assert not off.enabled
+        assert off.policy.trigger == ()
+        limited = section(tmp_path, PRODUCTION, {"SUMMARY_MESSAGE_LIMIT": "30"})
+        assert triggers(limited) == ["messages:30"]
+        assert limited.sources["trigger"] == "SUMMARY_MESSAGE_LIMIT"
+        assert limited.sources["keep"].endswith("config.yaml, line 14")
+        on = section(tmp_path, MINIMAL.replace("true", "false"), {"DYNAMIC_SUMMARY_ENABLED": "yes"})
+        assert triggers(on) == ["tokens:4000"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("\n    enabled: maybe\n", r"config\.yaml, line 7: summarization\.enabled: must be true or false, not 'maybe'"),
+        ("\n    enable: true\n", r"line 7: there is no setting 'summarization\.enable'; did you mean 'enabled'"),
+        ("\n    enabled: true\n", r"line 6: summarization: summarization is enabled and has no trigger"),
+        ("\n    enabled: true\n    trigger: []\n", r"line 8: summarization\.trigger: .*has no trigger"),
+        ("\n    enabled: true\n    trigger: null\n", r"line 8: summarization\.trigger: .*has no trigger"),
+        ("\n    trigger: 4000\n", r"line 7: summarization\.trigger: must be a mapping such as"),
+        ("\n    trigger:\n      type: tokens\n", r"line 7: summarization\.trigger: has no value"),
+        ("\n    trigger:\n      kind: tokens\n", r"line 8: there is no setting 'summarization\.trigger\.kind'"),
+        (
+            "\n    trigger:\n      type: token\n      value: 3\n",
+            r"line 8: summarization\.trigger\.type: must be one of tok",
+        ),
+        (
+            "\n    trigger:\n      - type: fraction\n        value: 1.5\n",
+            r"line 9: summarization\.trigger\.0\.value: a frac",
+        ),
+        (
+            "\n    keep:\n      type: messages\n      value: 2.5\n",
+            r"line 9: summarization\.keep\.value: a size in messages",
+        ),
+        ("\n    trim_tokens_to_summarize: 12\n", r"line 7: summarization\.trim_tokens_to_summarize: .* at least 512"),
+        ("\n    trim_tokens_to_summarize: true\n", r"line 7: summarization\.trim_tokens_to_summarize: "),
+        ("\n    summary_prompt: ''\n", r"line 7: summarization\.summary_prompt: must be a text with words in it"),
+        ("\n    model_name: 4\n", r"line 7: summarization\.model_name: "),
+        (
+            "\n    enabled: true\n    trigger: {type: messages, value: 10}\n",
+            r"config\.yaml: keep messages:20 is not below the trigger messages:10",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_key_and_line(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(PolicyError, match=problem):
+        section(tmp_path, text)
+
+
+def test_a_section_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("summarization: [enabled]\n")
+    with pytest.raises(PolicyError, match=r"line 1: summarization: must be a mapping of enabled, model_name"):
+        load(tmp_path / "config.yaml", environ={})
