@@ -1,0 +1,172 @@
+"""Compaction for hand-written LangGraph graphs: the model gets a view, the checkpoint keeps the whole history.
+
+Two ways, one engine:
+
+- ``Context.prepare(state)`` inside a node of one's own: the messages to send, and the state's update;
+- ``Context`` itself as a node before the one that calls the model, or as ``pre_model_hook`` of a prebuilt agent.
+
+What belongs here: where the state keeps the record, and the figures about the summary that are shown beside it. What
+does not: middleware for ``create_agent`` (``langchain``), and any decision about what is compacted (the engine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.channels import UntrackedValue
+from langgraph.graph import MessagesState
+
+from contextfold.compaction import Compaction, summary_message
+from contextfold.compactor import CompactionResult, Compactor
+from contextfold.policy import Policy
+
+FORMAT = "langchain"
+
+
+def newest(old: Any, new: Any) -> Any:
+    """The reducer of the record: a later one replaces an earlier one, and parallel branches do not conflict."""
+    return old if new is None else new
+
+
+class CompactionState(MessagesState):
+    """The messages, all of them, and what stands between them and the view."""
+
+    compaction: Annotated[str | None, newest]
+    """The record in force, as JSON: the size of a summary, whatever the length of the history."""
+    summary_metadata: Annotated[dict[str, Any] | None, newest]
+    """What ``summary_metadata`` says of it."""
+
+
+class CompactionNodeState(CompactionState):
+    """The state of a graph in which a node of its own makes the view."""
+
+    llm_input_messages: Annotated[list[AnyMessage], UntrackedValue]
+    """The view, on its way from that node to the next one. It is in no checkpoint."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What to send, and what to return from the node that sends it."""
+
+    messages: list[BaseMessage]
+    """``[system] + [summary] + [recent]``; without a summary, the system prompt and all messages."""
+    update: dict[str, Any] = field(default_factory=dict)
+    """The update of the state, empty if nothing changed: ``return {"messages": [answer], **update}``."""
+
+
+class Context(Runnable[Any, dict[str, Any]]):
+    """Makes the messages to send from the messages of a graph's state.
+
+    Args:
+        compactor: the engine with its window, policy and summariser.
+        system: the system prompt, as text, as a message, or as a function of the state that returns either. It stands
+            first in the view and counts, but is no message of the state, so it may change from turn to turn.
+        tools: what is bound to the model; it counts.
+        messages_key, record_key, metadata_key, view_key: names in the state.
+        now: the time for ``created_at``.
+    """
+
+    def __init__(
+        self,
+        compactor: Compactor,
+        *,
+        system: str | SystemMessage | Callable[[Any], str | SystemMessage] | None = None,
+        tools: Sequence[Any] | None = None,
+        messages_key: str = "messages",
+        record_key: str = "compaction",
+        metadata_key: str = "summary_metadata",
+        view_key: str = "llm_input_messages",
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.compactor = compactor
+        self.system = system
+        self.tools = tools
+        self.messages_key = messages_key
+        self.record_key = record_key
+        self.metadata_key = metadata_key
+        self.view_key = view_key
+        self._now = now
+
+    @classmethod
+    def of_window(cls, window: int, *, summarizer: Any = None, **options: Any) -> Context:
+        """A context with the summary right behind the system prompt. ``window`` is in tokens."""
+        policy = Policy(summary_place="after_system")
+        return cls(Compactor(window=window, summarizer=summarizer, policy=policy), **options)
+
+    def prepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+        """The view of a state. Raises what ``Compactor.compact`` raises; the state is never changed."""
+        system = self._system(state)
+        arguments = self._arguments(state, system, instructions, force)
+        return self._prepared(system, self.compactor.compact(**arguments))
+
+    async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+        """``prepare`` for async nodes; it never blocks the event loop."""
+        system = self._system(state)
+        arguments = self._arguments(state, system, instructions, force)
+        return self._prepared(system, await self.compactor.acompact(**arguments))
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        """The node: the view under ``view_key``, and the record where it is new."""
+        return self._as_update(self.prepare(input))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        """``invoke`` for async graphs."""
+        return self._as_update(await self.aprepare(input))
+
+    def _as_update(self, prepared: Prepared) -> dict[str, Any]:
+        return {self.view_key: prepared.messages, **prepared.update}
+
+    def _arguments(self, state: Any, system: SystemMessage | None, instructions: str, force: bool) -> dict[str, Any]:
+        record = _value(state, self.record_key)
+        return {
+            "messages": _value(state, self.messages_key) or [],
+            "previous": Compaction.from_json(record) if record else None,
+            "format": FORMAT,
+            "system": system.text if system else None,
+            "tools": self.tools,
+            "instructions": instructions,
+            "force": force,
+        }
+
+    def _system(self, state: Any) -> SystemMessage | None:
+        system = self.system(state) if callable(self.system) else self.system
+        return SystemMessage(system) if isinstance(system, str) else system
+
+    def _prepared(self, system: SystemMessage | None, result: CompactionResult) -> Prepared:
+        update: dict[str, Any] = {}
+        if result.changed and result.compaction is not None:
+            update[self.record_key] = result.compaction.to_json()
+            update[self.metadata_key] = summary_metadata(result, self._now())
+        return Prepared([*([system] if system else []), *result.messages], update)
+
+
+def summary_metadata(result: CompactionResult, created_at: datetime) -> dict[str, Any]:
+    """The figures about the summary in force, as plain data.
+
+    ``summary`` is its text, ``summarized_until`` how many messages of the history reach up to the last one it covers,
+    ``summary_tokens`` and ``original_tokens`` are tokens, ``message_count`` messages; ``compression_rate`` is the
+    share of the original tokens that is gone. Empty where there is no summary.
+    """
+    summary = result.summary
+    if summary is None:
+        return {}
+    covered = [entry.index for entry in result.ledger if entry.fate == "summarised"]
+    return {
+        "summary": summary_message(summary).text,
+        "summarized_until": max(covered, default=-1) + 1,
+        "summary_tokens": summary.tokens,
+        "created_at": created_at.isoformat(),
+        "message_count": summary.message_count,
+        "original_tokens": summary.original_tokens,
+        "compression_rate": summary.compression_ratio,
+    }
+
+
+def _value(state: Any, key: str) -> Any:
+    """A value of a state, which LangGraph gives as a mapping, a dataclass or a model."""
+    return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
