@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it creates. A machine needs make and Python 3.11+.
-# The ranges in pyproject.toml are wide; constraints.txt pins what is installed here.
+# The ranges in pyproject.toml are wide; constraints.txt and constraints-bench.txt pin what is installed here.
 
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -57,11 +57,13 @@ clean: ## Remove what these targets made, the environments included
 
 # The build backend comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
 $(VENV)/ready: EXTRAS := test,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,provider
+$(VENV)/ready: PINS := constraints.txt
 $(BENCH)/ready: EXTRAS := bench
-%/ready: pyproject.toml constraints.txt
+$(BENCH)/ready: PINS := constraints-bench.txt
+%/ready: pyproject.toml constraints.txt constraints-bench.txt
 	@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)" >&2; exit 1; }
-	@echo "Setting up $* with $(PYTHON) (once, about a minute)"
+	@echo "Setting up $* with $(PYTHON) (once, some minutes)"
 	@test -x $*/bin/python || $(PYTHON) -m venv $*
-	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
-	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
+	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c $(PINS) hatchling editables
+	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c $(PINS) --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@
