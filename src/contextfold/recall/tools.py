@@ -1,0 +1,240 @@
+"""``search_history`` and ``read_history``: tools by which an agent looks up what it was told before.
+
+What belongs here: their descriptions and schemas for every kind of framework, and the limit on what they return. What
+does not: the search itself (``store``). Results are delimited as data: what a tool said once is no instruction now.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from contextfold.tokens import count_tokens
+
+SEARCH = "search_history"
+READ = "read_history"
+
+DEFAULT_TOKENS = 2_000
+"""Of one answer. A tenth of a small window: several look-ups in a row still leave room to work with them."""
+
+MOST_RESULTS = 20
+MOST_MESSAGES = 50
+
+
+class Found(Protocol):
+    """One hit of a search."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def snippet(self) -> str: ...
+
+
+class Message(Protocol):
+    """One message as it was."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+class SearchableHistory(Protocol):
+    """What a session offers (``contextfold.store``), as far as the tools need it."""
+
+    def search(self, query: str, *, limit: int = MOST_RESULTS) -> Sequence[Found]: ...
+
+    def read(self, start: int = 0, count: int = MOST_MESSAGES) -> Sequence[Message]: ...
+
+
+_SCHEMAS: Mapping[str, tuple[str, dict[str, Any], list[str]]] = {
+    SEARCH: (
+        "Search the earlier messages of this conversation, those that were summarised included. Returns message "
+        "numbers with a snippet of each. Words must all occur; put words in quotes if they must follow one another.",
+        {
+            "query": {"type": "string", "description": "The words to look for, such as a name, a path or an error."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS, "description": "At most so many hits."},
+        },
+        ["query"],
+    ),
+    READ: (
+        "Read earlier messages of this conversation word for word, from message number `start` on. What does not fit "
+        "into the answer is left for another call, which the answer names.",
+        {
+            "start": {"type": "integer", "minimum": 0, "description": "The number of the first message."},
+            "count": {"type": "integer", "minimum": 1, "maximum": MOST_MESSAGES, "description": "At most so many."},
+            "offset": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "Skip so many characters of the first message: for the rest of a long one.",
+            },
+        },
+        ["start"],
+    ),
+}
+
+
+@dataclass(frozen=True)
+class HistoryTools:
+    """The two tools over one history. ``max_tokens`` limits every answer, whatever is asked for.
+
+    ``count`` gives the tokens of a text; the built-in estimate if not given.
+    """
+
+    history: SearchableHistory
+    max_tokens: int = DEFAULT_TOKENS
+    count: Callable[[str], int] = lambda text: count_tokens([{"role": "user", "content": text}])
+
+    def schemas(self, format: str = "openai-chat") -> list[dict[str, Any]]:
+        """The tools as a provider wants them: ``openai-chat``, ``openai-responses`` or ``anthropic``.
+
+        Raises ``ValueError`` for another format.
+        """
+        if format not in _SHAPES:
+            raise ValueError(f"there is no tool schema for {format!r}: use one of {', '.join(_SHAPES)}")
+        return [_SHAPES[format](name, *_SCHEMAS[name]) for name in (SEARCH, READ)]
+
+    def dispatch(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+        """The answer to a call, as text for the tool's result. ``arguments``: a mapping, or its JSON text.
+
+        A call that makes no sense gets an answer that says why, since the model can mend it. Raises ``LookupError``
+        for a tool that is not one of these, so that it can be one dispatcher among several.
+        """
+        if name not in _SCHEMAS:
+            raise LookupError(f"{name!r} is not one of {SEARCH}, {READ}")
+        try:
+            given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+            if not isinstance(given, dict):
+                raise ValueError("the arguments must be an object")
+            return self._search(given) if name == SEARCH else self._read(given)
+        except (ValueError, TypeError) as error:
+            return f"{name} could not be carried out: {error}"
+
+    def langchain(self) -> list[Any]:
+        """The tools as LangChain tools. Needs the extra ``langchain``."""
+        from langchain_core.tools import StructuredTool
+
+        def call(name: str) -> Callable[..., str]:
+            return lambda **arguments: self.dispatch(name, arguments)
+
+        return [
+            StructuredTool(
+                name=name,
+                description=description,
+                args_schema={"type": "object", "properties": properties, "required": required},
+                func=call(name),
+            )
+            for name, (description, properties, required) in _SCHEMAS.items()
+        ]
+
+    # ---- the answers ----
+
+    def _search(self, given: Mapping[str, Any]) -> str:
+        query = str(given.get("query") or "").strip()
+        if not query:
+            raise ValueError("query is empty: give the words to look for")
+        limit = _whole(given, "limit", 8, 1, MOST_RESULTS)
+        found = self.history.search(query, limit=limit)
+        if not found:
+            return f"No earlier message holds {query!r}. Try fewer or other words."
+        lines = [f"[{hit.index}] {hit.role}: {hit.snippet}" for hit in found]
+        shown = self._fitting(lines)
+        note = (
+            f"\n({len(lines) - len(shown)} more: search for more words, or a lower limit)"
+            if lines[len(shown) :]
+            else ""
+        )
+        return _as_data("\n".join(shown)) + f"\nRead one with {READ}(start=number).{note}"
+
+    def _read(self, given: Mapping[str, Any]) -> str:
+        if "start" not in given:
+            raise ValueError("start is missing: give the number of the first message")
+        start = _whole(given, "start", 0, 0, None)
+        count = _whole(given, "count", 5, 1, MOST_MESSAGES)
+        offset = _whole(given, "offset", 0, 0, None)
+        messages = self.history.read(start, count)
+        if not messages:
+            return f"There is no message {start} or later."
+        parts: list[str] = []
+        for message in messages:
+            skipped = offset if message.index == messages[0].index else 0
+            room = self.max_tokens - self.count("\n".join(parts)) - 120
+            text = message.text[skipped:]
+            piece = _clipped(text, room, self.count)
+            if not piece and text:
+                return self._read_on(parts, message.index, skipped)
+            parts.append(f"[{message.index}] {message.role}:\n{piece}")
+            if len(piece) < len(text):
+                return self._read_on(parts, message.index, skipped + len(piece))
+        return _as_data("\n".join(parts))
+
+    def _read_on(self, parts: Sequence[str], index: int, offset: int) -> str:
+        rest = f"start={index}, offset={offset}" if offset else f"start={index}"
+        return _as_data("\n".join(parts)) + f"\nThere is more: {READ}({rest})"
+
+    def _fitting(self, lines: Sequence[str]) -> list[str]:
+        shown = list(lines)
+        while len(shown) > 1 and self.count("\n".join(shown)) > self.max_tokens - 120:
+            shown.pop()
+        return [_clipped(line, self.max_tokens - 120, self.count) for line in shown] if len(shown) == 1 else shown
+
+
+def _as_data(text: str) -> str:
+    """Delimited, and with tags inside neutralised: old words are quoted, not said again."""
+    return f"<history>\n{text.replace('<history', '‹history').replace('</history', '‹/history')}\n</history>"
+
+
+def _clipped(text: str, tokens: int, count: Callable[[str], int]) -> str:
+    """The longest beginning of a text that has at most so many tokens, to within a few."""
+    if tokens <= 0:
+        return ""
+    if count(text) <= tokens:
+        return text
+    low, high = 0, len(text)
+    while high - low > 16:
+        middle = (low + high) // 2
+        low, high = (middle, high) if count(text[:middle]) <= tokens else (low, middle)
+    return text[:low]
+
+
+def _whole(given: Mapping[str, Any], name: str, default: int, smallest: int, largest: int | None) -> int:
+    value = given.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or int(value) != float(value):
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    number = int(value)
+    if number < smallest:
+        raise ValueError(f"{name} must be at least {smallest}, not {number}")
+    return number if largest is None else min(number, largest)
+
+
+def _chat(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "function", "function": _function(name, description, properties, required)}
+
+
+def _responses(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "function", **_function(name, description, properties, required)}
+
+
+def _function(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": required}
+    return {"name": name, "description": description, "parameters": parameters}
+
+
+def _anthropic(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {"name": name, "description": description, "input_schema": schema}
+
+
+_SHAPES: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "openai-chat": _chat,
+    "openai-responses": _responses,
+    "anthropic": _anthropic,
+}
