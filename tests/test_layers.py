@@ -18,14 +18,15 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
     {"messages", "errors", "observe", "ports", "identifiers"},
-    {"formats", "tokens", "groups", "ledger", "overflow", "error_text", "error_figures", "window", "repair"},
+    {"formats", "tokens", "groups", "ledger", "overflow", "error_text", "error_figures", "window", "repair", "reply"},
     {"transcripts", "tiers", "summary", "evidence"},
     {"policy", "compaction", "history", "pins", "shorten"},
     {"situation"},
     {"plan", "view"},
     {"job", "memory"},
-    {"carry"},
+    {"carry", "revision", "turn"},
     {"engine"},
+    {"viewer", "recovery"},
     {"compactor"},
     {"archive", "recall"},
     {"cli", "integrations", "store", "settings", "testing", "__init__", "__main__"},
@@ -44,20 +45,30 @@ ALLOWED = {
     ("ports.py", "threading"): "the sync driver runs branches in threads",
     ("memory.py", "threading"): "a lock around what it remembers of conversations",
     ("cli/app.py", "typer"): "the commands are declared with it; only cli.main imports this module, when it runs",
-    ("testing/provider/app.py", "anyio"): "requests are decided in worker threads",
-    ("testing/provider/app.py", "asyncio"): "a test server; uvicorn runs on asyncio",
-    ("testing/provider/app.py", "starlette"): "only users of the extra provider import it",
-    ("testing/provider/server.py", "asyncio"): "a test server; uvicorn runs on asyncio",
-    ("testing/provider/server.py", "threading"): "the server runs in a thread of its own",
-    ("testing/provider/server.py", "uvicorn"): "only users of the extra provider import it",
-    ("testing/provider/provider.py", "threading"): "a lock around records; requests arrive in parallel",
-    ("testing/provider/faults.py", "threading"): "a lock around rules; requests arrive in parallel",
-    ("testing/provider/cache.py", "threading"): "a lock around the cache; requests arrive in parallel",
-    ("integrations/langgraph.py", "langchain_core"): "only users of LangGraph import it",
-    ("integrations/langgraph.py", "langgraph"): "only users of LangGraph import it",
+    ("testing/provider/", "anyio"): "requests are decided in worker threads",
+    ("testing/provider/", "asyncio"): "a test server; uvicorn runs on asyncio",
+    ("testing/provider/", "starlette"): "only users of the extra provider import it",
+    ("testing/provider/", "threading"): "a server in a thread of its own, with requests in parallel",
+    ("testing/provider/", "uvicorn"): "only users of the extra provider import it",
+    ("integrations/", "langchain"): "only users of LangChain import these modules",
+    ("integrations/", "langchain_core"): "as above",
+    ("integrations/", "langgraph"): "as above",
+    ("integrations/langchain/state.py", "typing_extensions"): "LangChain's own states are made of its TypedDict",
+    ("integrations/langchain/threads.py", "threading"): "a lock around the records of conversation threads",
+    ("store/", "sqlalchemy"): "only users of a store import it",
+    ("store/background.py", "asyncio"): "a summary is prepared in a task",
+    ("store/background.py", "threading"): "or in a thread",
+    ("store/lease.py", "threading"): "a lease is renewed beside the work that it covers",
+    ("summary/models/endpoint.py", "threading"): "a limit on calls that the whole process shares",
+    ("testing/dict_store.py", "threading"): "a lock around an example store",
+    ("testing/summary_store.py", "threading"): "threads that compete for a lease",
     ("cli/screen.py", "rich"): "only imported by the commands, when there is something to show",
 }
-"""(file, library) -> why the rule does not hold there."""
+"""(file or folder, library) -> why the rule does not hold there."""
+
+
+def is_allowed(found: Import) -> bool:
+    return any(library == found.library and found.file.startswith(place) for place, library in ALLOWED)
 
 
 @dataclass(frozen=True)
@@ -151,19 +162,23 @@ def test_importing_a_module_loads_nothing_optional_or_slow() -> None:
         for found in IMPORTS
         if found.top
         and found.library not in sys.stdlib_module_names | RUNTIME | {"contextfold"}
-        and (found.file, found.library) not in ALLOWED
+        and not is_allowed(found)
     ]
     assert not wrong, "import these inside the function that needs them:\n" + "\n".join(wrong)
 
 
 def test_only_the_drivers_know_about_colour() -> None:
-    wrong = [str(found) for found in IMPORTS if found.library in COLOUR and (found.file, found.library) not in ALLOWED]
+    wrong = [str(found) for found in IMPORTS if found.library in COLOUR and not is_allowed(found)]
     assert not wrong, "await a port instead:\n" + "\n".join(wrong)
 
 
 def test_every_exception_is_still_needed() -> None:
-    needed = {(found.file, found.library) for found in IMPORTS}
-    assert not set(ALLOWED) - needed, "remove these exceptions"
+    unused = [
+        (place, library)
+        for place, library in ALLOWED
+        if not any(found.library == library and found.file.startswith(place) for found in IMPORTS)
+    ]
+    assert not unused, "remove these exceptions"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE / "contextfold").as_posix())
