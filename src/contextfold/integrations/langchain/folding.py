@@ -1,0 +1,246 @@
+"""The pass of the drop-in: from the messages of a state to fewer messages that replace them.
+
+What belongs here: putting the engine's question in the terms of LangChain's class (what ``keep`` means in tokens, where
+a pass must end, the summary that stands in the state already) and its answer into messages. What does not: the pass
+itself (``engine``), when to make one (``summarization``), the text of the summary message (``layout``).
+
+Originals leave the state for good, so what the engine rebuilds elsewhere is merged here: the prose of the earlier
+summary is updated, and its evidence competes with the new lines for the same room (L8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import Runnable
+
+from contextfold import evidence
+from contextfold.compaction import Compaction, SummaryRecord
+from contextfold.engine import run_pass
+from contextfold.errors import CannotFit
+from contextfold.history import History
+from contextfold.integrations.langchain import layout
+from contextfold.integrations.langchain.counting import FORMAT
+from contextfold.integrations.langchain.rolling import RollingSummarizer
+from contextfold.job import Job
+from contextfold.messages import Message, Text
+from contextfold.observe import Observer
+from contextfold.plan import Plan, Skip, decide
+from contextfold.policy import Budgets, Limits, Oversized, Policy, Size, Toggle, ToolArguments, ToolOutputs
+from contextfold.ports import Ports
+from contextfold.summary.options import SMALLEST_REQUEST, SummaryOptions
+from contextfold.summary.prompt_files import Wording
+from contextfold.summary.summarizer import as_summarizer
+from contextfold.tokens import TokenCounter
+from contextfold.view import build
+
+BELOW_TRIGGER = 0.85
+"""The share of a trigger in tokens at which a pass ends at the latest: the next one must not follow at once."""
+
+SHARE = 0.1
+"""Of the tokens that triggered: what prose may take, and what evidence may take, within the bounds below."""
+PROSE = (300, 2_000)
+EVIDENCE = (500, 4_000)
+QUOTED = 3
+"""One token of evidence for so many that leave, besides what the last evidence had."""
+
+LEAST_CHUNK = 256
+"""Tokens. Of less material no summary is worth its call."""
+
+_WHOLE_PROMPT = 1 << 40
+"""Characters. For a summariser that reads messages, and whose prompt is not sent."""
+
+
+@dataclass(frozen=True)
+class Folding:
+    """How to fold. ``writer``: a chat model; or ``reader``: a runnable that gets messages. Sizes are tokens."""
+
+    keep: Size
+    writer: Any
+    reader: Runnable[Any, Any] | None
+    prompt: str
+    chunk_tokens: int | None
+    instructions: str
+    has_evidence: bool
+    counter: TokenCounter
+    window: int
+
+    async def fold(
+        self,
+        messages: Sequence[AnyMessage],
+        *,
+        trigger: str,
+        threshold: int | None,
+        tokens: int,
+        beside: int,
+        observer: Observer,
+        ports: Ports,
+    ) -> list[AnyMessage] | None:
+        """The messages that replace these, or None when nothing can leave.
+
+        ``trigger`` is what fired, in words; ``threshold`` its tokens, None for one in messages; ``tokens`` the present
+        size with what is sent ``beside`` the messages. Raises what the summariser raises; nothing has changed then.
+        """
+        job = await ports.compute(self._job, messages, trigger, tokens, beside, observer)
+        planned = await ports.compute(self._planned, job, threshold, tokens)
+        if planned is None:
+            return None
+        job, plan = planned
+        if self.reader is not None:
+            job = replace(job, summarizer=as_summarizer(self._rolling(job, plan, messages)))
+        record = await run_pass(job, ports)
+        if record is None or record.summary is None:
+            return None
+        return await ports.compute(self._replaced, job, record, messages, _room(tokens, threshold, EVIDENCE))
+
+    # ---- the question ----
+
+    def _job(self, messages: Sequence[AnyMessage], trigger: str, tokens: int, beside: int, observer: Observer) -> Job:
+        """The question without its limits. Earlier summaries stand as the previous record, not as messages."""
+        history = History(FORMAT, self.counter)
+        history.extend([message for message in messages if not layout.is_summary(message)])
+        earlier = layout.read(messages)
+        job = Job(
+            history=history,
+            previous=None,
+            view_tokens=tokens,
+            view_messages=len(messages),
+            overhead={"system prompt and tools": beside} if beside else {},
+            limits=Limits(self.window, None, self.window, self.window, self.keep, 0, 0),
+            policy=self._policy(),
+            summarizer=as_summarizer(self.writer),
+            observer=observer,
+            forced=trigger,
+        )
+        if not earlier.prose:
+            return job
+        summary = SummaryRecord(text=earlier.prose, language=job.language)
+        nothing = Compaction(
+            format=FORMAT.name, covers=0, fingerprint=history.fingerprint(0), fates=(), summary=summary
+        )
+        return replace(job, previous=nothing)
+
+    def _policy(self) -> Policy:
+        return Policy(
+            trigger=None,
+            keep=self.keep,
+            budgets=Budgets(summary=1, recent=0, shortened=0, prose=1),
+            first_user=False,
+            recent_users=0,
+            tool_arguments=ToolArguments(enabled=False),
+            tool_outputs=ToolOutputs(enabled=False),
+            media=Toggle(enabled=False),
+            reasoning=Toggle(enabled=False),
+            oversized=Oversized(enabled=False),
+            minimum_gain=0,
+            evidence=False,
+            summary=self._options(),
+            on_failure="raise",
+            fallback=None,
+        )
+
+    def _options(self) -> SummaryOptions:
+        if self.reader is not None:
+            return SummaryOptions(max_string_characters=_WHOLE_PROMPT)
+        return SummaryOptions(
+            prompt=self.prompt, instructions=self.instructions, input_tokens=self._prompt_tokens(), max_tokens=PROSE[1]
+        )
+
+    def _prompt_tokens(self) -> int | None:
+        """The longest prompt whose material is one chunk: the words around it come on top."""
+        if self.chunk_tokens is None:
+            return None
+        words = Wording("English", self.prompt, self.instructions).compose("summarise", [""], max_tokens=PROSE[1])
+        material = max(LEAST_CHUNK, self.chunk_tokens)
+        return max(SMALLEST_REQUEST, int((material + self.counter.text(words)) / 0.95) + 1)
+
+    def _planned(self, job: Job, threshold: int | None, tokens: int) -> tuple[Job, Plan] | None:
+        """The question with limits under which it has an answer, and the plan: below the trigger if that is possible,
+        else what ``keep`` says; None when nothing can leave.
+        """
+        room = _room(tokens, threshold, PROSE)
+        wanted = self._kept(job) + sum(job.overhead.values()) + room
+        quoted = _room(tokens, threshold, EVIDENCE) if self.has_evidence else 0
+        ceilings = [] if threshold is None else [int(BELOW_TRIGGER * threshold) - quoted]
+        skipped = "what must stay leaves no room for a summary"
+        for ceiling in [*ceilings, None]:
+            target = wanted if ceiling is None else min(wanted, ceiling)
+            limits = Limits(max(self.window, target + 1), target + 1, target, target, self.keep, 0, 0)
+            asked = replace(job, limits=limits)
+            try:
+                plan = decide(asked.situation())
+            except CannotFit:
+                continue
+            if isinstance(plan, Plan) and plan.evicted:
+                return asked, plan
+            skipped = plan.reason if isinstance(plan, Skip) else skipped
+        job.observer.emit("skipped", skipped, tokens=tokens)
+        return None
+
+    def _kept(self, job: Job) -> int:
+        """Tokens of what ``keep`` says, in whole groups, and of what stays in any case."""
+        sizes, groups = job.history.sizes, sorted(job.history.grouping.groups, key=lambda group: -group.last)
+        floor = sum(size for size, message in zip(sizes, job.history.messages, strict=True) if message.is_instruction)
+        newest = max((size for size, m in zip(sizes, job.history.messages, strict=True) if m.is_user_turn), default=0)
+        allowed = self.keep.tokens(self.window)
+        if allowed is not None:
+            return floor + newest + allowed
+        kept = count = 0
+        for group in groups:
+            if count >= self.keep.value:
+                break
+            count += len(group.indices)
+            kept += sum(sizes[n] for n in group.indices)
+        return floor + newest + kept
+
+    def _rolling(self, job: Job, plan: Plan, messages: Sequence[AnyMessage]) -> RollingSummarizer:
+        evicted, history = set(plan.evicted), job.history
+        indices = [[n for n in group.indices if n in evicted] for group in history.grouping.groups]
+        indices = [found for found in indices if found]
+        earlier = next((message for message in messages if layout.is_summary(message)), None)
+        return RollingSummarizer(
+            runnable=self.reader,  # type: ignore[arg-type]  # only called where there is one
+            earlier=earlier if isinstance(earlier, HumanMessage) else None,
+            groups=[tuple(history.wire[n] for n in found) for found in indices],
+            sizes=[sum(history.sizes[n] for n in found) for found in indices],
+            chunk_tokens=self.chunk_tokens,
+        )
+
+    # ---- the answer ----
+
+    def _replaced(self, job: Job, record: Compaction, messages: Sequence[AnyMessage], budget: int) -> list[AnyMessage]:
+        """The new list: leading instructions, the summary, and what stays, as the objects that came in."""
+        assert record.summary is not None
+        kept = build(job.history, record.model_copy(update={"summary": None})).wire
+        lines = self._evidence(job, record, layout.read(messages).evidence, budget) if self.has_evidence else ""
+        newest = layout.newest_assistant(messages)
+        summary = layout.summary_message(
+            record.summary.text, lines, language=job.language, usage_until=newest.id if newest else None
+        )
+        leading = next((n for n, message in enumerate(kept) if message.type != "system"), len(kept))
+        return [*kept[:leading], summary, *kept[leading:]]
+
+    def _evidence(self, job: Job, record: Compaction, earlier: str, budget: int) -> str:
+        """Lines of what leaves now and of the last evidence, for names that stand nowhere else."""
+        history, gone = job.history, record.gone()
+        prose = record.summary.text if record.summary else ""
+        ends = list(accumulate(history.sizes))
+        leaving = sum(history.sizes[index] for index in gone)
+        budget = min(budget, history.counter.text(earlier) + leaving // QUOTED)
+        candidates = [(0, layout.evidence_lines(earlier)), *((ends[n], history.lines(n)) for n in sorted(gone))]
+        visible = {name for line in evidence.lines_of(Message("assistant", (Text(prose),))) for name in line.names}
+        for index in range(len(history.messages)):
+            if index not in gone:
+                visible |= {name for line in history.lines(index) for name in line.names}
+        return evidence.select(
+            candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1] if ends else 0
+        )
+
+
+def _room(tokens: int, threshold: int | None, bounds: tuple[int, int]) -> int:
+    least, most = bounds
+    return max(least, min(most, int(SHARE * (tokens if threshold is None else threshold))))

@@ -1,0 +1,102 @@
+"""The summary message of LangChain's ``SummarizationMiddleware``, written and read back.
+
+What belongs here: its text, its mark, and what stands in it. What does not: making summaries.
+
+    Here is a summary of the conversation to date:
+
+    PROSE
+
+    <evidence>
+    Lines quoted word for word from those earlier messages:
+    ...
+    </evidence>
+
+Beside the text, in the message's ``response_metadata``, which no provider is sent, stands the id of the newest
+assistant message at the time: its reported usage is about messages that are gone, not about the present ones (R18).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from contextfold import evidence
+from contextfold.integrations.langchain.quiet import SOURCE
+from contextfold.messages import Message, Text, ToolResult
+from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, neutral, parse, summary_text
+
+PREFIX = "Here is a summary of the conversation to date:\n\n"
+
+_EVIDENCE = re.compile(rf"\n\n{EVIDENCE_OPEN}\n[^\n]*\n(?P<lines>.*)\n{EVIDENCE_CLOSE}\s*$", re.DOTALL)
+_SPEAKER = re.compile(r"^\[(user|assistant|tool)\]$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What the summaries in a history say. ``usage_until``: the assistant message whose usage is out of date."""
+
+    prose: str = ""
+    evidence: str = ""
+    usage_until: str | None = None
+
+
+def is_summary(message: Any) -> bool:
+    """Whether this is the message of an earlier summary, by us or by LangChain."""
+    return isinstance(message, HumanMessage) and message.additional_kwargs.get("lc_source") == SOURCE["lc_source"]
+
+
+def summary_message(prose: str, lines: str, *, language: str, usage_until: str | None) -> HumanMessage:
+    """The message that takes the place of what was summarised."""
+    text = PREFIX + neutral(prose.strip())
+    if lines:
+        framed = summary_text("", lines, language=language)
+        text += "\n\n" + framed[framed.index(EVIDENCE_OPEN) : framed.index(EVIDENCE_CLOSE) + len(EVIDENCE_CLOSE)]
+    noted = {"contextfold": {"usage_until": usage_until}} if usage_until else {}
+    return HumanMessage(text, additional_kwargs=dict(SOURCE), response_metadata=noted)
+
+
+def read(messages: Sequence[AnyMessage]) -> Earlier:
+    """What the summary messages among these say, as one."""
+    prose: list[str] = []
+    lines: list[str] = []
+    usage_until: str | None = None
+    for message in messages:
+        if is_summary(message):
+            said, quoted = _parts(str(message.text))
+            prose.append(said)
+            lines.append(quoted)
+            usage_until = (message.response_metadata.get("contextfold") or {}).get("usage_until") or usage_until
+    return Earlier("\n\n".join(filter(None, prose)), "\n".join(filter(None, lines)), usage_until)
+
+
+def evidence_lines(text: str) -> tuple[evidence.Line, ...]:
+    """The lines of an evidence section, by who said them."""
+    pieces = _SPEAKER.split(text)
+    found = [*evidence.lines_of(_said("assistant", pieces[0]))]
+    for speaker, said in zip(pieces[1::2], pieces[2::2], strict=True):
+        found += evidence.lines_of(_said(speaker, said))
+    return tuple(found)
+
+
+def newest_assistant(messages: Sequence[AnyMessage]) -> AIMessage | None:
+    """The newest assistant message."""
+    return next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """(prose, evidence) of a summary's text, in this layout or in the engine's own."""
+    if (own := parse(text)) is not None:
+        return own
+    text = text.removeprefix(PREFIX)
+    found = _EVIDENCE.search(text)
+    return (text[: found.start()], found["lines"]) if found else (text, "")
+
+
+def _said(speaker: str, text: str) -> Message:
+    if speaker == "tool":
+        return Message("tool", (ToolResult("evidence", (Text(text),)),))
+    return Message("user" if speaker == "user" else "assistant", (Text(text),))

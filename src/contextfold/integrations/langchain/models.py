@@ -1,0 +1,38 @@
+"""What a chat model of LangChain says of itself.
+
+What belongs here: its window and its name. What does not: asking it anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from contextfold.window import resolve
+
+
+def profile_window(model: Any) -> int | None:
+    """``max_input_tokens`` of a chat model's profile; None where it has none."""
+    profile = getattr(model, "profile", None)
+    limit = profile.get("max_input_tokens") if isinstance(profile, Mapping) else None
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
+
+
+def provider_of(model: Any) -> str | None:
+    """The provider's name as the model tells it to tracers; None where it tells none."""
+    told = getattr(model, "_get_ls_params", None)
+    provider = told().get("ls_provider") if callable(told) else None
+    return provider if isinstance(provider, str) else None
+
+
+def model_name(model: Any) -> str | None:
+    """``provider:name`` of a chat model, as far as it says so."""
+    named = (getattr(model, key, None) for key in ("model_name", "model"))
+    name = next((name for name in named if isinstance(name, str) and name), None)
+    provider = provider_of(model)
+    return name if name is None or provider is None or ":" in name else f"{provider}:{name}"
+
+
+def window_of(model: Any, explicit: int | None = None) -> int:
+    """Input tokens that a model takes: as given, by its profile, by the registry, or by default."""
+    return resolve(explicit, model_name(model), profile=profile_window(model)).tokens

@@ -1,0 +1,125 @@
+"""Where the records of one middleware live: in the state of the thread, or in a store; and in between.
+
+What belongs here: reading and writing what is remembered of a thread (``state``), and keeping a record that is paid for
+until the state has it. What does not: making records.
+
+A middleware can change the state only together with an answer. Where the model call fails, the record it was made with
+stays here, and the next attempt begins with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from contextfold.compaction import Compaction
+from contextfold.integrations.langchain.state import Remembered
+from contextfold.integrations.langchain.threads import Bounded, ThreadKey
+
+
+class RecordStore(Protocol):
+    """Keeps records outside of the thread's state. May block: async runs call it in worker threads."""
+
+    def get(self, thread: str) -> str | None:
+        """The text that was put last for this thread; None if none was."""
+        ...
+
+    def put(self, thread: str, text: str) -> None:
+        """Keep the text for this thread in place of an earlier one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StateUpdate:
+    """A new text for the state; None clears it."""
+
+    text: str | None
+
+
+class Records:
+    """The records of the threads that one middleware serves. ``state_key``: where a thread's state has its own."""
+
+    def __init__(self, state_key: str, store: RecordStore | None) -> None:
+        self.state_key = state_key
+        self.store = store
+        self._unsaved: Bounded[_Unsaved] = Bounded()
+        self._read: Bounded[Remembered] = Bounded()
+
+    def remembered(self, key: ThreadKey, state: Mapping[str, Any]) -> Remembered:
+        """What is remembered of a thread. Raises ``InputError`` for a text that was not written here."""
+        in_state = self._from_text(state.get(self.state_key))
+        if self.store is None:
+            return in_state
+        return replace(self._from_text(self.store.get(key.address)), requested=in_state.requested)
+
+    def unsaved(self, key: ThreadKey, remembered: Remembered, messages: Sequence[Any]) -> Compaction | None:
+        """A record that continues the remembered one and did not get into the state; None if there is none."""
+        found = self._unsaved.get(key)
+        return found.record if found is not None and found.continues(remembered.current, messages) else None
+
+    def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction, messages: Sequence[Any]) -> None:
+        """Keep a record that is paid for, whatever becomes of the call that it was made for."""
+        if self.store is not None:
+            self.store.put(key.address, following(remembered, record).to_text())
+            return
+        base = remembered.current.id if remembered.current else None
+        self._unsaved.put(key, _Unsaved(record, base, _last_covered(record, messages)))
+
+    def update(self, key: ThreadKey, remembered: Remembered, record: Compaction | None) -> StateUpdate | None:
+        """What to change in the state after an answer to the view of ``record``; None where there is nothing to."""
+        self._unsaved.drop(key)
+        is_new = record is not None and (remembered.current is None or record.id != remembered.current.id)
+        new = following(remembered, record) if is_new else replace(remembered, requested=None)
+        if self.store is not None:
+            if is_new:
+                self.store.put(key.address, new.to_text())
+            return StateUpdate(None) if remembered.requested is not None else None
+        return StateUpdate(new.to_text()) if new != remembered else None
+
+    def replace(self, key: ThreadKey, remembered: Remembered) -> dict[str, Any] | None:
+        """Put what is remembered in place of what was; the update of the state that this takes, None if none."""
+        self._unsaved.drop(key)
+        if self.store is None:
+            return {self.state_key: remembered.to_text()}
+        self.store.put(key.address, remembered.to_text())
+        return None
+
+    def _from_text(self, text: str | None) -> Remembered:
+        """Read once, however often a run shows it."""
+        known = self._read.get(text)
+        if known is None:
+            known = Remembered.from_text(text)
+            self._read.put(text, known)
+        return known
+
+
+def following(remembered: Remembered, record: Compaction | None) -> Remembered:
+    """What is remembered once a new record is in force."""
+    return Remembered(current=record, before=remembered.current, can_undo=True)
+
+
+def undone(remembered: Remembered) -> Remembered:
+    """What is remembered after the last compaction was undone."""
+    return Remembered(current=remembered.before, is_held=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsaved:
+    """A record and the state it was made from: ``base`` is the id of the record there, ``last_covered`` the id of the
+    last message that the new record decides about.
+    """
+
+    record: Compaction
+    base: str | None
+    last_covered: str | None
+
+    def continues(self, current: Compaction | None, messages: Sequence[Any]) -> bool:
+        """Whether the state is still that one."""
+        if self.base != (current.id if current else None) or self.record.covers > len(messages):
+            return False
+        return self.last_covered == _last_covered(self.record, messages)
+
+
+def _last_covered(record: Compaction, messages: Sequence[Any]) -> str | None:
+    return getattr(messages[record.covers - 1], "id", None) if record.covers else None

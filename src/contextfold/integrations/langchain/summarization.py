@@ -1,0 +1,322 @@
+"""``SummarizationMiddleware``: change one import, and nothing is lost any more.
+
+What belongs here: the hooks of LangChain's class with the same constructor, attributes and messages, and when a summary
+is due. What does not: making it (``folding``), counting (``counting``), the text of the message (``layout``).
+
+It is a subclass of the class that it stands in for, so that ``isinstance`` holds, and arguments, attributes, deprecated
+names and error texts are those of the release that is installed. Nothing else of it is used: no method of it counts,
+cuts or summarises here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from langchain.agents.middleware import summarization as langchain_summarization
+from langchain.agents.middleware.types import (
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import coerce_to_runnable
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from contextfold.errors import CannotFit, is_control_flow
+from contextfold.integrations.langchain import layout
+from contextfold.integrations.langchain.beside import declarations, system_text
+from contextfold.integrations.langchain.counting import (
+    ListedCounter,
+    Sizes,
+    estimated,
+    langchain_counter,
+    reported_tokens,
+)
+from contextfold.integrations.langchain.folding import Folding
+from contextfold.integrations.langchain.models import profile_window, window_of
+from contextfold.integrations.langchain.quiet import hide, quietly
+from contextfold.integrations.langchain.rolling import WrongSummary
+from contextfold.integrations.langchain.state import schema
+from contextfold.integrations.langchain.threads import ThreadKey, thread_key
+from contextfold.observe import Event, Observer
+from contextfold.policy import Clause, Size, parse_size, parse_trigger
+from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+from contextfold.tokens import TokenCounter
+
+DEFAULT_SUMMARY_PROMPT = langchain_summarization.DEFAULT_SUMMARY_PROMPT
+DEFAULT_KEEP = ("messages", 20)
+DEFAULT_CHUNK = 4000
+
+BESIDE_KEY = "_contextfold_beside"
+"""Where the state keeps the tokens of system prompt and tools: ``before_model`` does not see them."""
+
+Counting = Literal["contextfold", "langchain"]
+
+
+class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
+    """Replaces older messages of a thread by a summary when a trigger fires.
+
+    Args:
+        model: the chat model that writes summaries, or its name.
+        trigger: one size, a mapping (all must hold), a list (any may hold), or None (never).
+        keep: the newest part that stays; the pass keeps less where it could not end below the trigger otherwise.
+        token_counter: tokens of a list of messages. Left as it is: our estimate, which knows scripts and media.
+        summary_prompt: with ``{messages}``; used for every request, those that update and merge summaries included.
+        trim_tokens_to_summarize: tokens of conversation in one request; more is read in several. None: no limit but
+            the summariser's own. Nothing is discarded either way.
+        summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
+        counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
+        instructions: added to every request to the summariser.
+        evidence: whether lines of the evicted messages are quoted below the prose, word for word.
+        on_event: called with each ``Event``.
+
+    A summary that fails, is blank or cannot be used changes nothing: the events say why, and the next call tries again.
+    """
+
+    state_schema = schema(BESIDE_KEY, int)
+
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        trigger: Any = None,
+        keep: Any = DEFAULT_KEEP,
+        token_counter: Callable[..., int] = count_tokens_approximately,
+        summary_prompt: str = DEFAULT_SUMMARY_PROMPT,
+        trim_tokens_to_summarize: int | None = DEFAULT_CHUNK,
+        summarizer: Any = None,
+        counting: Counting = "contextfold",
+        instructions: str = "",
+        evidence: bool = True,
+        on_event: Callable[[Event], object] | None = None,
+        **deprecated_kwargs: Any,
+    ) -> None:
+        trigger, keep = _renamed(trigger, keep, deprecated_kwargs)
+        if counting not in ("contextfold", "langchain"):
+            raise ValueError(f"counting is {counting!r}: it must be 'contextfold' or 'langchain'")
+        known = _is_known(trigger)
+        super().__init__(
+            model,
+            trigger=trigger if known else None,
+            keep=keep,
+            token_counter=token_counter,
+            summary_prompt=summary_prompt,
+            trim_tokens_to_summarize=trim_tokens_to_summarize,
+        )
+        if not known:
+            self.trigger = trigger
+        writer, reader = _writers(self.model, summarizer)
+        self.summarizer = reader
+        is_default = token_counter is count_tokens_approximately
+        self._counts_lists = not is_default
+        counter: TokenCounter = TokenCounter()
+        if not is_default:
+            counter = ListedCounter(token_counter)
+        elif counting == "langchain":
+            self.token_counter = langchain_counter(self.model)
+            counter = ListedCounter(self.token_counter)
+        else:
+            self.token_counter = estimated
+        self._profile = profile_window(self.model)
+        self._clauses = parse_trigger(self.trigger)
+        self._counter = counter
+        self._sizes = Sizes(counter)
+        self._on_event = on_event
+        self._folding = Folding(
+            keep=parse_size(self.keep),
+            writer=writer,
+            reader=reader,
+            prompt=_as_template(summary_prompt),
+            chunk_tokens=trim_tokens_to_summarize,
+            instructions=instructions,
+            has_evidence=evidence,
+            counter=counter,
+            window=window_of(self.model),
+        )
+
+    # ---- hooks ----
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """The update that replaces older messages by a summary, or None."""
+        with quietly():
+            folded = run(self._folded(state["messages"], _beside(state), SyncPorts()))
+        return _update(folded)
+
+    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """``before_model`` for async agents."""
+        with quietly():
+            folded = await self._folded(state["messages"], _beside(state), AsyncPorts())
+        return _update(folded)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> Any:
+        """Count what is sent beside the messages; where it grew, a summary may be due that ``before_model`` missed."""
+        beside, folded = self._beside_of(request), None
+        if beside > _beside(request.state):
+            with quietly():
+                folded = run(self._folded(request.messages, beside, SyncPorts()))
+        response = handler(request.override(messages=folded) if folded else request)
+        return _answered(response, request, beside, folded)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> Any:
+        """``wrap_model_call`` for async agents."""
+        ports, folded = AsyncPorts(), None
+        beside = await ports.compute(self._beside_of, request)
+        if beside > _beside(request.state):
+            with quietly():
+                folded = await self._folded(request.messages, beside, ports)
+        response = await handler(request.override(messages=folded) if folded else request)
+        return _answered(response, request, beside, folded)
+
+    # ---- one algorithm, both colours ----
+
+    async def _folded(self, messages: list[AnyMessage], beside: int, ports: Ports) -> list[AnyMessage] | None:
+        """The messages that replace these; None where no summary is due, or none could be had."""
+        self._ensure_message_ids(messages)
+        tokens = beside + await ports.compute(self._tokens, thread_key(messages), messages)
+        fired = self._fired(messages, tokens, beside)
+        if fired is None:
+            return None
+        observer = Observer(self._on_event)
+        try:
+            return await self._folding.fold(
+                messages,
+                trigger=str(fired),
+                threshold=self._threshold(fired, messages, tokens, beside),
+                tokens=tokens,
+                beside=beside,
+                observer=observer,
+                ports=ports,
+            )
+        except CannotFit as error:
+            observer.emit("skipped", str(error), tokens=tokens)
+            return None
+        except Exception as error:  # a summary that could not be had: the engine has said so in an event
+            if is_control_flow(error) or isinstance(error, WrongSummary):
+                raise
+            return None
+
+    def _tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
+        return self.token_counter(messages) if self._counts_lists else sum(self._sizes.of(key, messages))
+
+    def _fired(self, messages: Sequence[AnyMessage], tokens: int, beside: int) -> Clause | None:
+        """The clause of the trigger that holds; the provider's own count may reach it too."""
+        largest = max(tokens, self._reported(messages)) if self._clauses else tokens
+        for clause in self._clauses:
+            if all(self._is_reached(size, len(messages), largest, beside) for size in clause.sizes):
+                return clause
+        return None
+
+    def _is_reached(self, size: Size, messages: int, tokens: int, beside: int) -> bool:
+        if size.unit == "messages":
+            return messages >= size.value
+        return tokens >= self._tokens_of(size, beside)
+
+    def _tokens_of(self, size: Size, beside: int) -> int:
+        """A size in tokens. System prompt and tools that alone take most of it leave half of it to the messages: a
+        trigger that no summary could ever get below would ask for one at every call.
+        """
+        if size.unit == "fraction":
+            return max(1, int(size.value * (self._profile or 0)))
+        tokens = max(int(size.value), beside + int(size.value) // 2)
+        return min(tokens, max(int(size.value), int(0.9 * self._profile))) if self._profile else tokens
+
+    def _threshold(self, clause: Clause, messages: Sequence[AnyMessage], tokens: int, beside: int) -> int | None:
+        """Tokens that a pass must end below. None where only numbers of messages trigger, and where the sizes of single
+        messages do not add up to what the user's counter says of the list.
+        """
+        total = beside + sum(self._sizes.of(thread_key(messages), messages))
+        if abs(total - tokens) > 0.1 * tokens:
+            return None
+        return min((self._tokens_of(size, beside) for size in clause.sizes if size.unit != "messages"), default=None)
+
+    def _reported(self, messages: Sequence[AnyMessage]) -> int:
+        """What the provider reported last, unless that was before the summary that stands in the history."""
+        newest = layout.newest_assistant(messages)
+        if newest is None or newest.id == layout.read(messages).usage_until:
+            return 0
+        return reported_tokens(newest, self.model)
+
+    def _beside_of(self, request: ModelRequest[Any]) -> int:
+        """Tokens of the system prompt and the tools of a request."""
+        system = system_text(request)
+        return (self._counter.text(system) if system else 0) + self._counter.tools(declarations(request.tools))
+
+
+def _renamed(trigger: Any, keep: Any, deprecated: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Trigger and keep, from their old names too."""
+    if "max_tokens_before_summary" in deprecated:
+        _warn("max_tokens_before_summary is deprecated. Use trigger=('tokens', value) instead.")
+        if trigger is None and deprecated["max_tokens_before_summary"] is not None:
+            trigger = ("tokens", deprecated["max_tokens_before_summary"])
+    if "messages_to_keep" in deprecated:
+        _warn("messages_to_keep is deprecated. Use keep=('messages', value) instead.")
+        if keep == DEFAULT_KEEP:
+            keep = ("messages", deprecated["messages_to_keep"])
+    return trigger, keep
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, DeprecationWarning, stacklevel=4)
+
+
+def _is_known(trigger: Any) -> bool:
+    """Whether the installed LangChain takes this trigger: mappings are newer than the class."""
+    if hasattr(langchain_summarization, "TriggerClause"):
+        return True
+    return not isinstance(trigger, Mapping) and not (
+        isinstance(trigger, list) and any(isinstance(item, Mapping) for item in trigger)
+    )
+
+
+def _writers(model: BaseChatModel, summarizer: Any) -> tuple[Any, Runnable[Any, Any] | None]:
+    """(the chat model that writes, the runnable that reads messages in its place)."""
+    if isinstance(summarizer, str):
+        summarizer = init_chat_model(summarizer)
+    if summarizer is None or isinstance(summarizer, BaseChatModel):
+        return summarizer or model, None
+    return model, coerce_to_runnable(summarizer)
+
+
+def _as_template(prompt: str) -> str:
+    """A prompt for ``str.format`` as one for plain filling in: doubled braces stand for single ones."""
+    return prompt.replace("{{", "{").replace("}}", "}")
+
+
+def _beside(state: Mapping[str, Any]) -> int:
+    """Tokens of system prompt and tools as far as they are known."""
+    return int(state.get(BESIDE_KEY) or 0)
+
+
+def _update(folded: list[AnyMessage] | None) -> dict[str, Any] | None:
+    return None if folded is None else {"messages": _replacing(folded)}
+
+
+def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
+    """The update of a thread's messages that puts these in place of all. No stream shows the summary as a message."""
+    for message in messages:
+        if layout.is_summary(message):
+            hide(message)
+    return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]
+
+
+def _answered(response: Any, request: ModelRequest[Any], beside: int, folded: list[AnyMessage] | None) -> Any:
+    """The response, with an update of the state where there is something new in it."""
+    update: dict[str, Any] = {} if beside == _beside(request.state) else {BESIDE_KEY: beside}
+    if not isinstance(response, ModelResponse):
+        response = ModelResponse(result=[response])
+    if folded:
+        update["messages"] = [*_replacing(folded), *response.result]
+    return ExtendedModelResponse(response, Command(update=update)) if update else response

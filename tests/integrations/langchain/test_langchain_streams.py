@@ -1,0 +1,205 @@
+"""R27: whoever streams an agent never sees a summary being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from langchain.agents import create_agent
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_scripted import SUMMARY, ScriptedModel, read_file, talk
+from langgraph.checkpoint.memory import InMemorySaver
+
+from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+from contextfold.integrations.langchain.quiet import quiet_config, quietly
+
+MARK = "SUMMARYTOKEN"
+MODES = ["messages", "updates", "values", "custom", "tasks", "checkpoints", "debug"]
+
+
+def model_of_summaries() -> ScriptedModel:
+    return ScriptedModel(script=lambda messages, number: SUMMARY)
+
+
+def calling_inside(model: ScriptedModel) -> Callable[[str], str]:
+    """A user's function that asks a model by itself, and streams it."""
+    return lambda prompt: "".join(str(chunk.text) for chunk in model.stream(prompt))
+
+
+def acalling_inside(model: ScriptedModel) -> Callable[[str], Any]:
+    async def summarise(prompt: str) -> str:
+        return "".join([str(chunk.text) async for chunk in model.astream(prompt)])
+
+    return summarise
+
+
+WAYS = {"model": lambda model: model, "function": calling_inside, "async function": acalling_inside}
+
+
+def compacting(summarizer: Any) -> Any:
+    return CompactionMiddleware(window=6_000, summarizer=summarizer)
+
+
+def summarising(summarizer: Any) -> Any:
+    return SummarizationMiddleware(summarizer, trigger=("messages", 50), evidence=False)
+
+
+def agent_with(middleware: Any) -> Any:
+    model = ScriptedModel(script=lambda messages, number: "Visible answer in words.")
+    agent = create_agent(model, [read_file], middleware=[middleware], checkpointer=InMemorySaver())
+    agent.update_state(config(), {"messages": talk(30)}, as_node="model")
+    return agent
+
+
+def config(**more: Any) -> Any:
+    return {"configurable": {"thread_id": "t"}, **more}
+
+
+QUESTION = {"messages": [HumanMessage("and now?")]}
+
+
+def shown_by(event: Any) -> str:
+    """An event without the input of a model call: the view that the agent's own model gets has the summary in it."""
+    return str({key: value for key, value in event["data"].items() if key != "input"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_stream_mode_shows_the_summary_call(way: str) -> None:
+    """Not its tokens, not its text, for a model and for a function that asks one."""
+    summaries = model_of_summaries()
+    agent = agent_with(compacting(WAYS[way](summaries)))
+    chunks = list(agent.stream(QUESTION, config(), stream_mode=MODES))
+    assert len(summaries.sent) == 1, "a summary was written meanwhile"
+    assert not [chunk for chunk in chunks if MARK in str(chunk)]
+    shown = "".join(str(chunk[0].content) for mode, chunk in chunks if mode == "messages")
+    assert shown == "Visible answer in words."
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_async_stream_mode_shows_it_either(way: str) -> None:
+    summaries = model_of_summaries()
+    agent = agent_with(compacting(WAYS[way](summaries)))
+
+    async def run() -> list[Any]:
+        return [chunk async for chunk in agent.astream(QUESTION, config(), stream_mode=MODES)]
+
+    chunks = anyio.run(run)
+    assert len(summaries.sent) == 1
+    assert not [chunk for chunk in chunks if MARK in str(chunk)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_event_shows_the_summary_call(way: str) -> None:
+    """``astream_events``, which hears of every model by its callbacks."""
+    summaries = model_of_summaries()
+    agent = agent_with(compacting(WAYS[way](summaries)))
+
+    async def run() -> list[Any]:
+        return [event async for event in agent.astream_events(QUESTION, config(), version="v2")]
+
+    events = anyio.run(run)
+    assert len(summaries.sent) == 1
+    assert not [event for event in events if MARK in shown_by(event)]
+    assert sum(event["event"] == "on_chat_model_start" for event in events) == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_of_the_drop_in_only_the_marked_message_of_the_thread_is_seen(is_async: bool) -> None:
+    """The summary message is a part of the thread; it is in the updates and values, never in the message stream."""
+    summaries = model_of_summaries()
+    agent = agent_with(summarising(summaries))
+
+    async def run() -> list[Any]:
+        return [chunk async for chunk in agent.astream(QUESTION, config(), stream_mode=["messages", "updates"])]
+
+    chunks = anyio.run(run) if is_async else list(agent.stream(QUESTION, config(), stream_mode=["messages", "updates"]))
+    assert summaries.sent
+    assert not [chunk for mode, chunk in chunks if mode == "messages" and MARK in str(chunk)]
+    updates = [chunk for mode, chunk in chunks if mode == "updates" and MARK in str(chunk)]
+    assert [list(update) for update in updates] == [["SummarizationMiddleware.before_model"]]
+    messages = updates[0]["SummarizationMiddleware.before_model"]["messages"]
+    told = [message for message in messages if MARK in str(message.content)]
+    assert [message.additional_kwargs for message in told] == [{"lc_source": "summarization"}]
+    assert not [message for message in messages if isinstance(message, AIMessage) and MARK in str(message.content)]
+
+
+def test_events_of_the_drop_in_have_no_summary_call() -> None:
+    summaries = model_of_summaries()
+    agent = agent_with(summarising(summaries))
+
+    async def run() -> list[Any]:
+        return [event async for event in agent.astream_events(QUESTION, config(), version="v2")]
+
+    events = [event for event in anyio.run(run) if event["event"].startswith("on_chat_model")]
+    assert summaries.sent
+    assert not [event for event in events if MARK in shown_by(event)]
+    assert sum(event["event"] == "on_chat_model_start" for event in events) == 1
+
+
+def test_a_summary_that_is_due_only_with_the_tools_is_hidden_too() -> None:
+    """Made around the model call, for that first call already (R17); the state is what ``before_model`` would leave."""
+    summaries = model_of_summaries()
+    model = ScriptedModel(script=lambda messages, number: "Visible answer.")
+    middleware = SummarizationMiddleware(summaries, trigger=("tokens", 9_000), keep=("messages", 6), evidence=False)
+    agent = create_agent(
+        model, [read_file], system_prompt="A rule. " * 900, middleware=[middleware], checkpointer=InMemorySaver()
+    )
+    agent.update_state(config(), {"messages": talk(28)}, as_node="model")
+    assert 6_000 < middleware.token_counter(talk(28)) < 9_000
+    chunks = list(agent.stream(QUESTION, config(), stream_mode="messages"))
+    assert summaries.sent
+    assert not [chunk for chunk in chunks if MARK in str(chunk)]
+    assert len(model.sent[0]) == 8, "system prompt, summary and six messages"
+    thread: list[BaseMessage] = agent.get_state(config()).values["messages"]
+    assert [message.content for message in thread[:-1]] == [message.content for message in model.sent[0][1:]]
+    assert thread[-1].content == "Visible answer."
+    assert agent.get_state(config()).values["_contextfold_beside"] > 1_800
+
+    async def again() -> int:
+        await agent.aupdate_state(config(), {"messages": talk(26, start=50)}, as_node="model")
+        await agent.ainvoke(QUESTION, config())
+        return len(model.sent[-1])
+
+    assert anyio.run(again) == 8
+
+
+def test_in_async_agents_too_a_summary_may_be_due_only_with_the_tools() -> None:
+    summaries = model_of_summaries()
+    model = ScriptedModel()
+    middleware = SummarizationMiddleware(summaries, trigger=("tokens", 9_000), keep=("messages", 6))
+    agent = create_agent(model, [], system_prompt="A rule. " * 900, middleware=[middleware])
+    anyio.run(agent.ainvoke, {"messages": [*talk(28), HumanMessage("and now?")]})
+    assert len(model.sent[0]) == 8
+
+
+class Tracer(BaseCallbackHandler):
+    """What a tracing product hangs into a run."""
+
+    def __init__(self) -> None:
+        self.models = 0
+
+    def on_chat_model_start(self, *arguments: Any, **options: Any) -> None:
+        self.models += 1
+
+
+def test_tracing_sees_the_summary_call_as_before() -> None:
+    """Only what feeds streams is left out."""
+    tracer, summaries = Tracer(), model_of_summaries()
+    agent = agent_with(compacting(summaries))
+    list(agent.stream(QUESTION, config(callbacks=[tracer]), stream_mode="messages"))
+    assert tracer.models == 2
+
+
+def test_quiet_configuration_leaves_the_given_one_alone() -> None:
+    tracer = Tracer()
+    around: Any = {"callbacks": [tracer], "tags": ["mine"], "metadata": {"who": "me"}}
+    quiet = quiet_config(around)
+    assert quiet["callbacks"] == [tracer]
+    assert quiet["tags"] == ["mine", "nostream"]
+    assert quiet["metadata"]["lc_source"] == "summarization"
+    assert around == {"callbacks": [tracer], "tags": ["mine"], "metadata": {"who": "me"}}
+    with quietly() as aloud, aloud():
+        assert quiet_config(None)["callbacks"] == []

@@ -1,0 +1,591 @@
+"""``SummarizationMiddleware``: everything that LangChain's class promises, and none of its losses."""
+
+from __future__ import annotations
+
+import copy
+import runpy
+import warnings
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain.agents.middleware import SummarizationMiddleware as LangChains
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_scripted import SUMMARY, ScriptedModel, problems_of, talk
+from langgraph.errors import GraphInterrupt
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from contextfold import ContextOverflow
+from contextfold.integrations.langchain import SummarizationMiddleware, layout
+
+ROOT = Path(__file__).resolve().parents[3]
+PREFIX = "Here is a summary of the conversation to date:\n\n"
+BOTH = pytest.mark.parametrize("middleware", [LangChains, SummarizationMiddleware], ids=["langchain", "contextfold"])
+
+
+def writer(answer: Any = SUMMARY, **options: Any) -> ScriptedModel:
+    return ScriptedModel(script=lambda messages, number: answer, **options)
+
+
+def before(middleware: Any, messages: list[BaseMessage], **state: Any) -> list[BaseMessage] | None:
+    update = middleware.before_model({"messages": messages, **state}, None)
+    return None if update is None else list(update["messages"])
+
+
+def prompts_of(model: ScriptedModel) -> str:
+    return "\n".join(str(message.text) for sent in model.sent for message in sent)
+
+
+# ---- what the original promises ----
+
+
+@BOTH
+def test_the_constructor_has_the_same_defaults_and_reads_back(middleware: type[Any]) -> None:
+    """Attributes are those of LangChain's class."""
+    model = writer()
+    made = middleware(model)
+    assert (made.model, made.trigger, made.keep) == (model, None, ("messages", 20))
+    assert made.trim_tokens_to_summarize == 4000
+    assert made.summary_prompt == LangChains(model).summary_prompt
+    assert made.name == "SummarizationMiddleware"
+    assert isinstance(made, LangChains)
+    assert callable(made.token_counter)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"trigger": ("fraction", 0.5)}, "Model profile information is required to use fractional token limits"),
+        ({"keep": ("fraction", 0.5)}, "and is unavailable for the specified model"),
+        ({"trigger": ("tokens", 0)}, "trigger thresholds must be greater than 0, got 0."),
+        ({"keep": ("messages", 0)}, "keep thresholds must be greater than 0, got 0."),
+        ({"trigger": ("fraction", 1.5)}, "Fractional trigger values must be between 0 and 1, got 1.5."),
+        ({"keep": ("pages", 3)}, "Unsupported context size type pages for keep."),
+    ],
+)
+def test_wrong_sizes_are_refused_in_the_same_words(
+    middleware: type[Any], options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem.replace("(", r"\(")):
+        middleware(writer(), **options)
+
+
+@BOTH
+def test_the_old_names_work_and_warn(middleware: type[Any]) -> None:
+    with pytest.warns(DeprecationWarning, match="is deprecated") as told:
+        made = middleware(writer(), max_tokens_before_summary=500, messages_to_keep=7)
+    assert (made.trigger, made.keep) == (("tokens", 500), ("messages", 7))
+    assert [str(warning.message).split(" is deprecated")[0] for warning in told] == [
+        "max_tokens_before_summary",
+        "messages_to_keep",
+    ]
+    assert {Path(warning.filename).name for warning in told} == {Path(__file__).name}, "it points at the caller"
+
+
+@BOTH
+def test_explicit_arguments_win_over_old_names(middleware: type[Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        made = middleware(
+            writer(), trigger=("tokens", 9), max_tokens_before_summary=500, keep=("messages", 3), messages_to_keep=7
+        )
+    assert (made.trigger, made.keep) == (("tokens", 9), ("messages", 3))
+
+
+@BOTH
+def test_the_update_has_the_same_layout(middleware: type[Any]) -> None:
+    """RemoveMessage for all, the marked summary as a human message, and the newest messages as they are."""
+    messages = talk(30)
+    made = before(middleware(writer(), trigger=("messages", 50), keep=("messages", 20)), messages)
+    assert made is not None
+    assert isinstance(made[0], RemoveMessage)
+    assert made[0].id == REMOVE_ALL_MESSAGES
+    assert isinstance(made[1], HumanMessage)
+    assert made[1].additional_kwargs == {"lc_source": "summarization"}
+    assert str(made[1].content).startswith(PREFIX + SUMMARY)
+    assert len(made) == 22
+    assert all(kept is own for kept, own in zip(made[2:], messages[-20:], strict=True))
+
+
+@BOTH
+def test_sync_and_async_give_the_same(middleware: type[Any]) -> None:
+    messages = talk(30)
+
+    async def run() -> Any:
+        return await middleware(writer(), trigger=("messages", 50)).abefore_model({"messages": messages}, None)
+
+    expected = before(middleware(writer(), trigger=("messages", 50)), messages)
+    assert expected is not None
+    assert [m.content for m in anyio.run(run)["messages"]] == [m.content for m in expected]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("trigger", "fires"),
+    [
+        (None, False),
+        (("messages", 60), True),
+        (("messages", 61), False),
+        (("tokens", 2_000), True),
+        (("tokens", 100_000), False),
+        (("fraction", 0.1), True),
+        (("fraction", 1.0), False),
+        ([("messages", 99), ("tokens", 2_000)], True),
+    ],
+)
+def test_triggers_fire_alike(middleware: type[Any], trigger: Any, fires: bool) -> None:
+    model = writer(profile={"max_input_tokens": 50_000})
+    made = before(middleware(model, trigger=trigger, keep=("messages", 4)), talk(30))
+    assert (made is not None) is fires
+
+
+@pytest.mark.parametrize(("trigger", "fires"), [({"messages": 60, "tokens": 2_000}, True), ({"messages": 61}, False)])
+def test_a_mapping_means_that_all_must_hold(trigger: Any, fires: bool) -> None:
+    assert (before(SummarizationMiddleware(writer(), trigger=trigger), talk(30)) is not None) is fires
+    both = [{"messages": 61, "tokens": 2_000}, trigger]
+    assert (before(SummarizationMiddleware(writer(), trigger=both), talk(30)) is not None) is fires
+
+
+@BOTH
+def test_a_model_by_name_is_made_by_langchain(middleware: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langchain.agents.middleware.summarization.init_chat_model", lambda name: writer(name=name))
+    assert middleware("provider:model").model.name == "provider:model"
+
+
+@BOTH
+def test_a_total_that_the_provider_reported_triggers_too(middleware: type[Any]) -> None:
+    class Told(ScriptedModel):
+        def _get_ls_params(self, stop: Any = None, **options: Any) -> Any:
+            return {"ls_provider": "acme"}
+
+    def messages(provider: str) -> list[BaseMessage]:
+        told = AIMessage(
+            "So it is.",
+            id="told",
+            usage_metadata={"input_tokens": 9_000, "output_tokens": 10, "total_tokens": 9_010},
+            response_metadata={"model_provider": provider},
+        )
+        return [*talk(10, words=10), told]
+
+    model = Told(script=lambda messages, number: SUMMARY)
+    assert before(middleware(model, trigger=("tokens", 9_000), keep=("messages", 2)), messages("acme")) is not None
+    assert before(middleware(model, trigger=("tokens", 9_000), keep=("messages", 2)), messages("other")) is None
+
+
+def test_reported_usage_of_messages_that_are_gone_does_not_trigger_again() -> None:
+    """R18: the assistant message that stays reported the size of the prompt before the summary."""
+
+    class Told(ScriptedModel):
+        def _get_ls_params(self, stop: Any = None, **options: Any) -> Any:
+            return {"ls_provider": "acme"}
+
+    told = AIMessage(
+        "So it is.",
+        id="told",
+        usage_metadata={"input_tokens": 9_000, "output_tokens": 10, "total_tokens": 9_010},
+        response_metadata={"model_provider": "acme"},
+    )
+    model = Told(script=lambda messages, number: SUMMARY)
+    middleware = SummarizationMiddleware(model, trigger=("tokens", 9_000), keep=("messages", 4))
+    made = before(middleware, [*talk(10, words=10), told])
+    assert made is not None
+    assert made[-1] is told
+    assert before(middleware, made[1:]) is None
+    later = told.model_copy(update={"id": "later"})
+    assert before(middleware, [*made[1:], *talk(3), later]) is not None
+
+
+def test_messages_without_ids_get_one() -> None:
+    messages = [message.model_copy(update={"id": None}) for message in talk(30)]
+    made = before(SummarizationMiddleware(writer(), trigger=("messages", 50)), messages)
+    assert made is not None
+    assert all(message.id for message in made)
+
+
+# ---- what is different: nothing is lost ----
+
+
+@pytest.fixture(scope="module")
+def side_by_side() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "examples" / "side_by_side_langchain.py"))
+
+
+def test_a_tool_loop_behind_one_request_is_summarised(side_by_side: dict[str, Any]) -> None:
+    """R2: LangChain's asks no model and writes a fixed text; ours reads every message."""
+    theirs, ours = side_by_side["lost_tool_loop"]()
+    assert (theirs.summary, theirs.summaries) == ("Previous conversation was too long to summarize.", 0)
+    assert ours.evicted == ours.shown >= 190
+    assert ours.summary.startswith(side_by_side["SUMMARY"])
+
+
+def test_every_evicted_turn_reaches_the_summariser(side_by_side: dict[str, Any]) -> None:
+    """R3: LangChain's shows a part of what it removes; ours all of it, in several requests."""
+    theirs, ours = side_by_side["lost_turns"]()
+    assert theirs.shown < theirs.evicted / 2
+    assert ours.shown == ours.evicted == 190
+    assert ours.summaries > 1
+
+
+def test_a_blank_summary_changes_nothing(side_by_side: dict[str, Any]) -> None:
+    """R4: LangChain's puts it in place of the history."""
+    theirs, ours = side_by_side["blank_summary"]()
+    assert (theirs.evicted, theirs.summary) == (50, "")
+    assert ours.evicted == 0
+
+
+def test_no_result_is_parted_from_its_call(side_by_side: dict[str, Any]) -> None:
+    """R5: with a human message between parallel results and the cut behind it."""
+    theirs, ours = side_by_side["orphan_result"]()
+    assert any("orphan" in problem for problem in theirs.problems)
+    assert not ours.problems
+    assert ours.evicted == ours.shown
+
+
+def test_scripts_and_media_are_counted_for_what_they_cost(side_by_side: dict[str, Any]) -> None:
+    """R19, R20: 10,000 Chinese characters are some 6,000 tokens; a PDF is not its base64."""
+    found = side_by_side["counts"]()
+    theirs, ours = found["10,000 Chinese characters"]
+    assert theirs < 2_600
+    assert 5_000 < ours < 8_500
+    theirs, ours = found["a PDF of 300 kB"]
+    assert theirs > 100_000
+    assert ours < 20_000
+
+
+def test_the_prefix_is_rewritten_only_by_passes(side_by_side: dict[str, Any]) -> None:
+    """R37: LangChain's clearing of tool results slides, and rewrites the prefix nearly every turn."""
+    clearing = side_by_side["ContextEditingMiddleware"](
+        edits=[side_by_side["ClearToolUsesEdit"](trigger=4_000, keep=3)]
+    )
+    compaction = side_by_side["CompactionMiddleware"](window=10_000, summarizer=side_by_side["Scripted"]())
+    assert side_by_side["loop"](clearing)[0] > 20
+    rewritten, in_thread, _ = side_by_side["loop"](compaction)
+    assert 1 <= rewritten <= 6
+    assert in_thread == 62
+
+
+def test_the_side_by_side_script_prints_its_report(
+    side_by_side: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("logging.disable", lambda level: None)
+    side_by_side["main"]()
+    assert capsys.readouterr().out.count("contextfold  ") >= 4
+
+
+@pytest.mark.parametrize("error", [TimeoutError("slow"), ValueError("no key"), ContextOverflow(limit=100)])
+def test_a_summary_that_fails_changes_nothing(error: Exception) -> None:
+    """R1, L3: the thread stays as it is, and an event says why."""
+    events: list[str] = []
+    middleware = SummarizationMiddleware(
+        writer(error), trigger=("messages", 50), on_event=lambda event: events.append(event.name)
+    )
+    no_waiting(middleware)
+    messages = talk(30)
+    untouched = copy.deepcopy(messages)
+    assert before(middleware, messages) is None
+    assert messages == untouched
+    assert "summary_failed" in events
+
+
+def no_waiting(middleware: SummarizationMiddleware) -> None:
+    """Failures are not tried again, which would take seconds."""
+    folding = middleware._folding
+    options = folding._options().model_copy(update={"retries_on_failure": 0})
+    object.__setattr__(folding, "_options", lambda: options)
+
+
+def test_an_interrupt_passes_through() -> None:
+    """What steers a graph is not a failure of the summary."""
+    middleware = SummarizationMiddleware(writer(GraphInterrupt()), trigger=("messages", 50))
+    with pytest.raises(GraphInterrupt):
+        before(middleware, talk(30))
+
+
+def test_the_summarisers_own_overflow_is_bisected() -> None:
+    """R23: a model that takes 2,000 tokens reads everything all the same, though nobody said so."""
+
+    def small(messages: list[BaseMessage], number: int) -> Any:
+        tokens = sum(len(str(message.text)) for message in messages) // 4
+        return ContextOverflow(limit=2_000, used=tokens) if tokens > 2_000 else SUMMARY
+
+    model = ScriptedModel(script=small)
+    middleware = SummarizationMiddleware(model, trigger=("messages", 50), trim_tokens_to_summarize=None)
+    messages = talk(30, words=160)
+    made = before(middleware, messages)
+    assert made is not None
+    said = prompts_of(model)
+    assert all(f"what about item-{turn}?" in said for turn in range(20))
+
+
+def test_chunks_have_the_size_that_was_trimmed_to_before() -> None:
+    """``trim_tokens_to_summarize`` is a chunk's size; nothing is discarded."""
+    model = writer()
+    before(SummarizationMiddleware(model, trigger=("messages", 50), trim_tokens_to_summarize=1_000), talk(30))
+    few = len(model.sent)
+    assert few > 4
+    assert all(f"what about item-{turn}?" in prompts_of(model) for turn in range(20))
+    whole = writer()
+    before(SummarizationMiddleware(whole, trigger=("messages", 50), trim_tokens_to_summarize=None), talk(30))
+    assert len(whole.sent) == 1
+
+
+def test_an_earlier_summary_is_updated_and_not_nested() -> None:
+    """R13, L8: after five rounds there is one summary, the prose was handed to be updated, evidence is merged."""
+    messages = talk(30)
+    for number in range(5):
+        model = writer(f"STATE-{number} of things.")
+        made = before(SummarizationMiddleware(model, trigger=("messages", 50)), messages)
+        assert made is not None
+        if number:
+            assert f"STATE-{number - 1}" in prompts_of(model)
+            assert "Update the previous summary" in prompts_of(model)
+            assert "<evidence>" not in prompts_of(model)
+        texts = [str(message.content) for message in made[1:]]
+        assert sum(PREFIX in text for text in texts) == 1
+        assert texts[0].count(f"STATE-{number}") == 1
+        assert texts[0].count("<evidence>") == 1
+        messages = [*made[1:], *talk(20, start=30 + 20 * number)]
+
+
+def test_evidence_of_earlier_rounds_survives() -> None:
+    """R12: a fact of the first round is still quoted after four."""
+    fact = "The deploy key is /srv/keys/deploy-7741.pem and must never be rotated."
+    messages = [HumanMessage(fact, id="fact"), *talk(30, words=40)]
+    for number in range(4):
+        made = before(SummarizationMiddleware(writer("Prose."), trigger=("messages", 50)), messages)
+        assert made is not None
+        assert "/srv/keys/deploy-7741.pem" in str(made[1].content), f"lost in round {number}"
+        messages = [*made[1:], *talk(20, words=40, start=30 + 20 * number)]
+    bare = before(SummarizationMiddleware(writer("Prose."), trigger=("messages", 50), evidence=False), messages)
+    assert bare is not None
+    assert str(bare[1].content) == PREFIX + "Prose."
+
+
+def test_a_thread_begun_with_langchains_class_goes_on() -> None:
+    """Its summary message is read, updated and replaced."""
+    begun = before(LangChains(writer("BEGUN-there."), trigger=("messages", 50)), talk(30))
+    assert begun is not None
+    model = writer()
+    made = before(SummarizationMiddleware(model, trigger=("messages", 50)), [*begun[1:], *talk(20, start=30)])
+    assert made is not None
+    assert "BEGUN-there." in prompts_of(model)
+    assert sum(layout.is_summary(message) for message in made) == 1
+
+
+def test_the_newest_request_stays_word_for_word() -> None:
+    """R9: in a tool loop the only human message is older than everything that is kept."""
+    messages: list[BaseMessage] = [HumanMessage("Rename every module.", id="h")]
+    for number in range(40):
+        call = {"name": "look", "args": {}, "id": f"c{number}"}
+        messages += [
+            AIMessage("", tool_calls=[call], id=f"a{number}"),
+            ToolMessage("x " * 50, tool_call_id=f"c{number}"),
+        ]
+    made = before(SummarizationMiddleware(writer(), trigger=("messages", 50), keep=("messages", 6)), messages)
+    assert made is not None
+    assert made[2] is messages[0]
+    assert not problems_of(made[1:])
+
+
+def test_system_messages_of_the_thread_stay_in_front() -> None:
+    messages = [SystemMessage("Be exact.", id="s"), *talk(30)]
+    model = writer()
+    made = before(SummarizationMiddleware(model, trigger=("messages", 50)), messages)
+    assert made is not None
+    assert made[1] is messages[0]
+    assert layout.is_summary(made[2])
+    assert "Be exact." not in prompts_of(model)
+
+
+def test_a_pass_ends_below_its_trigger_even_where_keep_would_not() -> None:
+    """R16: 20 messages that take more than the trigger would ask for a summary at every call."""
+    messages = talk(30, words=480)
+    middleware = SummarizationMiddleware(writer(), trigger=("tokens", 6_000), keep=("messages", 20))
+    made = before(middleware, messages)
+    assert made is not None
+    assert middleware.token_counter(made[1:]) < 6_000
+    assert before(middleware, made[1:]) is None
+
+
+def test_where_the_newest_message_alone_is_too_much_the_rest_is_still_summarised() -> None:
+    messages = [*talk(30), HumanMessage("word " * 8_000, id="huge")]
+    middleware = SummarizationMiddleware(writer(), trigger=("tokens", 6_000), keep=("messages", 4))
+    made = before(middleware, messages)
+    assert made is not None
+    assert made[-1] is messages[-1]
+    assert len(made) <= 7
+    assert before(middleware, made[1:]) is None, "and an unchanged thread is left alone"
+
+
+def test_system_prompt_and_tools_count() -> None:
+    """R17: the same messages trigger once what is sent beside them is known."""
+    messages = talk(10)
+    middleware = SummarizationMiddleware(writer(), trigger=("tokens", 4_500), keep=("messages", 4))
+    assert 2_500 < middleware.token_counter(messages) < 4_000
+    assert before(middleware, messages) is None
+    assert before(middleware, messages, _contextfold_beside=2_000) is not None
+
+
+def test_tools_larger_than_the_trigger_do_not_ask_for_a_summary_at_every_call() -> None:
+    middleware = SummarizationMiddleware(writer(), trigger=("tokens", 4_000), keep=("messages", 4))
+    assert before(middleware, talk(3), _contextfold_beside=20_000) is None
+    assert before(middleware, talk(20), _contextfold_beside=20_000) is not None
+
+
+def test_the_summary_prompt_is_honoured_in_every_request() -> None:
+    """R24: for chunks, merges and updates, with ``{messages}`` in its place and doubled braces as in ``str.format``."""
+    model = writer()
+    middleware = SummarizationMiddleware(
+        model,
+        trigger=("messages", 50),
+        summary_prompt="MINE {{json}}: {messages} END",
+        trim_tokens_to_summarize=2_000,
+        instructions="Name every ticket.",
+    )
+    before(middleware, talk(30))
+    sent = [str(messages[0].content) for messages in model.sent]
+    assert len(sent) > 2
+    assert all(text.startswith("MINE {json}: ") and "END" in text and "Name every ticket." in text for text in sent)
+
+
+def test_counting_as_langchain_does_is_one_option_away() -> None:
+    class Claude(ScriptedModel):
+        @property
+        def _llm_type(self) -> str:
+            return "anthropic-chat"
+
+    messages = [HumanMessage("x" * 3_300, id="h")]
+    for model in (writer(), Claude()):
+        ours = SummarizationMiddleware(model, counting="langchain", trigger=("messages", 9))
+        assert ours.token_counter(messages) == LangChains(model, trigger=("messages", 9)).token_counter(messages)
+    with pytest.raises(ValueError, match="must be 'contextfold' or 'langchain'"):
+        SummarizationMiddleware(writer(), counting="exact")  # type: ignore[arg-type]
+    made = before(
+        SummarizationMiddleware(writer(), counting="langchain", trigger=("tokens", 3_000), keep=("messages", 4)),
+        talk(30),
+    )
+    assert made is not None
+    assert len(made) == 6
+
+
+@pytest.mark.parametrize("count", [lambda messages: 200 * len(list(messages)), lambda messages: 1_500])
+def test_a_counter_of_the_users_own_decides(count: Any) -> None:
+    """Also one that does not add up over parts of a list."""
+    middleware = SummarizationMiddleware(writer(), trigger=("tokens", 1_500), keep=("messages", 3), token_counter=count)
+    assert middleware.token_counter is count
+    made = before(middleware, talk(10))
+    assert made is not None
+    assert len(made) == 5
+
+
+def test_a_summariser_that_reads_messages_gets_all_of_them() -> None:
+    """Chunk by chunk, each behind the summary of those before it."""
+    seen: list[list[BaseMessage]] = []
+
+    def summarise(messages: list[BaseMessage]) -> str:
+        seen.append(messages)
+        return f"  part {len(seen)}  "
+
+    model = writer()
+    middleware = SummarizationMiddleware(model, trigger=("messages", 50), summarizer=summarise)
+    messages = talk(30)
+    made = before(middleware, messages)
+    assert made is not None
+    assert not model.sent
+    read = [message for chunk in seen for message in chunk if not layout.is_summary(message)]
+    assert all(one is other for one, other in zip(read, messages[:40], strict=True))
+    assert len(seen) > 1
+    assert "part 1" in str(seen[1][0].content)
+    assert str(made[1].content).startswith(f"{PREFIX}part {len(seen)}\n")
+
+
+def test_a_summariser_that_reads_messages_may_be_async_overflow_and_begin_with_a_summary() -> None:
+    seen: list[list[BaseMessage]] = []
+
+    async def summarise(messages: list[BaseMessage]) -> str:
+        if len(messages) > 12:
+            raise ContextOverflow(limit=10)
+        seen.append(messages)
+        return "all read"
+
+    middleware = SummarizationMiddleware(
+        writer(), trigger=("messages", 50), summarizer=summarise, trim_tokens_to_summarize=None
+    )
+    old = HumanMessage(PREFIX + "OLD", additional_kwargs={"lc_source": "summarization"}, id="old")
+    messages = talk(30)
+
+    async def run() -> Any:
+        return await middleware.abefore_model({"messages": [old, *messages]}, None)  # type: ignore[typeddict-item]
+
+    made = anyio.run(run)["messages"]
+    assert seen[0][0] is old
+    read = [message.id for chunk in seen for message in chunk if not layout.is_summary(message)]
+    assert read == [message.id for message in messages[:40]]
+    assert len(made) == 22
+
+
+def test_a_summariser_that_returns_no_text_is_told_so() -> None:
+    middleware = SummarizationMiddleware(writer(), trigger=("messages", 50), summarizer=lambda messages: 42)
+    with pytest.raises(TypeError, match=r"`summarizer` must return a str, got int\."):
+        before(middleware, talk(30))
+
+
+def test_another_model_may_write_by_object_or_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, other = writer(), writer("By the other.")
+    monkeypatch.setattr("contextfold.integrations.langchain.summarization.init_chat_model", lambda name: other)
+    for summarizer in (other, "provider:other"):
+        made = before(SummarizationMiddleware(model, trigger=("messages", 50), summarizer=summarizer), talk(30))
+        assert made is not None
+        assert "By the other." in str(made[1].content)
+    assert not model.sent
+
+
+def test_the_models_object_is_not_changed() -> None:
+    """R27."""
+    model = writer()
+    held = {name: value for name, value in vars(model).items() if not name.startswith("_")}
+    before(SummarizationMiddleware(model, trigger=("messages", 50)), talk(30))
+    assert {name: value for name, value in vars(model).items() if not name.startswith("_")} == held
+
+
+@st.composite
+def threads(draw: st.DrawFn) -> list[BaseMessage]:
+    """Conversations with parallel calls, human messages between results, and calls without results at the end."""
+    messages: list[BaseMessage] = []
+    for turn in range(draw(st.integers(3, 12))):
+        messages.append(HumanMessage(f"question {turn} " + "word " * draw(st.integers(0, 60)), id=f"h{turn}"))
+        for step in range(draw(st.integers(0, 3))):
+            ids = [f"c{turn}-{step}-{n}" for n in range(draw(st.integers(1, 3)))]
+            calls = [{"name": "look", "args": {"path": f"src/{one}.py"}, "id": one} for one in ids]
+            messages.append(AIMessage("looking", tool_calls=calls, id=f"a{turn}-{step}"))
+            for one in ids:
+                if draw(st.integers(0, 9)) == 0:
+                    messages.append(HumanMessage("hurry", id=f"i{one}"))
+                messages.append(ToolMessage("row " * draw(st.integers(1, 80)), tool_call_id=one, id=f"t{one}"))
+        messages.append(AIMessage(f"answer {turn}", id=f"z{turn}"))
+    return messages
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(threads(), st.integers(1, 12), st.sampled_from([("messages", 6), ("tokens", 600)]))
+def test_any_thread_ends_valid_and_no_message_disappears_unread(
+    messages: list[BaseMessage], keep: int, trigger: Any
+) -> None:
+    """R3, R5: what is not kept was in a request; what is kept can be sent; the input is not changed."""
+    model = writer("Short.")
+    untouched = copy.deepcopy(messages)
+    made = before(SummarizationMiddleware(model, trigger=trigger, keep=("messages", keep)), messages)
+    assert messages == untouched
+    if made is None:
+        return
+    assert not problems_of(made[1:])
+    kept = {message.id for message in made}
+    said = prompts_of(model)
+    for message in messages:
+        if message.id not in kept:
+            marks = [call["args"]["path"] for call in getattr(message, "tool_calls", ())] or [str(message.content)[:12]]
+            assert all(mark in said for mark in marks), message
