@@ -13,8 +13,9 @@ PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 
 PYTEST_ARGS ?=
 LAWS_ARGS ?=
+BENCH_ARGS ?=
 
-.PHONY: help demo test lint format types laws bench-overhead bench-tokens wheel clean
+.PHONY: help demo test lint format types laws bench bench-check bench-overhead bench-tokens wheel clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -42,6 +43,12 @@ types: $(VENV)/ready ## Check the types
 
 laws: $(VENV)/ready ## Hold every real conversation against the laws, in every window and with every summariser
 	$(BIN)/python benchmarks/laws.py $(LAWS_ARGS)
+
+bench: $(BENCH)/ready ## Replay conversations through every strategy, and write docs/benchmark.md
+	$(BENCH)/bin/python -m benchmarks.replay --report docs/benchmark.md $(BENCH_ARGS)
+
+bench-check: $(BENCH)/ready ## Replay a small slice and compare it with the baseline
+	$(BENCH)/bin/python -m benchmarks.replay check
 
 bench-overhead: $(BENCH)/ready ## Time a turn with nothing to do, beside LangChain's middleware
 	$(BENCH)/bin/python benchmarks/overhead.py

@@ -1,0 +1,1 @@
+"""Measurements of contextfold: how well it compacts beside others (``replay``), and scripts for single questions."""

@@ -1,0 +1,160 @@
+"""What a person said: how much of it stands in the view word for word, or can be found again without loss.
+
+- A user message is *verbatim* when it is in the view as its own message, or whole inside another one.
+- It is *findable* when it is verbatim, or stands in the view in pieces (each of its lines, or each sentence of a line),
+  or the view names a place that the agent can open (a file, an archive entry: ``Strategy.archive``) and that holds it
+  whole. An original that the library still has, but of which the view says nothing, cannot be found by the agent.
+- A *constraint* is a sentence of a user message with must, never, only, do not and the like (``sentences``); it counts
+  when it stands in the view word for word. Runs of blanks count as one.
+
+Every message that the user's role holds counts, except what a harness put there (``conversation.INJECTED``). A view
+that a provider would refuse (over the window, malformed) keeps nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from benchmarks.replay.chat import content_text, rendered
+from benchmarks.replay.conversation import INJECTED
+from benchmarks.replay.measure import Column, Number, Step, share_column
+from benchmarks.replay.measures.sentences import constraints, sentences
+from benchmarks.replay.recording import Recording
+from benchmarks.replay.strategies.base import Strategy
+
+NAMES = ("users", "users_verbatim", "users_findable", "constraints", "constraints_verbatim")
+
+_BLANKS = re.compile(r"\s+")
+
+
+def squeezed(text: str) -> str:
+    """The text with each run of blanks as one, so that a changed line break or indentation is no loss."""
+    return _BLANKS.sub(" ", text).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A user message: its text, its lines with the sentences of each, and its constraints. All squeezed."""
+
+    number: int
+    text: str
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
+    constraints: tuple[str, ...]
+
+
+def said(number: int, text: str) -> Said:
+    """What is asked of a user message with this number and text."""
+    lines = tuple((squeezed(line), tuple(map(squeezed, sentences(line)))) for line in text.splitlines() if line.strip())
+    return Said(number, squeezed(text), lines, tuple(map(squeezed, constraints(text))))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How one user message fares in one view."""
+
+    verbatim: bool
+    findable: bool
+    constraints: int
+
+
+def found(message: Said, is_present: bool, others: str, places: Mapping[str, str]) -> Found:
+    """Look for a message in a view.
+
+    Args:
+        is_present: it stands in the view as its own message.
+        others: squeezed text of everything in the view that is no message of the conversation.
+        places: squeezed texts that can be opened, by the name under which ``others`` may point to them.
+    """
+    if is_present or (message.text and message.text in others):
+        return Found(True, True, len(message.constraints))
+    kept = sum(constraint in others for constraint in message.constraints)
+    in_pieces = bool(message.lines) and all(_is_line_in(line, parts, others) for line, parts in message.lines)
+    pointed = any(name in others and message.text in text for name, text in places.items())
+    return Found(False, in_pieces or pointed, kept)
+
+
+def _is_line_in(line: str, parts: Sequence[str], others: str) -> bool:
+    return line in others or (bool(parts) and len(" ".join(parts)) >= len(line) - 2 and all(p in others for p in parts))
+
+
+class UserWords:
+    """Follows every user message through the views."""
+
+    columns: ClassVar[Sequence[Column]] = (
+        share_column(
+            "users_verbatim",
+            "user messages verbatim %",
+            "User messages that stand in the view word for word, of all there were so far; a refused view has none.",
+            "words_users_verbatim",
+            "words_users",
+        ),
+        share_column(
+            "users_findable",
+            "user messages findable %",
+            "The same, or in the view in pieces, or in a file that the view names and the agent can read.",
+            "words_users_findable",
+            "words_users",
+            main=False,
+        ),
+        share_column(
+            "constraints",
+            "user's constraints %",
+            "Sentences of the user with must, never, only, do not and the like (in four languages) that stand in the "
+            "view word for word.",
+            "words_constraints_verbatim",
+            "words_constraints",
+        ),
+    )
+
+    def __init__(self, recording: Recording, window: int) -> None:
+        self._recording = recording
+        self._said: list[Said] = []
+        self._walked = 0
+        self._counts: Counter[str] = Counter()
+        self._foreign: tuple[int, ...] | None = None
+        self._others = ""
+        self._places: Mapping[str, str] = {}
+        self._known: dict[int, Found] = {}  # place in ``_said`` -> how it fares beside the present ``_foreign``
+
+    def step(self, step: Step) -> None:
+        self._listen(step.index)
+        if step.foreign != self._foreign:
+            self._look_around(step)
+        for place, message in enumerate(self._said):
+            self._count(message, self._find(place, message, step) if step.usable else Found(False, False, 0))
+
+    def result(self, strategy: Strategy) -> dict[str, Number]:
+        return {f"words_{name}": self._counts[name] for name in NAMES}
+
+    def _listen(self, until: int) -> None:
+        for index in range(self._walked, until):
+            message = self._recording.messages[index]
+            text = content_text(message["content"])
+            if message["role"] == "user" and text.strip() and not text.lstrip().startswith(INJECTED):
+                self._said.append(said(self._recording.numbers[index], text))
+        self._walked = until
+
+    def _look_around(self, step: Step) -> None:
+        messages = self._recording.known.messages
+        self._foreign = step.foreign
+        self._others = squeezed("\n".join(rendered(messages[number]) for number in step.foreign))
+        self._places = {name: squeezed(text) for name, text in step.strategy.archive().items()}
+        self._known = {}
+
+    def _find(self, place: int, message: Said, step: Step) -> Found:
+        if message.number in step.present:
+            return found(message, True, "", {})
+        if place not in self._known:
+            self._known[place] = found(message, False, self._others, self._places)
+        return self._known[place]
+
+    def _count(self, message: Said, result: Found) -> None:
+        self._counts["users"] += 1
+        self._counts["users_verbatim"] += result.verbatim
+        self._counts["users_findable"] += result.findable
+        self._counts["constraints"] += len(message.constraints)
+        self._counts["constraints_verbatim"] += result.constraints
