@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 import pytest
+from langchain_core.language_models import GenericFakeChatModel
 
 from contextfold.errors import PolicyError
 from contextfold.settings import Settings, load
@@ -169,6 +170,35 @@ class TestMeanings:
         assert limited.sources["keep"].endswith("config.yaml, line 14")
         on = section(tmp_path, MINIMAL.replace("true", "false"), {"DYNAMIC_SUMMARY_ENABLED": "yes"})
         assert triggers(on) == ["tokens:4000"]
+
+
+class TestMiddleware:
+    """The same settings as a ready middleware."""
+
+    def test_the_drop_in_has_what_the_file_says(self, tmp_path: Path) -> None:
+        model = GenericFakeChatModel(messages=iter(()))
+        middleware = section(tmp_path, CAREFUL.replace("gpt-4", "null")).summarization_middleware(model)
+        assert middleware is not None
+        assert middleware.model is model
+        assert middleware.keep == ("messages", 40)
+        assert middleware.trim_tokens_to_summarize is None
+        assert "8000" in str(middleware.trigger)
+
+    def test_our_own_has_the_policy(self, tmp_path: Path) -> None:
+        settings = section(tmp_path, MINIMAL)
+        middleware = settings.compaction_middleware(window=16_000)
+        assert middleware is not None
+        assert middleware.policy == settings.policy
+        assert middleware.summarizer is None
+
+    def test_switched_off_there_is_none(self, tmp_path: Path) -> None:
+        settings = section(tmp_path, MINIMAL.replace("true", "false"))
+        assert settings.summarization_middleware() is None
+        assert settings.compaction_middleware() is None
+
+    def test_the_drop_in_needs_a_model(self, tmp_path: Path) -> None:
+        with pytest.raises(PolicyError, match="no summary model: set model_name"):
+            section(tmp_path, MINIMAL).summarization_middleware()
 
 
 @pytest.mark.parametrize(

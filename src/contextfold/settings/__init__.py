@@ -14,13 +14,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextfold.compactor import Compactor
 from contextfold.errors import PolicyError
 from contextfold.policy import Policy
 from contextfold.settings import environment, own, summarization
 from contextfold.settings.document import Document, read
+from contextfold.settings.summarization import DEFAULT_KEEP
+
+if TYPE_CHECKING:
+    from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
 
 __all__ = ["Settings", "load"]
 
@@ -42,6 +46,42 @@ class Settings:
     def compactor(self, **options: Any) -> Compactor:
         """A ``Compactor`` under this policy. ``options`` are those of ``Compactor``, such as ``window``."""
         return Compactor(**{"summarizer": self.model, "policy": self.policy, **options})
+
+    def summarization_middleware(self, default_model: Any = None, **options: Any) -> SummarizationMiddleware | None:
+        """The drop-in for LangChain's middleware under these settings; None where they are switched off.
+
+        ``default_model`` sums up where no ``model_name`` is set. ``options`` are those of the middleware. Needs the
+        extra ``langchain``. Raises ``PolicyError`` where there is no model to ask.
+        """
+        from contextfold.integrations.langchain import SummarizationMiddleware
+
+        model = self.model or default_model
+        if not self.enabled:
+            return None
+        if model is None:
+            raise PolicyError("no summary model: set model_name, or give the application's default_model")
+        summary = self.policy.summary
+        prompt = {} if summary.prompt is None else {"summary_prompt": summary.prompt}
+        return SummarizationMiddleware(
+            model,
+            trigger=[{size.unit: size.value for size in clause.sizes} for clause in self.policy.trigger],
+            keep=(self.policy.keep.unit, self.policy.keep.value) if self.policy.keep else DEFAULT_KEEP,
+            trim_tokens_to_summarize=summary.input_tokens,
+            **prompt,
+            **options,
+        )
+
+    def compaction_middleware(self, default_model: Any = None, **options: Any) -> CompactionMiddleware | None:
+        """Our own middleware, which leaves the thread whole; None where the settings are switched off.
+
+        Without ``model_name`` and ``default_model`` the built-in summariser is used, which asks no model. ``options``
+        are those of the middleware. Needs the extra ``langchain``.
+        """
+        from contextfold.integrations.langchain import CompactionMiddleware
+
+        if not self.enabled:
+            return None
+        return CompactionMiddleware(policy=self.policy, **{"summarizer": self.model or default_model, **options})
 
 
 def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = None, **options: Any) -> Settings:
