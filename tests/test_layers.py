@@ -50,6 +50,7 @@ ALLOWED = {
     ("testing/provider/", "starlette"): "only users of the extra provider import it",
     ("testing/provider/", "threading"): "a server in a thread of its own, with requests in parallel",
     ("testing/provider/", "uvicorn"): "only users of the extra provider import it",
+    ("integrations/deepagents/", "deepagents"): "only users of deepagents import these modules",
     ("integrations/", "langchain"): "only users of LangChain import these modules",
     ("integrations/", "langchain_core"): "as above",
     ("integrations/", "langgraph"): "as above",

@@ -1,0 +1,32 @@
+"""contextfold in deepagents: drop-ins for the names of ``deepagents.middleware.summarization``.
+
+Needs ``pip install contextfold[deepagents]``. What belongs here: the public names.
+
+    summarization   the middleware and its hooks           tool        compact_conversation
+    passes          what a turn goes through               factories   defaults by the model's profile
+    meter           sizes, triggers, folding               state       what a thread remembers
+    views           what is sent                           frame       the text around a summary
+    arguments       truncated arguments                    reasoning   blocks that may not stay
+    history         the history file                       media       media beside it
+    tail            large results at the end               files       a backend, read and written for certain
+"""
+
+from contextfold.integrations.deepagents.factories import (
+    compute_summarization_defaults,
+    create_summarization_middleware,
+    create_summarization_tool_middleware,
+)
+from contextfold.integrations.deepagents.summarization import (
+    DEEPAGENTS_DEFAULT_SUMMARY_PROMPT,
+    SummarizationMiddleware,
+)
+from contextfold.integrations.deepagents.tool import SummarizationToolMiddleware
+
+__all__ = [
+    "DEEPAGENTS_DEFAULT_SUMMARY_PROMPT",
+    "SummarizationMiddleware",
+    "SummarizationToolMiddleware",
+    "compute_summarization_defaults",
+    "create_summarization_middleware",
+    "create_summarization_tool_middleware",
+]

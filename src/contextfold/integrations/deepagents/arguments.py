@@ -1,0 +1,101 @@
+"""Old arguments of ``write_file`` and ``edit_file``, truncated the way deepagents does.
+
+What belongs here: which calls, how, and how far back. What does not: building the view (``views``).
+
+How far is decided in steps and remembered, so what the model is sent only grows in between: once something is
+truncated, the border moves on when another ``keep`` has piled up before it, or together with a summary, which rewrites
+what is sent anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from contextfold.formats import values
+from contextfold.integrations.langchain.counting import FORMAT
+from contextfold.messages import Part, ToolCall
+from contextfold.policy import Size, parse_size
+
+TOOLS = frozenset({"write_file", "edit_file"})
+HEAD = 20
+"""Characters that stay of a truncated argument."""
+
+DEFAULT_KEEP = ("messages", 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """When and how arguments are truncated. ``trigger``: None for never. ``max_length``: characters of one argument."""
+
+    trigger: Size | None
+    keep: Size
+    max_length: int
+    text: str
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any] | None) -> Arguments:
+        """From deepagents' ``truncate_args_settings``. Raises ``ValueError`` for a size that is none."""
+        given = settings or {}
+        trigger = given.get("trigger")
+        return cls(
+            trigger=None if trigger is None else parse_size(trigger),
+            keep=parse_size(given.get("keep", DEFAULT_KEEP)),
+            max_length=given.get("max_length", 2000),
+            text=given.get("truncation_text", "...(argument truncated)"),
+        )
+
+    def is_due(self, *, tokens: int, messages: int, window: int | None) -> bool:
+        """Whether a view of this size triggers. A fraction of an unknown window never does."""
+        if self.trigger is None or (self.trigger.unit == "fraction" and window is None):
+            return False
+        if self.trigger.unit == "messages":
+            return messages >= self.trigger.value
+        return tokens >= max(1, self.trigger.tokens(window or 0) or 0)
+
+    def border(self, sizes: Sequence[int], window: int | None) -> int:
+        """The position in a view before which arguments may be truncated. ``sizes``: tokens of its messages."""
+        keep = self._keep(window)
+        if keep.unit == "messages":
+            return max(0, len(sizes) - int(keep.value))
+        room = max(1, int(keep.value))
+        position = len(sizes)
+        while position > 0 and sizes[position - 1] <= room:
+            position -= 1
+            room -= sizes[position]
+        return position
+
+    def is_a_step(self, sizes: Sequence[int], window: int | None) -> bool:
+        """Whether messages of these sizes, between an old border and a new one, are as much as ``keep``."""
+        keep = self._keep(window)
+        return (len(sizes) if keep.unit == "messages" else sum(sizes)) >= keep.value
+
+    def truncated(self, message: AnyMessage) -> AnyMessage:
+        """The message with short arguments, in every place where it states them; the same object if they are."""
+        if not isinstance(message, AIMessage):
+            return message
+        decoded = FORMAT.decode(message)
+        parts = tuple(self._part(part) for part in decoded.parts)
+        if all(new is old for new, old in zip(parts, decoded.parts, strict=True)):
+            return message
+        shorter: AIMessage = FORMAT.encode([decoded.with_parts(parts)])[0]
+        return shorter
+
+    def _keep(self, window: int | None) -> Size:
+        """``keep`` in messages or tokens; without a window a fraction cannot be told, and the default stands in."""
+        if self.keep.unit != "fraction":
+            return self.keep
+        return parse_size(DEFAULT_KEEP) if window is None else Size("tokens", max(1, self.keep.tokens(window) or 0))
+
+    def _part(self, part: Part) -> Part:
+        if not isinstance(part, ToolCall) or part.name not in TOOLS:
+            return part
+        given = values.json_object(part.arguments) or {}
+        shorter = {
+            name: value[:HEAD] + self.text if isinstance(value, str) and len(value) > self.max_length else value
+            for name, value in given.items()
+        }
+        return part if shorter == given else replace(part, arguments=values.json_text(shorter), edited=True)

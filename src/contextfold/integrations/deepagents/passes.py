@@ -1,0 +1,278 @@
+"""One turn of a thread: its view, made smaller where that is due.
+
+    state ── messages, event ──▶ begin ──▶ truncate arguments ──▶ due? ──▶ fold, save originals ──▶ a new event
+
+What belongs here: the order of these steps, written once as ``async def`` over ports, and keeping what was paid for.
+What does not: hooks of the framework (``summarization``, ``tool``), the pass itself (``langchain.folding``).
+
+A middleware can change the state only together with an answer of the model. Where that call fails, the new event stays
+here, and the next attempt begins with it: no second summary, no second section in the history.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from contextfold.integrations.deepagents import media, tail
+from contextfold.integrations.deepagents.arguments import Arguments
+from contextfold.integrations.deepagents.files import Files
+from contextfold.integrations.deepagents.frame import framed, unframed
+from contextfold.integrations.deepagents.history import HistoryFiles, Saved
+from contextfold.integrations.deepagents.meter import Due, Meter
+from contextfold.integrations.deepagents.state import Event, Remembered
+from contextfold.integrations.deepagents.views import (
+    Reductions,
+    View,
+    bounds,
+    newest_user,
+    position_of,
+    valid,
+    view_of,
+)
+from contextfold.integrations.langchain import layout
+from contextfold.integrations.langchain.threads import Bounded, ThreadKey, thread_key
+from contextfold.overflow import Overflow
+
+WITHOUT_FIGURE = 0.5
+"""The share of a refused size that a new view is made for where the provider names no limit. There is one attempt."""
+BELOW_REFUSED = 0.9
+"""The share of a refused size that a new view is made for at most."""
+
+NOTHING = View([], ())
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A thread on its way to a model call. Sizes are tokens; ``tokens`` has what is sent ``beside`` the messages."""
+
+    key: ThreadKey
+    messages: Sequence[AnyMessage]
+    """All of the state's."""
+    saved: Remembered
+    """What the state remembers."""
+    now: Remembered
+    beside: int
+    shortened: int
+    """Calls in the state's messages before this position have their arguments truncated."""
+    view: View = NOTHING
+    sent: list[AnyMessage] = field(default_factory=list)
+    """The view as a provider takes it."""
+    tokens: int = 0
+    moved: tuple[ToolMessage, ...] = ()
+    """Messages that are to replace those of the same id in the state."""
+
+    @property
+    def start(self) -> int:
+        """Where the kept messages begin."""
+        return bounds(self.messages, self.now.event)[0]
+
+    def update(self) -> dict[str, Any]:
+        """What is to change in the state; empty if nothing."""
+        update = self.now.update_since(self.saved)
+        return {**update, "messages": list(self.moved)} if self.moved else update
+
+
+class Passes:
+    """Turns of the threads that one middleware serves. Safe for concurrent use."""
+
+    def __init__(self, meter: Meter, arguments: Arguments, root: str) -> None:
+        self.meter = meter
+        self.arguments = arguments
+        self.history = HistoryFiles(root)
+        self.results_folder = f"{root}/large_tool_results"
+        self._reductions = Reductions(arguments)
+        self._unsaved: Bounded[_Unsaved] = Bounded()
+        self._beside: Bounded[int] = Bounded()
+
+    def begin(self, state: Mapping[str, Any], messages: Sequence[AnyMessage], beside: int | None) -> Turn:
+        """The turn as the state has it. ``beside``: None for what the thread's last model call was sent with."""
+        key = thread_key(messages)
+        if beside is None:
+            beside = self._beside.get(key) or 0
+        else:
+            self._beside.put(key, beside)
+        saved = Remembered.from_state(state)
+        unsaved = self._unsaved.get(key)
+        now = unsaved.now if unsaved is not None and unsaved.continues(saved, messages) else saved
+        shortened = position_of(messages, now.shortened_until)
+        return self._viewed(Turn(key, messages, saved, now, beside, shortened))
+
+    async def prepared(self, turn: Turn, budget: int | None, files: Files) -> Turn:
+        """The turn with its arguments truncated and its older messages summarised, where that is due."""
+        compute = files.ports.compute
+        turn = await compute(self._truncated, turn, False)
+        due = self._due(turn, budget)
+        if due is None:
+            return turn
+        turn = await compute(self._truncated, turn, True)
+        due = self._due(turn, budget)
+        return turn if due is None else await self.folded(turn, due, files)
+
+    async def smaller(self, turn: Turn, wanted: int, files: Files) -> Turn:
+        """The turn in ``wanted`` tokens, as far as that can be: summarised, then with large results moved away."""
+        turn = await files.ports.compute(self._truncated, turn, True)
+        turn = await self.folded(turn, Due(f"overflow:{wanted}", wanted), files)
+        return turn if turn.tokens <= wanted else await self.with_results_moved(turn, wanted, files)
+
+    async def folded(self, turn: Turn, due: Due, files: Files) -> Turn:
+        """The turn with more of it summarised; the same one where nothing can leave, or no summary could be had."""
+        material = await files.ports.compute(self._material, turn)
+        result = await self.meter.fold(material.messages, due, turn.tokens, turn.beside, files.ports)
+        if result is None:
+            return turn
+        cutoff, quoted = material.kept(result)
+        if cutoff <= turn.start:
+            return turn
+        event = turn.now.event
+        is_whole = event is not None and event.cutoff <= len(turn.messages)
+        archived = min(event.archived_until, cutoff) if event is not None and is_whole else 0
+        session_id = turn.now.session_id or self._session_of(event) or f"session_{uuid.uuid4().hex}"
+        saved = await self.history.save(session_id, turn.messages[archived:cutoff], files)
+        summary = next(
+            message for message in result if isinstance(message, HumanMessage) and layout.is_summary(message)
+        )
+        new = Event(
+            cutoff=cutoff,
+            summary=framed(_without_lost(summary, saved), saved.path, quoted),
+            path=saved.path,
+            created_at=len(turn.messages),
+            archived_until=archived if saved.path is None else cutoff,
+        )
+        now = replace(turn.now, event=new, session_id=session_id)
+        self._unsaved.put(turn.key, _Unsaved(turn.saved, now, len(turn.messages), turn.messages[-1].id))
+        return await files.ports.compute(self._viewed, replace(turn, now=now))
+
+    async def with_results_moved(self, turn: Turn, wanted: int, files: Files) -> Turn:
+        """The turn with large results at its end in the backend, the largest first, until it fits."""
+        positions = tail.results_at_end(turn.messages)
+        sizes = await files.ports.compute(self.meter.sizes, turn.key, [turn.messages[n] for n in positions])
+        messages, moved = list(turn.messages), list(turn.moved)
+        over = turn.tokens - wanted
+        for size, position in sorted(zip(sizes, positions, strict=True), key=lambda pair: (-pair[0], pair[1])):
+            original = messages[position]
+            if over <= 0 or size < tail.LARGE or not isinstance(original, ToolMessage):
+                break
+            shorter = await tail.moved(original, self.results_folder, files)
+            if shorter is not None:
+                messages[position] = shorter
+                moved.append(shorter)
+                over -= size - tail.PREVIEW
+        if len(moved) == len(turn.moved):
+            return turn
+        return await files.ports.compute(self._viewed, replace(turn, messages=messages, moved=tuple(moved)))
+
+    # ---- steps ----
+
+    def _viewed(self, turn: Turn) -> Turn:
+        """The turn with its view, after anything that the view follows from has changed."""
+        view = view_of(turn.messages, turn.now.event, turn.shortened, self._reductions)
+        sent = valid(view.messages)
+        return replace(turn, view=view, sent=sent, tokens=turn.beside + self.meter.tokens(turn.key, sent))
+
+    def _due(self, turn: Turn, budget: int | None) -> Due | None:
+        due = self.meter.due(turn.sent, turn.tokens, turn.beside)
+        if budget is None or turn.tokens <= budget:
+            return due
+        if due is None:
+            return Due(f"input limit:{budget}", budget)
+        return replace(due, threshold=budget if due.threshold is None else min(due.threshold, budget))
+
+    def _truncated(self, turn: Turn, is_rewritten: bool) -> Turn:
+        """The turn with the border of truncation moved on, if it is due. ``is_rewritten``: the view changes anyway."""
+        window, view = self.meter.window, turn.view
+        if not self.arguments.is_due(tokens=turn.tokens, messages=len(view.messages), window=window):
+            return turn
+        sizes = self.meter.sizes(turn.key, view.messages)
+        border = self.arguments.border(sizes, window)
+        old = sum(1 for origin in view.origins if origin is None or origin < turn.shortened) if turn.shortened else 0
+        if not any(self._changes(message) for message in view.messages[old:border]):
+            return turn
+        is_first = turn.shortened == 0
+        if not is_first and not is_rewritten and not self.arguments.is_a_step(sizes[old:border], window):
+            return turn
+        now = replace(turn.now, shortened_until=view.messages[border].id)
+        return self._viewed(replace(turn, now=now, shortened=view.origins[border] or 0))
+
+    def _session_of(self, event: Event | None) -> str | None:
+        """The session whose file an event names: the first releases of 0.7 remembered no session beside it."""
+        path = event.path if event is not None else None
+        session_id = (path or "").removeprefix(f"{self.history.folder}/").removesuffix(".md")
+        return session_id if session_id and path == self.history.path(session_id) and "/" not in session_id else None
+
+    def _changes(self, message: AnyMessage) -> bool:
+        return self._reductions.truncated(message) is not message
+
+    def _material(self, turn: Turn) -> _Material:
+        """What a summary is made of: the view with LangChain's frame around the summary, and references for media."""
+        items: list[tuple[AnyMessage, int | None]] = []
+        person = newest_user(turn.messages)
+        for message, origin in zip(turn.view.messages, turn.view.origins, strict=True):
+            if origin is None:
+                items.append((unframed(turn.now.event.summary) if turn.now.event else message, None))
+                if person is not None and person < turn.start:
+                    items.append((turn.messages[person], person))
+            elif isinstance(message, HumanMessage) and layout.is_summary(message):
+                items.append((unframed(message, with_quote=True), origin))  # of a forked agent's parent
+            else:
+                items.append((media.with_references(message, self.history.media_folder), origin))
+        return _Material([message for message, _ in items], tuple(items), turn.messages, person)
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What goes into a pass, and where each message of it stands in the state (None: the summary)."""
+
+    messages: list[AnyMessage]
+    origins: tuple[tuple[AnyMessage, int | None], ...]
+    state: Sequence[AnyMessage]
+    person: int | None
+    """Position of the newest user message."""
+
+    def kept(self, result: Sequence[AnyMessage]) -> tuple[int, AnyMessage | None]:
+        """(the cutoff that the messages of a result mean, the user message that the summary has to quote).
+
+        What is kept is the end of the history, the newest user message, and system messages, which are in every view.
+        """
+        where = {id(message): origin for message, origin in self.origins}
+        known = (where.get(id(message)) for message in result)
+        origins = {n for n in known if n is not None and not isinstance(self.state[n], SystemMessage)}
+        cutoff = min(origins - {self.person}, default=len(self.state))
+        if self.person not in origins or self.person is None or self.person >= cutoff:
+            return cutoff, None
+        return (self.person, None) if self.person == cutoff - 1 else (cutoff, self.state[self.person])
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsaved:
+    """What the state is to remember as soon as an answer lets it, and the state that it was made from."""
+
+    base: Remembered
+    now: Remembered
+    count: int
+    last_id: str | None
+
+    def continues(self, saved: Remembered, messages: Sequence[AnyMessage]) -> bool:
+        """Whether the state is still that one, perhaps with more messages."""
+        is_longer = 0 < self.count <= len(messages) and messages[self.count - 1].id == self.last_id
+        return self.base == saved and is_longer
+
+
+def wanted_after(overflow: Overflow, tokens: int) -> int:
+    """The size to aim at after a refusal of ``tokens``, in tokens as we count them."""
+    if overflow.limit is None:
+        return int(WITHOUT_FIGURE * tokens)
+    share = min(1.0, tokens / overflow.used) if overflow.used else 1.0  # the provider counts, the estimate is off
+    return max(1, min(int(BELOW_REFUSED * tokens), int(overflow.limit * share)))
+
+
+def _without_lost(summary: HumanMessage, saved: Saved) -> HumanMessage:
+    """The summary without references to media that are not there."""
+    text = str(summary.content)
+    for path in saved.lost:
+        text = text.replace(path, "(not saved)")
+    return summary if text == summary.content else summary.model_copy(update={"content": text})

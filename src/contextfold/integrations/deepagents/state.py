@@ -1,0 +1,108 @@
+"""What a thread's state remembers of its summary, under the keys of deepagents.
+
+What belongs here: the keys, their schema, reading what deepagents or we wrote, and the update that saves something new.
+What does not: what the model is sent because of it (``views``).
+
+    _summarization_event          {cutoff_index, summary_message, file_path, created_at_index}, both ways
+    _summarization_session_id     names the history file, both ways
+    _contextfold_shortened_until  ours: calls before the message with this id have their arguments truncated
+
+An event of ours has one key more, ``archived_until``: originals before that index are in the history file. deepagents
+reads past keys that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, TypeGuard
+
+from langchain.agents.middleware.types import AgentState, PrivateStateAttr
+from langchain_core.messages import HumanMessage
+
+from contextfold.integrations.langchain.state import latest
+from contextfold.observe import logger
+
+EVENT = "_summarization_event"
+SESSION_ID = "_summarization_session_id"
+SHORTENED_UNTIL = "_contextfold_shortened_until"
+
+
+class SummarizationState(AgentState[Any]):
+    """The state that the middleware needs: in checkpoints, in no input and no output, not handed to sub-agents."""
+
+    _summarization_event: NotRequired[Annotated[dict[str, Any] | None, latest, PrivateStateAttr]]
+    _summarization_session_id: NotRequired[Annotated[str | None, latest, PrivateStateAttr]]
+    _contextfold_shortened_until: NotRequired[Annotated[str | None, latest, PrivateStateAttr]]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A summary in force. Indices are positions in the state's list of messages."""
+
+    cutoff: int
+    """The summary stands for the messages before this index."""
+    summary: HumanMessage
+    path: str | None
+    """The history file; None: the originals could not be saved there."""
+    created_at: int
+    """How many messages the state had when the summary was made."""
+    archived_until: int
+    """Messages before this index are in the history file."""
+
+    def to_state(self) -> dict[str, Any]:
+        """The value for the state."""
+        return {
+            "cutoff_index": self.cutoff,
+            "summary_message": self.summary,
+            "file_path": self.path,
+            "created_at_index": self.created_at,
+            "archived_until": self.archived_until,
+        }
+
+    @classmethod
+    def from_state(cls, value: Any) -> Event | None:
+        """The event in a state; None where there is none, or nothing that anyone could go by."""
+        if value is None:
+            return None
+        cutoff = value.get("cutoff_index") if isinstance(value, Mapping) else None
+        summary = value.get("summary_message") if isinstance(value, Mapping) else None
+        if not _is_index(cutoff) or not isinstance(summary, HumanMessage):
+            logger.warning("the state's %s is not one, and is left aside: the whole history is sent", EVENT)
+            return None
+        created_at, archived_until = value.get("created_at_index"), value.get("archived_until")
+        return cls(
+            cutoff=cutoff,
+            summary=summary,
+            path=value.get("file_path"),
+            created_at=created_at if _is_index(created_at) else cutoff,
+            archived_until=archived_until if _is_index(archived_until) else cutoff,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is remembered of one thread."""
+
+    event: Event | None = None
+    session_id: str | None = None
+    shortened_until: str | None = None
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Remembered:
+        return cls(Event.from_state(state.get(EVENT)), state.get(SESSION_ID) or None, state.get(SHORTENED_UNTIL))
+
+    def update_since(self, before: Remembered) -> dict[str, Any]:
+        """What to change in a state that remembers ``before``."""
+        update: dict[str, Any] = {}
+        if self.event is not None and self.event != before.event:
+            update[EVENT] = self.event.to_state()
+        if self.session_id != before.session_id:
+            update[SESSION_ID] = self.session_id
+        if self.shortened_until != before.shortened_until:
+            update[SHORTENED_UNTIL] = self.shortened_until
+        return update
+
+
+def _is_index(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,209 @@
+"""``SummarizationMiddleware`` for deepagents: change one import, and nothing is lost any more.
+
+What belongs here: the constructor and hooks of deepagents' class, and what happens around the model call. What does
+not: what a turn goes through (``passes``), the tool (``tool``).
+
+It is a subclass of the class that it stands in for, so that ``isinstance`` and the replacement by name in
+``create_deep_agent`` hold, and arguments, attributes and error texts are those of the installed release. No method of
+it counts, cuts, summarises or writes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from deepagents.middleware import summarization as deepagents_summarization
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages.utils import count_tokens_approximately
+from langgraph.types import Command
+
+from contextfold.errors import is_control_flow
+from contextfold.integrations.deepagents.arguments import Arguments
+from contextfold.integrations.deepagents.files import Files, artifacts_root
+from contextfold.integrations.deepagents.meter import HEADROOM, Meter
+from contextfold.integrations.deepagents.passes import Passes, Turn, wanted_after
+from contextfold.integrations.deepagents.state import SummarizationState
+from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK, DEFAULT_KEEP, Counting
+from contextfold.observe import Event
+from contextfold.overflow import Overflow, classify
+from contextfold.ports import AsyncPorts, SyncPorts, run
+
+DEEPAGENTS_DEFAULT_SUMMARY_PROMPT = deepagents_summarization.DEEPAGENTS_DEFAULT_SUMMARY_PROMPT
+REMOVED = "history_path_prefix"
+TOO_LONG = ("prompt_too_long", "rate_limit_too_small")
+"""Kinds of refusals that a smaller request answers."""
+
+
+class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
+    """Keeps a deep agent inside its window: the view is summarised, the state keeps every message.
+
+    Args:
+        model: the chat model that writes summaries and whose profile says the window, or its name.
+        backend: gets the originals of what is summarised.
+        trigger: one size, a mapping (all must hold), a list (any may hold), or None (only near the input limit).
+        keep: the newest part that stays; a pass keeps less where it could not end below the trigger otherwise.
+        token_counter: tokens of a list of messages. Left as it is: our estimate, which knows scripts and media.
+        summary_prompt: with ``{messages}``; used for every request, those that update and merge summaries included.
+        trim_tokens_to_summarize: tokens of conversation in one request; more is read in several. None: no limit but
+            the summariser's own. Nothing is discarded either way.
+        truncate_args_settings: as for deepagents; None truncates nothing.
+        summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
+        counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
+        instructions: added to every request to the summariser.
+        evidence: whether lines of the evicted messages are quoted below the prose, word for word.
+        on_event: called with each ``Event``.
+
+    A summary that fails, is blank or cannot be used changes nothing: the events say why, and the next call tries again.
+    Raises ``ContextOverflowError`` where the provider refuses even the smaller request.
+    """
+
+    state_schema = SummarizationState  # type: ignore[assignment]  # deepagents' keys with reducers, and one more
+
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        backend: Any,
+        trigger: Any = None,
+        keep: Any = DEFAULT_KEEP,
+        token_counter: Callable[..., int] = count_tokens_approximately,
+        summary_prompt: str = DEEPAGENTS_DEFAULT_SUMMARY_PROMPT,
+        trim_tokens_to_summarize: int | None = DEFAULT_CHUNK,
+        truncate_args_settings: Any = None,
+        summarizer: Any = None,
+        counting: Counting = "contextfold",
+        instructions: str = "",
+        evidence: bool = True,
+        on_event: Callable[[Event], object] | None = None,
+        **deprecated_kwargs: Any,
+    ) -> None:
+        removed = {REMOVED: deprecated_kwargs.pop(REMOVED)} if REMOVED in deprecated_kwargs else {}
+        meter = Meter(
+            model,
+            trigger=trigger,
+            keep=keep,
+            token_counter=token_counter,
+            summary_prompt=summary_prompt,
+            trim_tokens_to_summarize=trim_tokens_to_summarize,
+            summarizer=summarizer,
+            counting=counting,
+            instructions=instructions,
+            evidence=evidence,
+            on_event=on_event,
+            **deprecated_kwargs,
+        )
+        super().__init__(meter.model, backend=backend, truncate_args_settings=truncate_args_settings, **removed)
+        self._lc_helper = meter  # what deepagents' attributes and methods go by
+        self.passes = Passes(meter, Arguments.of(truncate_args_settings), artifacts_root(backend))
+
+    # ---- hooks ----
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> Any:
+        """Send the view, summarised before if that is due, and once more if the provider says it does not fit."""
+        return run(self._answered(request, handler, self.files_blocking()))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> Any:
+        """``wrap_model_call`` for async agents; it never blocks the event loop."""
+        return await self._answered(request, handler, self.files_suspending())
+
+    def files_blocking(self) -> Files:
+        """The backend for sync code."""
+        return Files(self._backend, SyncPorts(), is_async=False)
+
+    def files_suspending(self) -> Files:
+        """The backend for async code."""
+        return Files(self._backend, AsyncPorts(), is_async=True)
+
+    # ---- one algorithm, both colours ----
+
+    async def _answered(self, request: ModelRequest[Any], handler: Callable[..., Any], files: Files) -> Any:
+        meter, passes = self.passes.meter, self.passes
+        beside = await files.ports.compute(meter.beside, request)
+        turn = await files.ports.compute(passes.begin, request.state, request.messages, beside)
+        budget = meter.budget(request)
+        turn = await passes.prepared(turn, budget, files)
+        if budget is not None and turn.tokens > budget:
+            turn = await passes.with_results_moved(turn, budget, files)
+            _check(turn, budget)
+        response, refusal = await _sent(turn, request, handler, files)
+        if refusal is not None:
+            turn = await self._smaller(turn, refusal, files)
+            response, again = await _sent(turn, request, handler, files)
+            if again is not None:
+                raise _exhausted(f"the {turn.tokens:,} tokens that were left", turn) from again.error
+        return _with_update(response, turn)
+
+    async def _smaller(self, turn: Turn, refusal: _Refusal, files: Files) -> Turn:
+        """The turn made strictly smaller; ``ContextOverflowError`` where it cannot be."""
+        smaller = await self.passes.smaller(turn, wanted_after(refusal.overflow, turn.tokens), files)
+        if smaller.tokens >= turn.tokens:
+            raise _exhausted(f"{turn.tokens:,} tokens", turn) from refusal.error
+        return smaller
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """The provider says that a request does not fit."""
+
+    error: Exception
+    overflow: Overflow
+
+
+async def _sent(
+    turn: Turn, request: ModelRequest[Any], handler: Callable[..., Any], files: Files
+) -> tuple[Any, _Refusal | None]:
+    """The response, or the refusal for size. Other errors are raised as they are."""
+    try:
+        return await files.ports.call(handler, request.override(messages=turn.sent)), None
+    except Exception as error:
+        overflow = _overflow(error)
+        if overflow is None:
+            raise
+        return None, _Refusal(error, overflow)
+
+
+def _overflow(error: Exception) -> Overflow | None:
+    """What an error says about the size of the request; None if it says nothing about that."""
+    if is_control_flow(error):
+        return None
+    found = classify(error)
+    if found is not None and found.kind in TOO_LONG:
+        return found
+    return Overflow("prompt_too_long") if isinstance(error, ContextOverflowError) else None
+
+
+def _exhausted(refused: str, turn: Turn) -> ContextOverflowError:
+    return ContextOverflowError(
+        f"the provider refused {refused} as too long, and nothing more can leave: system prompt and tools take "
+        f"{turn.beside:,}, {len(turn.sent)} messages {turn.tokens - turn.beside:,}. Use a model with a larger "
+        "window, shorten these, or keep less."
+    )
+
+
+def _check(turn: Turn, budget: int) -> None:
+    """Raises ``ContextOverflowError`` for what the model's profile says it cannot take, whatever it is."""
+    limit = int(budget / HEADROOM)
+    if turn.tokens > limit:
+        raise ContextOverflowError(
+            f"{turn.tokens:,} tokens are left after summarising, system prompt and tools with {turn.beside:,} of them, "
+            f"and the model takes about {limit:,} beside its answer. Use a model with a larger window, shorten the "
+            "input or the tools, or allow a shorter answer."
+        )
+
+
+def _with_update(response: Any, turn: Turn) -> Any:
+    """The response, with an update of the state where there is something new to remember."""
+    update = turn.update()
+    if not update:
+        return response
+    if not isinstance(response, ModelResponse):
+        response = ModelResponse(result=[response])
+    return ExtendedModelResponse(model_response=response, command=Command(update=update))

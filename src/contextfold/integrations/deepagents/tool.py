@@ -1,0 +1,80 @@
+"""The tool ``compact_conversation`` for deep agents: the model says when a piece of work is over.
+
+What belongs here: the tool, when it may be used, and its answers. What does not: summarising (``passes``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deepagents.middleware import summarization as deepagents_summarization
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.types import Command
+
+from contextfold.integrations.deepagents.files import Files
+from contextfold.integrations.deepagents.meter import Due
+from contextfold.integrations.deepagents.state import SummarizationState
+from contextfold.integrations.deepagents.summarization import SummarizationMiddleware
+from contextfold.integrations.langchain.tool import NAME
+from contextfold.ports import run
+
+DESCRIPTION = (
+    "Fold the earlier conversation into a summary to make room. Call it when a piece of work is finished and its "
+    "details are no longer needed, or before a new, unrelated task. The messages themselves are saved. "
+    "It takes no arguments."
+)
+TOO_EARLY = "Nothing to compact yet: the conversation is within the token budget."
+NO_SUMMARY = "Compaction failed: no usable summary could be had. Nothing was summarized or removed."
+
+
+class SummarizationToolMiddleware(deepagents_summarization.SummarizationToolMiddleware):
+    """Gives the agent the tool ``compact_conversation``. It summarises from half of the trigger on, when it is called.
+
+    Args:
+        summarization: one of our ``SummarizationMiddleware``; its model, backend, trigger and ``keep`` are used.
+        system_prompt: added to the system prompt, to make the model think of the tool; None: nothing is added.
+
+    Raises ``TypeError`` for arguments of other kinds.
+    """
+
+    state_schema = SummarizationState  # type: ignore[assignment]  # deepagents' keys with reducers, and one more
+
+    def __init__(self, summarization: SummarizationMiddleware, *, system_prompt: str | None = None) -> None:
+        if not isinstance(summarization, SummarizationMiddleware):
+            raise TypeError(
+                f"summarization is a {type(summarization).__module__}.{type(summarization).__name__}: give a "
+                "SummarizationMiddleware of contextfold.integrations.deepagents"
+            )
+        super().__init__(summarization, system_prompt=system_prompt)
+        self.tools: list[BaseTool] = [self._tool(summarization)]
+
+    def _tool(self, summarization: SummarizationMiddleware) -> BaseTool:
+        def compact(runtime: ToolRuntime) -> Command[Any]:
+            return run(compacted(summarization, runtime, summarization.files_blocking()))
+
+        async def acompact(runtime: ToolRuntime) -> Command[Any]:
+            return await compacted(summarization, runtime, summarization.files_suspending())
+
+        return StructuredTool.from_function(name=NAME, description=DESCRIPTION, func=compact, coroutine=acompact)
+
+
+async def compacted(summarization: SummarizationMiddleware, runtime: ToolRuntime, files: Files) -> Command[Any]:
+    """The update of the state that a call of the tool makes: a new summary, or only the answer."""
+    passes, call = summarization.passes, runtime.tool_call_id or ""
+    messages = runtime.state.get("messages") or []
+    turn = await files.ports.compute(passes.begin, runtime.state, messages, None)
+    if not passes.meter.is_half_due(turn.view.messages, turn.tokens, turn.beside):
+        return _answer(call, TOO_EARLY)
+    folded = await passes.folded(turn, Due("manual"), files)
+    if folded.start == turn.start:
+        return _answer(call, NO_SUMMARY)
+    count = folded.start - turn.start
+    answer = f"Conversation compacted. Summarized {count} messages into a concise summary."
+    return _answer(call, answer, folded.update())
+
+
+def _answer(call: str, text: str, update: dict[str, Any] | None = None) -> Command[Any]:
+    message = ToolMessage(text, tool_call_id=call, name=NAME)
+    return Command(update={**(update or {}), "messages": [message]})

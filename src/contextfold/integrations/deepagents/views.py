@@ -1,0 +1,142 @@
+"""From a thread's messages and what is remembered of it to what the model is sent.
+
+What belongs here: the view, as a pure function, and which message of the state each of its messages is. What does not:
+deciding that something should be summarised (``passes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from contextfold.history import History
+from contextfold.integrations.deepagents.arguments import Arguments
+from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
+from contextfold.integrations.deepagents.state import Event
+from contextfold.integrations.langchain import layout
+from contextfold.integrations.langchain.counting import FORMAT
+from contextfold.integrations.langchain.threads import Bounded
+from contextfold.tokens import TokenCounter
+from contextfold.view import build
+
+REMEMBERED_COPIES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is sent. ``origins``: the position in the state of each message; None for the summary."""
+
+    messages: list[AnyMessage]
+    origins: tuple[int | None, ...]
+
+
+class Reductions:
+    """Messages as a view has them. The same message gives the same object, so that it is sized once."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        self._made: Bounded[tuple[AnyMessage, AnyMessage | None]] = Bounded(REMEMBERED_COPIES)
+
+    def truncated(self, message: AnyMessage) -> AnyMessage:
+        """With short arguments."""
+        made = self._once("arguments", message, self._arguments.truncated)
+        assert made is not None  # truncating leaves a message of every message
+        return made
+
+    def without_reasoning(self, message: AnyMessage) -> AnyMessage | None:
+        """Without reasoning that is tied to what stood before; None if that was all."""
+        return self._once("reasoning", message, without_bound_reasoning)
+
+    def _once(
+        self, what: str, message: AnyMessage, reduce: Callable[[AnyMessage], AnyMessage | None]
+    ) -> AnyMessage | None:
+        known = self._made.get((what, id(message)))
+        if known is None or known[0] is not message:
+            known = message, reduce(message)
+            self._made.put((what, id(message)), known)
+        return known[1]
+
+
+def view_of(messages: Sequence[AnyMessage], event: Event | None, shortened: int, reductions: Reductions) -> View:
+    """The summary and what came after it; without a summary, all messages.
+
+    Arguments of calls before the position ``shortened`` are truncated.
+    System messages in the state stand before the summary, word for word. A state that has fewer messages than the
+    summary stands for was rewound or trimmed: then all that is left of it is sent behind the summary.
+    """
+    start, created_at = bounds(messages, event)
+    view: list[AnyMessage] = []
+    origins: list[int | None] = []
+    for index in instructions_before(messages, start):
+        view.append(messages[index])
+        origins.append(index)
+    if event is not None:
+        view.append(event.summary)
+        origins.append(None)
+    for index in range(start, len(messages)):
+        message: AnyMessage | None = messages[index]
+        if index < shortened:
+            message = reductions.truncated(messages[index])
+        if index < created_at and message is not None:
+            message = reductions.without_reasoning(message)
+        if message is not None:
+            view.append(message)
+            origins.append(index)
+    return View(view, tuple(origins))
+
+
+def valid(messages: list[AnyMessage]) -> list[AnyMessage]:
+    """The messages as a provider takes them (L2): the same list, unless calls and results have come apart in it."""
+    if _is_paired(messages):
+        return messages
+    history = History(FORMAT, TokenCounter())
+    history.extend(messages)
+    return build(history, None).wire
+
+
+def _is_paired(messages: Sequence[AnyMessage]) -> bool:
+    """Whether all results of all calls stand right behind them, and no others."""
+    waiting: set[str | None] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting:
+                return False
+            waiting.discard(message.tool_call_id)
+            continue
+        if waiting:
+            return False
+        if isinstance(message, AIMessage):
+            waiting = {call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)}
+            if len(waiting) < len(message.tool_calls) + len(message.invalid_tool_calls):
+                return False
+    return not waiting
+
+
+def bounds(messages: Sequence[AnyMessage], event: Event | None) -> tuple[int, int]:
+    """(where the kept messages begin, where those begin that came after the summary)."""
+    if event is None:
+        return 0, 0
+    start = event.cutoff if event.cutoff <= len(messages) else 0
+    return start, max(start, min(event.created_at, len(messages)))
+
+
+def instructions_before(messages: Sequence[AnyMessage], stop: int) -> list[int]:
+    """Positions of system messages before ``stop``."""
+    return [index for index in range(stop) if isinstance(messages[index], SystemMessage)]
+
+
+def newest_user(messages: Sequence[AnyMessage]) -> int | None:
+    """Position of the newest message of a user that is not a summary."""
+    for index in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[index], HumanMessage) and not layout.is_summary(messages[index]):
+            return index
+    return None
+
+
+def position_of(messages: Sequence[AnyMessage], message_id: str | None) -> int:
+    """Where the message with this id stands; 0 if it stands nowhere."""
+    if message_id is None:
+        return 0
+    return next((n for n in range(len(messages) - 1, -1, -1) if messages[n].id == message_id), 0)

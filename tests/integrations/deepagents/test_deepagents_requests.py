@@ -1,0 +1,466 @@
+"""Requests that a provider refuses, media, reasoning, the tool, and many threads on one instance."""
+
+from __future__ import annotations
+
+import base64
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from deepagents import create_deep_agent
+from deepagents.backends import FilesystemBackend, StateBackend
+from deepagents_scripted import SUMMARY, ScriptedModel, problems_of, prompts, questions, said, summariser, tool_loop
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from contextfold import count_tokens
+from contextfold.integrations.deepagents import (
+    SummarizationMiddleware,
+    SummarizationToolMiddleware,
+    compute_summarization_defaults,
+    create_summarization_middleware,
+    create_summarization_tool_middleware,
+)
+
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels" * 200).decode()
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> FilesystemBackend:
+    return FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
+
+
+def deep_agent(main: ScriptedModel, backend: Any, *middleware: Any) -> Any:
+    return create_deep_agent(main, backend=backend, middleware=list(middleware), checkpointer=InMemorySaver())
+
+
+def ask(agent: Any, colour: str, messages: list[AnyMessage]) -> dict[str, Any]:
+    if colour == "sync":
+        return dict(agent.invoke({"messages": messages}, THREAD))
+
+    async def run() -> dict[str, Any]:
+        return dict(await agent.ainvoke({"messages": messages}, THREAD))
+
+    return anyio.run(run)
+
+
+def limited(tokens: int) -> ScriptedModel:
+    """A model that refuses requests of more tokens."""
+
+    def script(messages: list[BaseMessage], number: int) -> Any:
+        size = count_tokens(messages)
+        return ContextOverflowError(f"prompt is too long: {size} tokens > {tokens} maximum") if size > tokens else "ok"
+
+    return ScriptedModel(script=script)
+
+
+# ---- refusals ----
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBackend, colour: str) -> None:
+    """R22: no trigger at all; the refusal names the limit, and the second request is below it. The event is stored."""
+    main, paid = limited(3_000), summariser()
+    agent = deep_agent(main, backend, SummarizationMiddleware(paid, backend=backend, keep=("messages", 4)))
+    ask(agent, colour, [*questions(40), HumanMessage("[q]", id="q")])
+    assert len(main.sent) == 2
+    assert count_tokens(main.sent[1]) <= 3_000 < count_tokens(main.sent[0])
+    assert SUMMARY in said(main.sent[1])
+    ask(agent, colour, [HumanMessage("[next]", id="next")])
+    assert len(main.sent) == 3
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_what_cannot_shrink_raises_one_clear_error(backend: FilesystemBackend, colour: str) -> None:
+    """R16: one message that is too long; no request is repeated, and the error names the sizes."""
+    main = limited(1_000)
+    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend))
+    with pytest.raises(ContextOverflowError, match=r"refused .* tokens as too long, and nothing more can leave"):
+        ask(agent, colour, [HumanMessage("word " * 4_000, id="h")])
+    assert len(main.sent) == 1
+
+
+def test_a_second_refusal_raises(backend: FilesystemBackend) -> None:
+    main = ScriptedModel(script=lambda messages, number: ContextOverflowError("prompt is too long"))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4)))
+    with pytest.raises(ContextOverflowError, match="that were left"):
+        ask(agent, "sync", [*questions(40), HumanMessage("[q]", id="q")])
+    assert len(main.sent) == 2
+
+
+def test_other_errors_are_left_alone(backend: FilesystemBackend) -> None:
+    failures = [ConnectionError("gone"), ContextOverflowError("prompt is too long"), ConnectionError("gone again")]
+    main = ScriptedModel(script=lambda messages, number: failures[number])
+    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4)))
+    with pytest.raises(ConnectionError, match="gone\n"):
+        ask(agent, "sync", [*questions(40), HumanMessage("[q]", id="q")])
+    with pytest.raises(ConnectionError, match="gone again"):
+        ask(agent, "sync", [HumanMessage("[r]", id="r")])
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_large_results_at_the_end_move_to_the_backend(backend: FilesystemBackend, tmp_path: Path, colour: str) -> None:
+    """The model has not read them, so they cannot be summarised: a preview stands in, and the file has every word."""
+    main = limited(3_000)
+    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4)))
+    text = "\n".join(f"row {number} is fine" for number in range(4_000))
+    messages: list[AnyMessage] = [
+        *tool_loop(6),
+        AIMessage("", id="ax", tool_calls=[{"name": "grep", "args": {"pattern": "row"}, "id": "call.x"}]),
+        ToolMessage(text, tool_call_id="call.x", name="grep", id="tx"),
+    ]
+    values = ask(agent, colour, messages)
+    assert (tmp_path / "large_tool_results" / "call_x").read_text() == text
+    assert not problems_of(main.sent[-1])
+    assert count_tokens(main.sent[-1]) <= 3_000
+    result = next(message for message in values["messages"] if message.id == "tx")
+    assert "/large_tool_results/call_x" in result.content
+    assert "row 0 is fine" in result.content
+    assert "row 3999 is fine" in result.content
+
+
+def test_a_result_that_cannot_be_saved_stays(tmp_path: Path) -> None:
+    class ReadOnly(FilesystemBackend):
+        def upload_files(self, files: Any) -> Any:
+            raise PermissionError("read only")
+
+    backend = ReadOnly(root_dir=tmp_path, virtual_mode=True)
+    agent = deep_agent(limited(3_000), backend, SummarizationMiddleware(summariser(), backend=backend))
+    text = "row " * 8_000
+    call = {"name": "grep", "args": {}, "id": "c"}
+    messages = [HumanMessage("Go", id="h"), AIMessage("", tool_calls=[call], id="a")]
+    with pytest.raises(ContextOverflowError):
+        ask(agent, "sync", [*messages, ToolMessage(text, tool_call_id="c", id="t")])
+    assert agent.get_state(THREAD).values["messages"][-1].content == text
+
+
+def test_a_profile_keeps_requests_inside_the_input_limit(backend: FilesystemBackend) -> None:
+    """Without a trigger, the model's profile and its answer limit say when; what stays above it is not sent."""
+    main = ScriptedModel(profile={"max_input_tokens": 8_000})
+    middleware = SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4))
+    agent = deep_agent(main, backend, middleware)
+    ask(agent, "sync", [*questions(60), HumanMessage("[q]", id="q")])
+    assert count_tokens(main.sent[-1]) < 8_000
+    assert SUMMARY in said(main.sent[-1])
+    with pytest.raises(ContextOverflowError, match="tokens are left after summarising"):
+        ask(agent, "sync", [HumanMessage("word " * 20_000, id="long")])
+    assert len(main.sent) == 1
+
+
+def test_the_input_limit_counts_where_the_trigger_is_above_it(backend: FilesystemBackend) -> None:
+    """A large answer leaves less room than the trigger says: the pass ends inside the room."""
+    main = ScriptedModel(profile={"max_input_tokens": 10_000})
+    middleware = SummarizationMiddleware(
+        ScriptedModel(script=lambda messages, number: SUMMARY, profile={"max_input_tokens": 10_000}),
+        backend=backend,
+        trigger=("fraction", 0.9),
+    )
+    sent: list[BaseMessage] = []
+    request = request_of([*questions(60), HumanMessage("[q]", id="q")], {}, main, {"max_tokens": 5_000})
+    middleware.wrap_model_call(request, lambda given: sent.extend(given.messages) or answered())
+    assert count_tokens(sent) < 4_500
+    assert SUMMARY in said(sent)
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_a_summariser_of_ones_own_reads_messages(backend: FilesystemBackend, colour: str) -> None:
+    """A callable gets messages; one that returns something else than text is a mistake, and says so."""
+    read: list[BaseMessage] = []
+    main = ScriptedModel()
+    settings: dict[str, Any] = {"backend": backend, "trigger": ("messages", 20), "keep": ("messages", 4)}
+    own = SummarizationMiddleware(main, summarizer=lambda messages: read.extend(messages) or SUMMARY, **settings)
+    ask(deep_agent(main, backend, own), colour, [*questions(12), HumanMessage("[q]", id="q")])
+    assert {f"h{number}" for number in range(10)} <= {message.id for message in read}
+    assert SUMMARY in said(main.sent[-1])
+    wrong = SummarizationMiddleware(main, summarizer=lambda messages: 3, **settings)
+    with pytest.raises(TypeError, match="must return a str"):
+        ask(deep_agent(main, backend, wrong), colour, [*questions(12), HumanMessage("[q]", id="q")])
+
+
+# ---- media and reasoning ----
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_media_are_stored_once_and_referred_to(backend: FilesystemBackend, tmp_path: Path, colour: str) -> None:
+    """R20: in the folder ``media`` by content, named in the history and to the summariser, which gets no base64."""
+    image = {"type": "image", "base64": PNG, "mime_type": "image/png"}
+    url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    vector = {"type": "image_url", "image_url": {"url": "data:image/svg+xml,%3Csvg%2F%3E"}}
+    pdf = {"type": "file", "base64": base64.b64encode(b"%PDF-1.4").decode(), "mime_type": "application/pdf"}
+    main, paid = ScriptedModel(), summariser()
+    messages: list[AnyMessage] = [HumanMessage([{"type": "text", "text": "[m] Look"}, image, url, vector, pdf], id="m")]
+    middleware = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 20), keep=("messages", 4))
+    ask(deep_agent(main, backend, middleware), colour, [*messages, *questions(12), HumanMessage("[q]", id="q")])
+    stored = {file.name: file.read_bytes() for file in (tmp_path / "conversation_history" / "media").iterdir()}
+    assert sorted(name.rpartition(".")[2] for name in stored) == ["pdf", "png", "svg"]
+    assert base64.b64decode(PNG) in stored.values()
+    assert b"<svg/>" in stored.values()
+    (history,) = (tmp_path / "conversation_history").glob("*.md")
+    text = history.read_text()
+    for name in stored:
+        reference = f"/conversation_history/media/{name}"
+        assert reference in text
+        assert reference in prompts(paid)
+    assert text.count("<image url=") == 3
+    assert PNG not in prompts(paid)
+    assert PNG not in text
+
+
+def test_media_that_cannot_be_stored_are_named_nowhere(tmp_path: Path) -> None:
+    """A pointer is shown only if it resolves (R30); the state still has the medium."""
+
+    class NoUploads(FilesystemBackend):
+        def upload_files(self, files: Any) -> Any:
+            raise PermissionError("read only")
+
+    backend = NoUploads(root_dir=tmp_path, virtual_mode=True)
+
+    def echo(asked: list[BaseMessage], number: int) -> str:
+        found = re.search(r"/conversation_history/media/[0-9a-f]{16}\.png", said(asked))
+        return f"A picture is at {found and found[0]} for later."
+
+    main, paid = ScriptedModel(), ScriptedModel(script=echo)
+    image = {"type": "image", "base64": PNG, "mime_type": "image/png"}
+    middleware = SummarizationMiddleware(
+        paid,
+        backend=backend,
+        trigger=("messages", 20),
+        keep=("messages", 4),
+        trim_tokens_to_summarize=None,
+        evidence=False,
+    )
+    agent = deep_agent(main, backend, middleware)
+    with pytest.warns(UserWarning, match="1 media could not be saved"):
+        ask(agent, "sync", [HumanMessage([image], id="m"), *questions(12), HumanMessage("[q]", id="q")])
+    (history,) = tmp_path.rglob("*.md")
+    assert "failed_to_offload" in history.read_text()
+    assert "/media/" not in said(main.sent[-1])
+    assert "A picture is at (not saved) for later." in said(main.sent[-1])
+
+
+@pytest.mark.parametrize("provider", ["anthropic", None, "google_genai"])
+def test_reasoning_from_before_a_summary_is_gone_or_as_it_was(backend: FilesystemBackend, provider: str | None) -> None:
+    """R6: Claude's blocks go from messages kept from before the summary, and stay in those that came after it."""
+    metadata = {"model_provider": provider} if provider else {}
+    thought = [{"type": "thinking", "thinking": "hm", "signature": "s=="}, {"type": "text", "text": "[think] Yes."}]
+    later = AIMessage(content=thought, response_metadata=metadata, id="later")
+    main = ScriptedModel(script=lambda messages, number: later if number == 0 else "ok")
+    middleware = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 20), keep=("messages", 5))
+    agent = deep_agent(main, backend, middleware)
+    kept = AIMessage(content=thought, response_metadata=metadata, id="kept")
+    alone = AIMessage(content=thought[:1], response_metadata=metadata, id="alone")
+    ask(agent, "sync", [*questions(12), HumanMessage("[x]", id="x"), kept, alone, HumanMessage("[q]", id="q")])
+    ask(agent, "sync", [HumanMessage("[r]", id="r")])
+    sent = {message.id: message.content for message in main.sent[-1]}
+    assert sent["kept"] == (thought if provider == "google_genai" else thought[1:])
+    assert ("alone" in sent) == (provider == "google_genai")
+    assert sent["later"] == thought
+    assert [m.content for m in agent.get_state(THREAD).values["messages"] if m.id == "kept"] == [thought]
+
+
+# ---- the tool ----
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_the_agent_compacts_from_half_of_the_trigger_on(
+    backend: FilesystemBackend, tmp_path: Path, colour: str
+) -> None:
+    compact = {"name": "compact_conversation", "args": {}}
+
+    def script(messages: list[BaseMessage], number: int) -> Any:
+        calls: Any = [{**compact, "id": f"compact-{number}"}]
+        return AIMessage("", tool_calls=calls, id=f"call-{number}") if number in (0, 2) else "ok"
+
+    main, paid = ScriptedModel(script=script), summariser()
+    summarization = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 60), keep=("messages", 4))
+    tool = SummarizationToolMiddleware(summarization, system_prompt="COMPACT when a task is done.")
+    agent = deep_agent(main, backend, summarization, tool)
+    values = ask(agent, colour, [*questions(5), HumanMessage("[q]", id="q")])
+    assert "Nothing to compact yet" in said(values["messages"])
+    assert not paid.sent
+    values = ask(agent, colour, [*questions(12, start=5), HumanMessage("[r]", id="r")])
+    assert "Conversation compacted. Summarized" in said(values["messages"])
+    assert len(main.sent[-1]) < 14
+    assert SUMMARY in said(main.sent[-1])
+    assert "COMPACT when a task is done." in said(main.sent[-1])
+    assert not problems_of(main.sent[-1])
+    assert len(list(tmp_path.rglob("*.md"))) == 1
+
+
+def test_a_failed_summary_is_the_tools_answer(backend: FilesystemBackend) -> None:
+    calls: Any = [{"name": "compact_conversation", "args": {}, "id": "c"}]
+    main = ScriptedModel(script=lambda messages, number: AIMessage("", tool_calls=calls) if number == 0 else "ok")
+    summarization = SummarizationMiddleware(summariser(RuntimeError("down")), backend=backend, trigger=("messages", 40))
+    agent = deep_agent(main, backend, summarization, SummarizationToolMiddleware(summarization))
+    values = ask(agent, "sync", [*questions(15), HumanMessage("[q]", id="q")])
+    assert "Compaction failed" in said(values["messages"])
+    assert agent.get_state(THREAD).values.get("_summarization_event") is None
+
+
+def test_the_tool_takes_only_our_middleware() -> None:
+    with pytest.raises(TypeError, match=r"contextfold\.integrations\.deepagents"):
+        SummarizationToolMiddleware(object())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="system_prompt"):
+        SummarizationToolMiddleware(
+            create_summarization_middleware(ScriptedModel(), StateBackend()),
+            system_prompt=3,  # type: ignore[arg-type]
+        )
+
+
+# ---- construction ----
+
+
+def test_factories_set_what_deepagents_sets() -> None:
+    from deepagents.middleware import summarization as theirs
+
+    for profile in (None, {"max_input_tokens": 100_000}):
+        model = ScriptedModel(profile=profile)
+        made = create_summarization_middleware(model, StateBackend(), instructions="Keep ids.")
+        original = theirs.create_summarization_middleware(model, StateBackend())
+        assert isinstance(made, theirs.SummarizationMiddleware)
+        assert made.name == original.name == "SummarizationMiddleware"
+        assert made.model is original.model is model
+        helpers = (made._lc_helper, original._lc_helper)
+        assert helpers[0].trigger == helpers[1].trigger
+        assert helpers[0].keep == helpers[1].keep
+        assert made.passes.arguments.max_length == 2_000
+        assert compute_summarization_defaults(model) == theirs.compute_summarization_defaults(model)
+        tool = create_summarization_tool_middleware(model, StateBackend())
+        assert [found.name for found in tool.tools] == ["compact_conversation"]
+        assert isinstance(tool, theirs.SummarizationToolMiddleware)
+    with pytest.raises(TypeError, match="BaseChatModel"):
+        create_summarization_middleware("openai:gpt", StateBackend())  # type: ignore[arg-type]
+
+
+def test_wrong_arguments_are_refused_as_by_deepagents() -> None:
+    with pytest.raises(TypeError, match="history_path_prefix"):
+        SummarizationMiddleware(ScriptedModel(), backend=StateBackend(), history_path_prefix="/x")
+    with pytest.raises(ValueError, match="Model profile information is required"):
+        SummarizationMiddleware(ScriptedModel(), backend=StateBackend(), trigger=("fraction", 0.5))
+    with pytest.raises(ValueError, match="unknown unit"):
+        SummarizationMiddleware(
+            ScriptedModel(), backend=StateBackend(), truncate_args_settings={"trigger": ("words", 5)}
+        )
+
+
+# ---- many threads ----
+
+
+def answered() -> ModelResponse[Any]:
+    return ModelResponse(result=[AIMessage("ok")])
+
+
+def request_of(
+    messages: list[AnyMessage],
+    state: dict[str, Any],
+    model: ScriptedModel | None = None,
+    settings: dict[str, Any] | None = None,
+) -> ModelRequest[Any]:
+    return ModelRequest(
+        model=model or ScriptedModel(),
+        model_settings=settings or {},
+        messages=messages,
+        system_message=SystemMessage("Be brief."),
+        state={"messages": messages, **state},  # type: ignore[arg-type]
+        runtime=None,
+    )
+
+
+def test_a_thousand_interleaved_runs_share_nothing(backend: FilesystemBackend) -> None:
+    """R34: 100 threads of ten calls each on one instance, eight at a time; no thread sees a word of another."""
+
+    def echo(asked: list[BaseMessage], number: int) -> str:
+        return "SUMMARY of " + said(asked).partition("owner-")[2].partition(" ")[0]
+
+    middleware = SummarizationMiddleware(
+        ScriptedModel(script=echo), backend=backend, trigger=("messages", 8), keep=("messages", 3), evidence=False
+    )
+
+    def thread(number: int) -> int:
+        messages: list[AnyMessage] = []
+        state: dict[str, Any] = {}
+        summaries = 0
+        for turn in range(10):
+            messages = [*messages, HumanMessage(f"owner-{number} asks", id=f"h{number}-{turn}")]
+            sent: list[BaseMessage] = []
+
+            def handler(request: ModelRequest[Any], sent: list[BaseMessage] = sent) -> ModelResponse[Any]:
+                sent += request.messages
+                return ModelResponse(result=[AIMessage("ok")])
+
+            answer = middleware.wrap_model_call(request_of(messages, state), handler)
+            state = {**state, **answer.command.update} if not isinstance(answer, ModelResponse) else state
+            owners = {word for message in sent for word in str(message.content).split() if word.startswith("owner-")}
+            assert owners == {f"owner-{number}"}
+            summaries += "SUMMARY of" in said(sent)
+            messages = [*messages, AIMessage(f"owner-{number} gets an answer", id=f"a{number}-{turn}")]
+        return summaries
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found >= 5 for found in pool.map(thread, range(100)))
+
+
+def test_truncation_needs_no_ids(backend: FilesystemBackend) -> None:
+    """Messages that no graph has given ids: they are truncated, and nothing can be remembered of it."""
+    arguments = {"file_path": "/a", "content": "x" * 3_000}
+    calls: Any = [{"name": "write_file", "args": arguments, "id": "c"}]
+    messages: list[AnyMessage] = [
+        HumanMessage("Go"),
+        AIMessage("", tool_calls=calls),
+        ToolMessage("ok", tool_call_id="c"),
+        HumanMessage("And?"),
+    ]
+    settings = {"trigger": ("messages", 2), "keep": ("messages", 1)}
+    middleware = SummarizationMiddleware(summariser(), backend=backend, truncate_args_settings=settings)
+    sent: list[BaseMessage] = []
+    middleware.wrap_model_call(
+        request_of(messages, {}),
+        lambda request: sent.extend(request.messages) or AIMessage("ok"),  # type: ignore[arg-type, return-value]
+    )
+    assert [len(call["args"]["content"]) for m in sent if isinstance(m, AIMessage) for call in m.tool_calls] == [43]
+
+
+def test_what_a_parents_summary_quotes_survives_the_forks_own(backend: FilesystemBackend) -> None:
+    """A forked agent begins with its parent's summary as a message, and has no event: nothing of it is lost (L1)."""
+    parent = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
+    answer = parent.wrap_model_call(request_of(tool_loop(20), {}), lambda request: answered())
+    summary = answer.command.update["_summarization_event"]["summary_message"]
+    assert "never touch /etc" in summary.content
+    paid = summariser()
+    fork = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 30), keep=("messages", 4))
+    messages = [summary.model_copy(update={"id": "parent"}), *questions(20), HumanMessage("Do it.", id="do")]
+    fork.wrap_model_call(request_of(messages, {}), lambda request: answered())
+    assert "never touch /etc" in prompts(paid)
+    assert SUMMARY in prompts(paid)
+
+
+def test_a_state_that_was_trimmed_goes_on(backend: FilesystemBackend, tmp_path: Path) -> None:
+    """Somebody removed messages from the state: what is left is sent behind the summary, and saved when it leaves."""
+    middleware = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
+    state = middleware.wrap_model_call(request_of(questions(20), {}), lambda request: answered()).command.update
+    sent: list[BaseMessage] = []
+    left = questions(5, start=50)
+    middleware.wrap_model_call(request_of(left, state), lambda request: sent.extend(request.messages) or answered())
+    assert sent[1:] == left
+    middleware.wrap_model_call(request_of(questions(16, start=50), state), lambda request: answered())
+    assert "[h50]" in next(tmp_path.rglob("*.md")).read_text()
+
+
+def test_messages_are_neither_changed_nor_copied_without_need(backend: FilesystemBackend) -> None:
+    """L6: what is sent are the state's own objects; state and messages are as they were."""
+    middleware = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 10), keep=("messages", 3))
+    messages = [*tool_loop(8), HumanMessage("[q]", id="q")]
+    before = [message.model_dump_json() for message in messages]
+    sent: list[BaseMessage] = []
+    middleware.wrap_model_call(
+        request_of(messages, {}),
+        lambda request: sent.extend(request.messages) or ModelResponse(result=[AIMessage("ok")]),
+    )
+    assert all(any(message is original for original in messages) for message in sent[1:])
+    assert [message.model_dump_json() for message in messages] == before
