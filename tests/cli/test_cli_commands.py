@@ -239,7 +239,7 @@ def test_bad_input_ends_in_one_line_that_names_the_file_and_no_output(
         (["--window", "1000", "--keep", "tokens:2000"], "keep"),
         (["--to", "morse"], "morse"),
         (["--from", "morse"], "morse"),
-        (["--summarizer", "openai:gpt-5"], "no model providers"),
+        (["--summarizer", "mistral:large"], "there is no provider 'mistral'"),
         (["--base-url", "http://localhost"], "calls no provider"),
         (["--config", "none.yaml"], "none.yaml cannot be read"),
         (["--output", "nowhere/view.json"], "there is no folder"),

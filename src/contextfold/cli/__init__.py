@@ -1,6 +1,9 @@
-"""The command line: ``contextfold compact FILE`` and ``contextfold inspect FILE``.
+"""The command line: ``contextfold compact FILE``, ``contextfold inspect FILE``, ``contextfold sessions ...``.
 
-    app         the commands and their options, and how errors become exit codes
+    app         the commands on files
+    sessions    the commands on stores
+    options     what commands share, and how errors become exit codes
+    summarizers, progress   the summary model that is named, and how far it is
     files       reading FILE or standard input, choosing a conversation, writing atomically
     report      what was done, as one JSON-ready mapping
     inspection  where the tokens are, as values

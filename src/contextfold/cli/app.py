@@ -3,7 +3,7 @@
 What belongs here: what a user can type, and in which order things happen then. What does not: reading and writing
 (``files``), what a report holds (``report``, ``inspection``), how it looks (``screen``).
 
-Exit codes: 0 done, 2 usage or bad input, 3 cannot fit. Errors are one line on standard error.
+Exit codes: 0 done, 2 usage or bad input, 3 cannot fit, 130 interrupted. Errors are one line on standard error.
 """
 
 from __future__ import annotations
@@ -14,21 +14,29 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextfold.cli import files
-from contextfold.errors import CannotFit, ContextfoldError, PolicyError, SummaryFailed
+from contextfold.cli import files, sessions
+from contextfold.cli.options import (
+    BAD_INPUT,
+    INTERRUPTED,
+    File,
+    From,
+    Pick,
+    Report,
+    ReportKind,
+    at_least_one,
+    complain,
+    plain_errors,
+)
+from contextfold.cli.summarizers import EXTRACTIVE, Named
 
 if TYPE_CHECKING:
     from contextfold.compactor import CompactionResult, Compactor
     from contextfold.policy import Policy
-
-BAD_INPUT = 2
-CANNOT_FIT = 3
-EXTRACTIVE = "extractive"
+    from contextfold.summary.models import SummaryModel
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What all wrong usage raises. Typer exports no name for it, only for this one kind of it."""
@@ -41,32 +49,6 @@ app = typer.Typer(
 )
 
 
-class ReportKind(StrEnum):
-    """How a report is written."""
-
-    text = "text"
-    json = "json"
-
-
-def at_least_one(text: str) -> int:
-    """A whole number of at least 1, or an error that repeats what was typed."""
-    if text.isascii() and text.isdigit() and int(text) >= 1:
-        return int(text)
-    raise typer.BadParameter(f"{text!r} is not a whole number of at least 1")
-
-
-File = Annotated[str, typer.Argument(metavar="FILE", help="A conversation or session file; - is standard input.")]
-From = Annotated[
-    str | None,
-    typer.Option("--from", metavar="FORMAT", help="The format of FILE, if it is not to be detected."),
-]
-Pick = Annotated[
-    int | None,
-    typer.Option("--pick", parser=at_least_one, metavar="N", help="Which conversation, if FILE holds several; from 1."),
-]
-Report = Annotated[ReportKind, typer.Option("--report", help="For people, or one JSON object.")]
-
-
 def run() -> None:
     """Run the command line. Warnings of the library are part of the report, so they are not logged as well."""
     logging.getLogger("contextfold").addHandler(logging.NullHandler())
@@ -76,8 +58,11 @@ def run() -> None:
     try:
         code = app(standalone_mode=False)
     except UsageError as error:
-        _complain(error.format_message())  # type: ignore[attr-defined]  # str() leaves out which option it is
+        complain(error.format_message())  # type: ignore[attr-defined]  # str() leaves out which option it is
         code = BAD_INPUT
+    except typer.Abort:
+        complain("interrupted; nothing was written")
+        code = INTERRUPTED
     sys.exit(code)
 
 
@@ -134,6 +119,22 @@ def compact(
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
     ] = None,
+    summary_api: Annotated[
+        str | None, typer.Option("--summary-api", metavar="API", help="Of OpenAI: chat (default) or responses.")
+    ] = None,
+    summary_window: Annotated[
+        int | None,
+        typer.Option(
+            "--summary-window",
+            parser=at_least_one,
+            metavar="N",
+            help="Tokens that the summarizer takes, answer included.",
+        ),
+    ] = None,
+    summary_fallback: Annotated[
+        list[str] | None,
+        typer.Option("--summary-fallback", metavar="NAME", help="Ask this PROVIDER:MODEL next; may be repeated."),
+    ] = None,
     config: Annotated[
         str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
     ] = None,
@@ -149,15 +150,19 @@ def compact(
     A SIZE is tokens:N, messages:N or fraction:F of the window. FILE itself is never changed, unless it is the output.
     """
     with plain_errors(file):
-        _check_summarizer(summarizer, base_url)
+        named = Named(summarizer, base_url, summary_api, summary_window, summary_fallback or ())
+        model_of_summary = named.summarizer()
         if output is not None and output != files.STANDARD:
             files.check_writable(output)
         sizes = {"trigger": trigger, "target": target, "keep": keep}
         policy = _policy(config, {name: size for name, size in sizes.items() if size is not None})
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()
-        compactor = _compactor(window, model, policy)
-        result = compactor.compact(conversation.messages, format=conversation.format, to=to, tools=conversation.tools)
+        with _live_progress(summarizer, quiet) as hooks:
+            compactor = _compactor(window, model, policy, model_of_summary, hooks)
+            result = compactor.compact(
+                conversation.messages, format=conversation.format, to=to, tools=conversation.tools
+            )
         seconds = time.perf_counter() - started
         if output is not None:
             _write_view(result, output)
@@ -185,51 +190,35 @@ def inspect(file: File, source_format: From = None, pick: Pick = None, report: R
             screen.show_inspection(screen.console(), files.display_name(file), found)
 
 
-@contextmanager
-def plain_errors(file: str) -> Iterator[None]:
-    """Errors made on purpose end the process with one line and their exit code. Others are bugs and stay visible."""
-    try:
-        yield
-    except files.SeveralConversations as error:
-        from contextfold.cli import screen
-
-        _complain(str(error))
-        screen.show_conversations(screen.console(stderr=True), error.conversations)
-        raise typer.Exit(BAD_INPUT) from None
-    except (CannotFit, SummaryFailed) as error:
-        _complain(str(error), files.display_name(file))
-        raise typer.Exit(CANNOT_FIT) from None
-    except ContextfoldError as error:
-        _complain(str(error))
-        raise typer.Exit(BAD_INPUT) from None
-
-
-def _complain(problem: str, place: str | None = None) -> None:
-    line = " ".join(problem.split())
-    typer.echo(f"contextfold: {place}: {line}" if place else f"contextfold: {line}", err=True)
-
-
-def _compactor(window: int | None, model: str | None, policy: Policy) -> Compactor:
+def _compactor(
+    window: int | None, model: str | None, policy: Policy, summarizer: SummaryModel | None, hooks: Mapping[str, Any]
+) -> Compactor:
     from contextfold.compactor import Compactor
 
-    return Compactor(window=window, model=model, policy=policy)
+    return Compactor(window=window, model=model, policy=policy, summarizer=summarizer, **hooks)
 
 
-def _policy(config: str | None, options: Mapping[str, str]) -> Policy:
+app.add_typer(sessions.app, name="sessions")
+app.command()(sessions.recall)
+
+
+@contextmanager
+def _live_progress(summarizer: str, quiet: bool) -> Iterator[Mapping[str, Any]]:
+    """Hooks that draw how far a summary by a model is. The built-in one is done before there is anything to see."""
+    if quiet or summarizer == EXTRACTIVE:
+        yield {}
+        return
+    from contextfold.cli import screen
+    from contextfold.cli.progress import LiveProgress
+
+    with LiveProgress(screen.console(stderr=True), summarizer) as progress:
+        yield progress.hooks
+
+
+def _policy(config: str | None, options: Mapping[str, Any]) -> Policy:
     from contextfold.settings import load
 
     return load(config, **options).policy
-
-
-def _check_summarizer(summarizer: str, base_url: str | None) -> None:
-    """Only the built-in summariser can be named here; raises ``PolicyError`` that says what to do instead."""
-    if summarizer != EXTRACTIVE:
-        raise PolicyError(
-            f"--summarizer {summarizer}: this version has no model providers of its own. Use extractive, which needs "
-            "no model, or pass any callable as Compactor(summarizer=...) in Python"
-        )
-    if base_url is not None:
-        raise PolicyError(f"--base-url {base_url}: the extractive summarizer calls no provider. Leave it out")
 
 
 def _write_view(result: CompactionResult, output: str) -> None:

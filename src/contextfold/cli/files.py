@@ -39,16 +39,22 @@ def load(file: str, *, format: str | None, pick: int | None) -> Conversation:
     Raises ``InputError`` that names the file when it cannot be read or holds nothing like it, and
     ``SeveralConversations`` when a choice is needed.
     """
+    found = load_all(file, format=format, pick=pick)
+    if len(found) > 1:
+        raise SeveralConversations(display_name(file), found)
+    return found[0]
+
+
+def load_all(file: str, *, format: str | None, pick: int | None) -> list[Conversation]:
+    """The conversations in a file, or only the one with number ``pick``. Raises ``InputError`` as ``load`` does."""
     name = display_name(file)
     conversations = read(_read_bytes(file), name=name, format=format)
     if pick is None:
-        if len(conversations) > 1:
-            raise SeveralConversations(name, conversations)
-        return conversations[0]
+        return list(conversations)
     if not 1 <= pick <= len(conversations):
         held = "one conversation" if len(conversations) == 1 else f"{len(conversations):,} conversations"
         raise InputError(f"{name} holds {held}, so --pick must be from 1 to {len(conversations)}, not {pick}")
-    return conversations[pick - 1]
+    return [conversations[pick - 1]]
 
 
 def _read_bytes(file: str) -> bytes:

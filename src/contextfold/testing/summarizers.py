@@ -10,6 +10,7 @@ import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 from contextfold.errors import ContextOverflow
@@ -27,7 +28,12 @@ LONGEST_WORD = 32
 
 
 class ProviderError(Exception):
-    """What a provider's client raises: ``status_code``, ``code`` and ``body`` as the well-known ones carry them."""
+    """What a provider's client raises: ``status_code``, ``code`` and ``body`` as the well-known ones carry them.
+
+    It says that the request should not be sent again, so that tests of failures take no time.
+    """
+
+    headers: Mapping[str, str] = MappingProxyType({"x-should-retry": "false"})
 
     def __init__(self, message: str, *, status_code: int = 400, code: str | None = None) -> None:
         self.message = message

@@ -1,0 +1,293 @@
+"""``contextfold sessions`` and ``contextfold recall``: conversations in a store, from the command line.
+
+What belongs here: these commands and their tables. What does not: what a session does (``store``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextfold.cli import files
+from contextfold.cli.options import From, Pick, Report, ReportKind, at_least_one, plain_errors
+from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.errors import InputError
+
+if TYPE_CHECKING:
+    from contextfold.store import Session, SessionState
+
+DEFAULT_STORE = "sqlite:///contextfold.db"
+
+app = typer.Typer(help="Conversations in a store: list, show, import, export, compact, undo, recall.")
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store", metavar="URL", envvar="CONTEXTFOLD_STORE", help="sqlite:///FILE or postgresql+psycopg://..."
+    ),
+]
+Namespace = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Whose threads; default: nobody's.")]
+Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The id of a thread.")]
+Window = Annotated[
+    int | None, typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the model takes.")
+]
+
+
+@app.command("list")
+def list_sessions(store: Store = DEFAULT_STORE, namespace: Namespace = "", report: Report = ReportKind.text) -> None:
+    """Show all threads of a namespace, the one that was written to last first."""
+    with plain_errors(store):
+        states = _open(store).sessions(namespace)
+        if report is ReportKind.json:
+            _print_json([_row(state) for state in states])
+            return
+        columns = ("thread", "messages", "tokens", "summary up to", "last written")
+        rows = [
+            (
+                state.thread.id,
+                f"{state.message_count:,}",
+                f"{state.token_count:,}",
+                "" if state.summary_until_index is None else f"{state.summary_until_index:,}",
+                _when(state.updated_at),
+            )
+            for state in states
+        ]
+        _print_table(columns, rows, empty=f"no session in {store}" + (f", namespace {namespace}" if namespace else ""))
+
+
+@app.command()
+def show(
+    thread: Thread, store: Store = DEFAULT_STORE, namespace: Namespace = "", report: Report = ReportKind.text
+) -> None:
+    """Show a thread: its messages by fate, and its summaries with what each took."""
+    with plain_errors(thread):
+        session = _existing(thread, store, namespace)
+        state, summaries, counts = session.state(), session.summaries(), session.ledger().counts()
+        if report is ReportKind.json:
+            _print_json({**_row(state), "fates": dict(counts), "summaries": [_summary_row(one) for one in summaries]})
+            return
+        typer.echo(f"{thread}: {state.message_count:,} messages, {state.token_count:,} tokens, {state.format}")
+        typer.echo(", ".join(f"{count:,} {fate}" for fate, count in counts.items() if count))
+        columns = ("summary", "made", "why", "by", "messages", "tokens", "calls", "state")
+        rows = [
+            (
+                str(one.id),
+                _when(one.created_at),
+                one.trigger,
+                one.model or one.algorithm,
+                f"{one.message_count:,}",
+                f"{one.original_tokens:,} to {one.tokens:,}",
+                str(one.calls),
+                _state_of(one, state),
+            )
+            for one in summaries
+        ]
+        _print_table(columns, rows, empty="never compacted")
+        if state.summary_text:
+            typer.echo(f"\n{state.summary_text}")
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A conversation or session file; - is standard input.")],
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="ID", help="Default: the conversation's name.")
+    ] = None,
+    source_format: From = None,
+    pick: Pick = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = "",
+) -> None:
+    """Put the conversations in FILE into a store, each as a thread of its own, or the one that --pick chooses."""
+    with plain_errors(file):
+        found = files.load_all(file, format=source_format, pick=pick)
+        for number, conversation in enumerate(found, 1):
+            name = thread or conversation.name or Path(file).stem
+            name = name if len(found) == 1 else f"{name}-{number}"
+            session = _session(name, store, namespace, format=conversation.format)
+            places = session.append(conversation.messages, at=0)
+            typer.echo(f"{name}: {len(places):,} messages")
+
+
+@app.command()
+def export(
+    thread: Thread,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")] = "-",
+    view: Annotated[bool, typer.Option("--view", help="What a model would get now, instead of everything.")] = False,
+    window: Window = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = "",
+) -> None:
+    """Write the messages of a thread as a JSON list."""
+    with plain_errors(thread):
+        if output != files.STANDARD:
+            files.check_writable(output)
+        session = _existing(thread, store, namespace, window=window)
+        messages = session.view() if view else session.history()
+        _write_json([_plain(message) for message in messages], output)
+
+
+@app.command()
+def undo(thread: Thread, store: Store = DEFAULT_STORE, namespace: Namespace = "") -> None:
+    """Bring back the view from before the last compaction."""
+    with plain_errors(thread):
+        undone = _existing(thread, store, namespace).undo()
+        said = (
+            "nothing to undo"
+            if undone is None
+            else f"summary {undone.id} is undone ({undone.message_count:,} messages)"
+        )
+        typer.echo(f"{thread}: {said}")
+
+
+@app.command()
+def compact(
+    thread: Thread,
+    instructions: Annotated[str, typer.Option("--instructions", metavar="TEXT", help="For the summarizer.")] = "",
+    window: Window = None,
+    summarizer: Annotated[
+        str, typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL.")
+    ] = EXTRACTIVE,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
+    ] = None,
+    archive: Annotated[
+        str | None,
+        typer.Option("--archive", metavar="URL", help="Save originals there first: file:///FOLDER, s3://..."),
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = "",
+) -> None:
+    """Summarise a thread now, whatever its size."""
+    with plain_errors(thread):
+        named = Named(summarizer, base_url).summarizer()
+        session = _existing(thread, store, namespace, window=window, summarizer=named, archive=archive)
+        result = session.compact(instructions)
+        became = f"{result.tokens_before:,} tokens became {result.tokens_after:,}"
+        typer.echo(f"{thread}: {became if result.changed else 'there is nothing to compact'}")
+
+
+@app.command()
+def recall(
+    thread: Thread,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help='Words that must all occur; "in quotes": in a row.')],
+    limit: Annotated[
+        int | None, typer.Option("--limit", parser=at_least_one, metavar="N", help="At most so many; default 20.")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = "",
+    report: Report = ReportKind.text,
+) -> None:
+    """Search everything that a thread ever held, what was summarised included."""
+    with plain_errors(thread):
+        hits = _existing(thread, store, namespace).search(query, limit=limit or 20)
+        if report is ReportKind.json:
+            _print_json([{"index": h.index, "role": h.role, "evicted": h.evicted, "snippet": h.snippet} for h in hits])
+            return
+        rows = [(str(hit.index), hit.role, "summarised" if hit.evicted else "in view", hit.snippet) for hit in hits]
+        _print_table(("message", "role", "where", "text"), rows, empty=f"no message of {thread} has {query!r}")
+
+
+# ---- sessions ----
+
+
+def _open(store: str) -> Any:
+    """The store at a URL. A file that is not there is a mistake in reading: it would only be made and be empty."""
+    from contextfold.store import open_store
+
+    return open_store(store)
+
+
+def _session(thread: str, store: str, namespace: str, **options: Any) -> Session:
+    from contextfold.compactor import Compactor
+    from contextfold.store import SessionOptions
+
+    window, summarizer = options.pop("window", None), options.pop("summarizer", None)
+    compactor = Compactor(window=window, summarizer=summarizer)
+    only_on_request = SessionOptions(enable_context_optimization=False)
+    return compactor.session(thread, _open(store), namespace=namespace, options=only_on_request, **options)
+
+
+def _existing(thread: str, store: str, namespace: str, **options: Any) -> Session:
+    session = _session(thread, store, namespace, **options)
+    if session.state().message_count == 0:
+        among = f"namespace {namespace!r} of {store}" if namespace else store
+        raise InputError(f"there is no thread {thread!r} in {among}: see contextfold sessions list")
+    return session
+
+
+def _row(state: SessionState) -> dict[str, Any]:
+    return {
+        "thread": state.thread.id,
+        "format": state.format,
+        "messages": state.message_count,
+        "tokens": state.token_count,
+        "summary_until_index": state.summary_until_index,
+        "summary_tokens": state.summary_tokens,
+        "is_summarizing": state.is_summarizing,
+        "updated_at": state.updated_at,
+    }
+
+
+def _summary_row(summary: Any) -> dict[str, Any]:
+    names = ("id", "parent_id", "trigger", "reason", "algorithm", "model", "message_count", "original_tokens", "tokens")
+    more = ("input_tokens", "output_tokens", "calls", "chunk_count", "max_depth", "truncated", "cost", "seconds")
+    return {name: getattr(summary, name) for name in (*names, *more, "created_at", "used_at", "undone_at")}
+
+
+def _state_of(summary: Any, state: SessionState) -> str:
+    if summary.id == state.summary_id:
+        return "in force"
+    if summary.undone_at is not None:
+        return "undone"
+    return "superseded" if summary.used_at is not None else "not used"
+
+
+# ---- output ----
+
+
+def _plain(message: Any) -> Any:
+    """A message as JSON data; LangChain's objects as LangChain writes them."""
+    import json
+
+    from contextfold.store import payload
+
+    return json.loads(payload.dumps(message, 0))
+
+
+def _write_json(value: Any, output: str) -> None:
+    from contextfold.cli.report import json_bytes
+
+    data = json_bytes(value)
+    if output == files.STANDARD:
+        typer.echo(data, nl=False)
+    else:
+        files.write_atomically(output, data)
+
+
+def _print_json(value: Any) -> None:
+    _write_json(value, files.STANDARD)
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
+    if not rows:
+        typer.echo(empty)
+        return
+    from rich.table import Table
+
+    from contextfold.cli import screen
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(columns, 1):
+        table.add_column(column, no_wrap=number < len(columns))
+    for row in rows:
+        table.add_row(*row)
+    screen.console().print(table)
+
+
+def _when(seconds: float | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

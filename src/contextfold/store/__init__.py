@@ -1,0 +1,71 @@
+"""Sessions: conversations that outlive the process, on SQLite, PostgreSQL, or tables of your own.
+
+    session = compactor.session("thread-1", store="sqlite:///contextfold.db")
+    session.append([{"role": "user", "content": "Hello"}])
+    session.view()
+
+What belongs here: the public names, and opening stores by their URL. What does not: everything else. SQLAlchemy is
+imported when a store is opened, and not before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from contextfold.errors import InputError
+from contextfold.store.flow import Means
+from contextfold.store.options import SessionOptions
+from contextfold.store.protocol import SessionStore, SummaryStore
+from contextfold.store.session import Session, SessionResult
+from contextfold.store.values import (
+    Link,
+    NewMessage,
+    NewSummary,
+    SessionState,
+    StoredMessage,
+    StoredSummary,
+    Thread,
+)
+
+if TYPE_CHECKING:
+    from contextfold.store.sql import SQLStore
+
+__all__ = [
+    "Link",
+    "NewMessage",
+    "NewSummary",
+    "Session",
+    "SessionOptions",
+    "SessionResult",
+    "SessionState",
+    "SessionStore",
+    "StoredMessage",
+    "StoredSummary",
+    "SummaryStore",
+    "Thread",
+    "open_session",
+    "open_store",
+]
+
+_opened: dict[str, SQLStore] = {}
+
+
+def open_store(url: str) -> SQLStore:
+    """The store at ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/DATABASE``, with its tables up to date.
+
+    One URL is one store in a process, with its connections. Raises ``InputError`` for another URL, and where an extra
+    is missing; ``StoreError`` comes from the first use.
+    """
+    try:
+        from contextfold.store.sql import SQLStore
+    except ImportError:
+        raise InputError("sessions need SQLAlchemy: pip install 'contextfold[store]'") from None
+    made = SQLStore(url)
+    if made.database.is_in_memory:
+        return made
+    return _opened.setdefault(made.database.url.render_as_string(hide_password=False), made)
+
+
+def open_session(means: Means, thread_id: str, store: Any, **options: Any) -> Session:
+    """A session on a store, or on the store at a URL; what ``Compactor.session`` calls."""
+    return Session(means, thread_id, open_store(store) if isinstance(store, str) else store, **options)

@@ -1,0 +1,62 @@
+"""Running a pass beside the conversation: on a thread, or on a task of the caller's event loop.
+
+What belongs here: starting and waiting. What does not: what is done there (``flow``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+
+Work = Callable[[Ports], Coroutine[Any, Any, None]]
+
+
+class Background:
+    """At most one piece of work at a time, for one session object. ``parallel`` limits its model calls."""
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        thread, task = self._thread, self._task
+        return (thread is not None and thread.is_alive()) or (task is not None and not task.done())
+
+    def start(self, work: Work, ports: Ports) -> None:
+        """Run ``work`` in the colour of the ports that the caller uses; nothing happens while some is running.
+
+        On event loops other than asyncio's there are no tasks that outlive their caller: a thread does it there.
+        """
+        if self.is_busy:
+            return
+        loop = _asyncio_loop() if isinstance(ports, AsyncPorts) else None
+        if loop is not None:
+            self._task = loop.create_task(work(AsyncPorts(self._parallel)))
+            return
+        self._thread = threading.Thread(
+            target=lambda: run(work(SyncPorts(self._parallel))), daemon=True, name="contextfold-background"
+        )
+        self._thread.start()
+
+    def join(self, seconds: float | None = None) -> None:
+        """Wait for work on a thread."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    async def ajoin(self) -> None:
+        """Wait for work on a task of this loop."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+
+def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

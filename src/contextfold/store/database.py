@@ -1,0 +1,254 @@
+"""Connections to one database, and its errors in our words.
+
+What belongs here: engines, transactions, the settings of each dialect with their reasons, and the border where errors
+of drivers become ``StoreError``. What does not: queries (``sql``), tables (``schema``, ``migrations``).
+
+- SQLite: one writer at a time, so one connection writes and the pool before it is the queue; readers have their own
+  and see the last commit (WAL). ``BEGIN IMMEDIATE`` for what will write, because a read lock cannot be raised while
+  somebody else writes. ``synchronous=FULL``: an append that was acknowledged survives a power cut, for one fsync each.
+- PostgreSQL: one pool. No transaction waits longer for a lock, or sits idle for longer, than ``PATIENCE``: a worker
+  that hangs with a row locked does not block the others for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, exc, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import QueuePool
+
+from contextfold.errors import InputError, StoreCorrupt, StoreError, StoreUnavailable
+from contextfold.store import migrations
+
+PATIENCE = 30
+"""Seconds that a transaction waits for others."""
+
+READERS = 8
+POSTGRES_CONNECTIONS = 16
+
+_DRIVERS = {"sqlite": ("pysqlite", "store"), "postgresql": ("psycopg", "postgres")}
+_SHUT_STATES = ("08", "53", "57", "55P03", "40001", "40P01", "25006", "3D000", "28")
+"""SQLSTATE classes and codes after which the same call may work later: connection, resources, operator, locks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Engines:
+    """What reads and what writes; they may be the same."""
+
+    reader: Engine
+    writer: Engine
+
+    def dispose(self) -> None:
+        """Close all connections, those in use by other threads as soon as they come back."""
+        for engine in {self.reader, self.writer}:
+            event.listen(engine.pool, "checkin", lambda _, record: record.invalidate())
+            engine.dispose()
+
+
+class Database:
+    """One database by its URL. Connects when it is first used, in each process anew.
+
+    ``clock`` gives seconds since 1970; None: that of the database server, which all machines share.
+
+    Raises ``InputError`` for a URL that is not one of ``sqlite:///FILE`` and ``postgresql+psycopg://...``.
+    """
+
+    def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
+        self.url = resolved(url)
+        self.dialect = self.url.get_backend_name()
+        self.name = self.url.render_as_string(hide_password=True)
+        self.is_in_memory = _is_in_memory(self.url)
+        self._clock = clock
+        self._open: dict[int, _Engines] = {}  # by process: those of a parent are neither used nor closed here
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads. Raises ``StoreError``."""
+        with self._mapped(), self._engines().reader.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is committed at its end, or changes nothing. Raises ``StoreError``."""
+        with self._mapped(), self._engines().writer.begin() as connection:
+            yield connection
+
+    def now(self, connection: Connection) -> float:
+        """Seconds since 1970."""
+        if self._clock is not None:
+            return self._clock()
+        if self.dialect == "sqlite":  # one machine
+            return time.time()
+        return float(connection.scalar(text("SELECT extract(epoch from clock_timestamp())")) or 0.0)
+
+    def close(self) -> None:
+        """Close all connections; the next use opens new ones."""
+        found = self._open.pop(os.getpid(), None)
+        if found is not None:
+            found.dispose()
+
+    def _engines(self) -> _Engines:
+        """Engines of this process, on tables of the newest version."""
+        found = self._open.get(os.getpid())
+        if found is None:
+            made = self._new_engines()
+            try:
+                self._migrate(made)
+            except BaseException:
+                made.dispose()
+                raise
+            found = self._open.setdefault(os.getpid(), made)
+            if found is not made:  # another thread was faster
+                made.dispose()
+        return found
+
+    def _migrate(self, engines: _Engines) -> None:
+        with engines.reader.connect() as connection:
+            behind = migrations.version_of(connection) < migrations.NEWEST
+        if behind:
+            with engines.writer.begin() as connection:
+                migrations.migrate(connection, self._clock() if self._clock else time.time())
+
+    def _new_engines(self) -> _Engines:
+        if self.dialect == "postgresql":
+            engine = create_engine(
+                self.url, pool_size=POSTGRES_CONNECTIONS, max_overflow=0, pool_timeout=PATIENCE, pool_pre_ping=True
+            )
+            event.listen(engine, "connect", _on_postgres_connection)
+            return _Engines(engine, engine)
+        if self.is_in_memory:  # it lives as long as its one connection
+            engine = self._sqlite(1, "BEGIN IMMEDIATE")
+            return _Engines(engine, engine)
+        return _Engines(self._sqlite(READERS, "BEGIN"), self._sqlite(1, "BEGIN IMMEDIATE"))
+
+    def _sqlite(self, connections: int, begin: str) -> Engine:
+        engine = create_engine(
+            self.url,
+            poolclass=QueuePool,
+            pool_size=connections,
+            max_overflow=0,
+            pool_timeout=PATIENCE * 2,
+            connect_args={"check_same_thread": False, "timeout": PATIENCE},
+        )
+        event.listen(engine, "connect", _on_sqlite_connection)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        return engine
+
+    @contextmanager
+    def _mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.TimeoutError as error:
+            raise StoreUnavailable(f"{self.name}: no connection became free for a long time: {error}") from error
+        except exc.DBAPIError as error:
+            raise _explained(self.name, error) from error
+        except exc.ResourceClosedError as error:
+            raise StoreUnavailable(f"{self.name}: the connection was closed: {error}") from error
+
+
+def resolved(url: str) -> URL:
+    """The URL with its driver, and a file of SQLite by its absolute path."""
+    try:
+        found = make_url(url)
+    except (exc.ArgumentError, ValueError) as error:
+        raise InputError(f"store {url!r} is not a database URL: {error}; {_REMEDY}") from None
+    known = _DRIVERS.get(found.get_backend_name())
+    if known is None:
+        raise InputError(f"store {found.render_as_string()!r} is of no kind that is known; {_REMEDY}")
+    if "+" in found.drivername and found.get_driver_name() != known[0]:
+        raise InputError(f"store {found.render_as_string()!r}: only the driver {known[0]} is supported; {_REMEDY}")
+    found = found.set(drivername="+".join((found.get_backend_name(), known[0])))
+    if found.get_backend_name() == "sqlite" and not _is_in_memory(found) and "uri" not in found.query:
+        found = found.set(database=str(Path(str(found.database)).absolute()))
+    if found.get_backend_name() == "postgresql":
+        _import_psycopg()
+    return found
+
+
+_REMEDY = "give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
+
+
+def _import_psycopg() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise InputError("a session on PostgreSQL needs psycopg: pip install 'contextfold[postgres]'") from None
+
+
+def _is_in_memory(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
+def _on_sqlite_connection(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin and end where SQLAlchemy says so
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA synchronous=FULL")
+    if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory") and not _is_read_only(connection):
+        _to_wal(cursor)
+    cursor.close()
+
+
+def _is_read_only(connection: Any) -> bool:
+    return bool(connection.execute("PRAGMA query_only").fetchone()[0])
+
+
+def _to_wal(cursor: Any) -> None:
+    """Switching needs the file for itself for a moment, and does not wait for it: so we do."""
+    import sqlite3
+
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "readonly" in str(error) or time.monotonic() > until:
+                return  # it works without, only slower; and a file that cannot be written says so at the first write
+            if "locked" not in str(error) and "busy" not in str(error):
+                raise
+            time.sleep(0.01)
+
+
+def _on_postgres_connection(connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{PATIENCE}s'")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{2 * PATIENCE}s'")
+    connection.commit()
+
+
+# ---- errors ----
+
+
+def _explained(name: str, error: exc.DBAPIError) -> StoreError:
+    """A driver's error as ours: what is wrong, and the way out."""
+    said = " ".join(str(error.orig).split()) or type(error.orig).__name__
+    state = getattr(error.orig, "sqlstate", None)
+    lower = said.lower()
+    if "malformed" in lower or "not a database" in lower or (state or "").startswith("XX"):
+        return StoreCorrupt(f"{name} is damaged: {said}; restore it from a backup. Nothing was written")
+    for sign, remedy in _SIGNS.items():
+        if sign in lower:
+            return StoreUnavailable(f"{name}: {said}; nothing was written. {remedy}")
+    gone = state is not None and state.startswith(_SHUT_STATES)
+    if gone or error.connection_invalidated or isinstance(error, exc.OperationalError | exc.InterfaceError):
+        return StoreUnavailable(f"{name} cannot be used now: {said}. Try again once it is back")
+    return StoreError(f"{name} refused: {type(error.orig).__name__}: {said}")
+
+
+_SIGNS = {
+    "disk is full": "Make room on the disk, and try again",
+    "no space left": "Make room on the disk, and try again",
+    "readonly": "Make the file and its folder writable, and try again",
+    "read-only": "Make the database writable, and try again",
+    "unable to open": "Check that the folder exists and may be written to",
+    "is locked": "Another process holds it for longer than it should: end that one, and try again",
+    "disk i/o": "Check the disk, and try again",
+}

@@ -1,0 +1,397 @@
+"""What happens to a session between messages in and view out. One colour: async functions over ports.
+
+    load ─▶ view, page by page ─▶ due? ──no──▶ soon? ─▶ (in the background) pass ─▶ recorded, not in force
+      ▲                             │ yes
+      │                             ▼
+      │               one is prepared? ──yes, and it still fits───────────────┐
+      │                             │ no                                      ▼
+      │                           lease ─▶ pass ─▶ recorded ─▶ put in force: compare and swap on the revision
+      │                             │ somebody else has it                    │
+      └───────── wait ──────────────┴─────────────────────────────────────────┘
+
+What belongs here: the order of these steps, and what to do when one of them finds the session changed. What does not:
+whether something is due (``decision``), what a pass decides (``plan``), how things are stored (the store).
+
+Nothing is held while a summary is made but a lease that expires. Recording a summary and putting it in force are two
+transactions: a worker that dies in between leaves one that is prepared, and the next one uses it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from contextfold.compaction import Compaction
+from contextfold.engine import archived, run_pass
+from contextfold.errors import ContextfoldError
+from contextfold.job import Archive, Job
+from contextfold.observe import Observer
+from contextfold.policy import Limits, Policy
+from contextfold.ports import Ports, SyncPorts, run
+from contextfold.situation import MANUAL, triggered
+from contextfold.store import loading, recording
+from contextfold.store.background import Background
+from contextfold.store.decision import Rules, Size, report_budget, report_built
+from contextfold.store.layout import WHOLE, Layout, gone_from
+from contextfold.store.lease import Lease, keeper
+from contextfold.store.loading import Loaded, Material
+from contextfold.store.options import SessionOptions
+from contextfold.store.reading import Reader, ask
+from contextfold.store.values import NewSummary, SessionState, StoredSummary, Thread, Trigger
+from contextfold.summary.summarizer import Summarizer
+from contextfold.view import build
+
+FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
+"""Seconds between looks whether somebody else has finished summarising: the first, and at most."""
+
+SOFT = "soft threshold"
+
+FEW_MESSAGES = 10
+"""A session of at most so many is not worth a line in the log."""
+
+Step = Literal["made", "nothing", "busy", "lost"]
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a session takes from its compactor. ``window``: tokens. ``observe``: an observer for each call."""
+
+    policy: Policy
+    window: int
+    summarizer: Summarizer | None
+    count_text: Callable[[str], int] | None
+    observe: Callable[[], Observer]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. ``limit``: tokens that the view has to fit into, if fewer than the window."""
+
+    system: str | None = None
+    tools: Sequence[Any] | None = None
+    forced: Trigger | None = None
+    instructions: str = ""
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A session whose view can be sent. ``size`` is the view's, ``before`` what it was in tokens."""
+
+    loaded: Loaded
+    rules: Rules
+    size: Size
+    before: int
+    changed: bool
+    wire: tuple[Any, ...]
+
+
+class Flow:
+    """The steps of one session. Safe for concurrent use."""
+
+    def __init__(
+        self, means: Means, thread: Thread, store: Any, options: SessionOptions, archive: Archive | None = None
+    ) -> None:
+        self.means = means
+        self.thread = thread
+        self.store = store
+        self.archive = archive
+        self.options = options
+        self.policy = options.policy(means.policy)
+        self.limits = Limits.of(self.policy, means.window)
+        self.reader = Reader(store, thread, options.count_text(means.count_text))
+        self.background = Background(self.policy.summary.parallel)
+        self.fruitless: tuple[int, int] | None = None
+        """Revision and length at which a pass changed nothing: it is not tried again until something changed (R16)."""
+        self.rejected: set[int] = set()
+        """Summaries that were prepared and do not fit the messages any more."""
+
+    async def settle(self, request: Request, ports: Ports, observer: Observer) -> Settled:
+        """The session with its view, summarised where that is due or asked for. Raises what a pass raises."""
+        settled = await _Settling(self, request, ports, observer).run()
+        self.reader.remember(settled.loaded)
+        if settled.rules.soon(settled.size) and self._may_prepare(settled.loaded.state):
+            self.background.start(partial(self._prepare, request), ports)
+        return settled
+
+    async def look(self, request: Request, ports: Ports) -> Size:
+        """How large the view is, summarised or not."""
+        resting = replace(request, forced=None)
+        state = await self.reader.state(ports)
+        loaded, _, size = await _Settling(self, resting, ports, self.means.observe()).read_on(state, resting=True)
+        self.reader.remember(loaded)
+        return size
+
+    async def undo(self, ports: Ports, observer: Observer) -> StoredSummary | None:
+        """Put what was in force before in force again; the summary that is undone, or None if there is none."""
+        while True:
+            state = await self.reader.state(ports)
+            summary = await self.reader.summary(state.summary_id, ports)
+            if summary is None:
+                return None
+            swap = partial(self.store.put_in_force, revision=state.revision, undoing=summary.id)
+            if await ask(ports, swap, self.thread, summary.parent_id, ()):
+                text = f"summary {summary.id} of session {self.thread} is undone"
+                observer.emit("compaction_undone", text, summary=summary.id, parent=summary.parent_id)
+                return summary
+
+    # ---- in the background ----
+
+    def is_idle(self, state: SessionState) -> bool:
+        """Whether nothing is to be compacted by itself: that was just undone, or was of no use."""
+        undone = state.held_until > 0 and state.message_count <= state.held_until
+        return undone or self.fruitless == (state.revision, state.message_count)
+
+    def _may_prepare(self, state: SessionState) -> bool:
+        prepared = state.prepared_id is not None and state.prepared_id not in self.rejected
+        return not prepared and not state.is_summarizing and not self.is_idle(state)
+
+    async def _prepare(self, request: Request, ports: Ports) -> None:
+        """A summary that is recorded and not in force. What goes wrong is told, and changes nothing."""
+        observer = self.means.observe()
+        try:
+            await _Settling(self, replace(request, forced="background"), ports, observer).prepare()
+        except ContextfoldError as error:
+            observer.emit("background_failed", f"{type(error).__name__}: {error}", error=type(error).__name__)
+
+
+class _Settling:
+    """One call on its way to a view that can be sent."""
+
+    def __init__(self, flow: Flow, request: Request, ports: Ports, observer: Observer) -> None:
+        self.flow = flow
+        self.reader = flow.reader
+        self.request = request
+        self.ports = ports
+        self.observer = observer
+        self.forced = request.forced
+        """What was asked for and is not done yet."""
+        self.changed = False
+        self.before: int | None = None
+        self.waited = 0
+
+    async def run(self) -> Settled:
+        while True:
+            state = await self.reader.state(self.ports)
+            resting = self.changed or self.flow.is_idle(state)
+            loaded, rules, size = await self.read_on(state, resting)
+            if self.before is None:
+                self.before = size.tokens
+            complete = loaded.until == state.message_count
+            reason = None if resting else rules.due(size)
+            if complete and self.forced and state.message_count:
+                reason = MANUAL if self.forced == "manual" else self.forced
+            if reason is None:
+                self._report(rules, size)
+                return Settled(loaded, rules, size, self.before, self.changed, tuple(loaded.conversation.view.wire))
+            await self._compact(loaded, rules, size, reason, complete)
+
+    async def prepare(self) -> None:
+        """A summary of what is there now, recorded for later."""
+        state = await self.reader.state(self.ports)
+        loaded, rules, size = await self.read_on(state, resting=False)
+        if loaded.until == state.message_count:
+            await self._pass(loaded, rules, size, SOFT)
+
+    async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, Rules, Size]:
+        """The view with all messages; or with so many pages of them that something is due, to be compacted first, so
+        that memory does not grow with what was appended since the last view."""
+        loaded = await self.reader.view(state, self.ports)
+        while True:
+            rules, size = self._measure(loaded)
+            if loaded.until >= state.message_count or (not resting and rules.due(size)):
+                return loaded, rules, size
+            await self.reader.next_page(loaded, self.ports)
+
+    def _measure(self, loaded: Loaded) -> tuple[Rules, Size]:
+        overhead = self._overhead(loaded)
+        flow, limit = self.flow, self.request.limit
+        limits = flow.limits if limit is None else flow.limits.shrunk(limit)
+        rules = Rules(flow.options, flow.policy, flow.options.limits(limits, sum(overhead.values())))
+        return rules, loaded.size(sum(overhead.values()))
+
+    def _overhead(self, loaded: Loaded) -> dict[str, int]:
+        counter = loaded.conversation.history.counter
+        return loading.overhead_of(counter, self.request.system, self.request.tools)
+
+    def _report(self, rules: Rules, size: Size) -> None:
+        if size.total_messages > FEW_MESSAGES or self.changed:
+            report_budget(rules, size, self.observer)
+            report_built(size, self.before or 0, self.observer)
+
+    # ---- one attempt ----
+
+    async def _compact(self, loaded: Loaded, rules: Rules, size: Size, reason: str, complete: bool) -> None:
+        """One attempt to bring a summary into force; the next look at the session shows what came of it."""
+        if self.forced is None and await self._adopt(loaded):
+            return
+        step = await self._pass(loaded, rules, size, reason)
+        if step == "busy":
+            await self._wait(loaded.state)
+            return
+        if step == "nothing":
+            self.flow.fruitless = (loaded.state.revision, loaded.state.message_count)
+        if step in ("made", "nothing") and complete:
+            self.forced, self.changed = None, self.changed or step == "made"
+
+    async def _pass(self, loaded: Loaded, rules: Rules, size: Size, reason: str) -> Step:
+        """A pass under the lease. Nobody else makes a summary of this session meanwhile."""
+        store, thread, seconds = self.flow.store, self.flow.thread, self.flow.options.lease_seconds
+        owner = uuid.uuid4().hex
+        if not await ask(self.ports, store.acquire_lease, thread, owner, seconds):
+            return "busy"
+        renew = partial(ask, SyncPorts(), store.renew_lease, thread, owner, seconds)
+        lease = Lease(lambda: bool(run(renew())), seconds)
+        keeper().hold(lease)
+        try:
+            if (await self.reader.state(self.ports)).revision != loaded.state.revision:
+                return "lost"
+            return await self._pass_as(owner, loaded, rules, size, reason)
+        finally:
+            keeper().drop(lease)
+            if lease.lost:
+                self.observer.emit("lease_lost", f"the lease on session {thread} could not be renewed in time")
+            await self.ports.release(partial(store.release_lease, thread, owner))
+
+    async def _pass_as(self, owner: str, loaded: Loaded, rules: Rules, size: Size, reason: str) -> Step:
+        material = await self._material(loaded)
+        started = self.ports.clock.now()
+        job = self._job(loaded, material, rules, size, reason)
+        made = await run_pass(job, self.ports)
+        if made is None or not await self._is_archived(job, material.layout, made):
+            return "nothing"
+        took = recording.spent(self.observer, self.ports.clock.now() - started)
+        return await self._record(owner, loaded, material, made, took)
+
+    async def _is_archived(self, job: Job, layout: Layout, made: Compaction) -> bool:
+        """Save the originals before they leave the view, under their sequence numbers; see ``archived``."""
+        if job.archive is None:
+            return True
+        originals = await self.ports.compute(job.originals, made)
+        sequences = ((layout.sequence(place), message) for place, message in originals.items())
+        return await archived(job, {n: message for n, message in sequences if n is not None}, self.ports)
+
+    async def _record(
+        self, owner: str, loaded: Loaded, material: Material, made: Compaction, took: dict[str, Any]
+    ) -> Step:
+        """Record what was made, and put it in force unless it was made for later."""
+        store, thread, state = self.flow.store, self.flow.thread, loaded.state
+        trigger: Trigger = self.request.forced or "proactive"
+        links = self._links(loaded, material.layout, made)
+        summary: NewSummary = await self.ports.compute(
+            partial(
+                recording.new_summary,
+                material,
+                made,
+                links,
+                parent=loaded.summary,
+                revision=state.revision,
+                trigger=trigger,
+                took=took,
+            )
+        )
+        stored: StoredSummary = await ask(self.ports, store.record_summary, thread, summary)
+        if trigger == "background":
+            text = f"summary {stored.id} of session {thread} is prepared: {summary.message_count:,} messages"
+            self.observer.emit("summary_prepared", text, summary=stored.id, seconds=round(summary.seconds, 3))
+            return "made"
+        swap = partial(store.put_in_force, revision=state.revision, owner=owner)
+        if await ask(self.ports, swap, thread, stored.id, links):
+            return "made"
+        if (await self.reader.state(self.ports)).summary_id == stored.id:
+            return "made"  # somebody else found it prepared, and was faster
+        self._discard(stored.id, "the session changed while it was made")
+        return "lost"
+
+    def _discard(self, summary_id: int, problem: str) -> None:
+        text = f"summary {summary_id} of session {self.flow.thread} is discarded: {problem}"
+        self.observer.emit("summary_discarded", text, summary=summary_id, problem=problem)
+
+    def _links(self, loaded: Loaded, layout: Layout, record: Compaction) -> list[Any]:
+        already = gone_from(loaded.layout, loaded.summary.record) if loaded.summary else []
+        return recording.new_links(layout, record, set(already))
+
+    def _job(self, loaded: Loaded, material: Material, rules: Rules, size: Size, reason: str) -> Job:
+        fires = triggered(rules.policy, rules.limits, size.tokens, size.messages) == reason
+        view = loaded.conversation.view
+        tokens, messages = size.tokens, len(view.wire)
+        if material.record is None and loaded.summary is not None:  # it was set aside
+            view = build(material.history, None)
+            tokens, messages = view.tokens + size.overhead, len(view.wire)
+        return Job(
+            history=material.history,
+            previous=material.record,
+            view_tokens=tokens,
+            view_messages=messages,
+            overhead=self._overhead(loaded),
+            limits=rules.limits,
+            policy=rules.policy,
+            summarizer=self.flow.means.summarizer,
+            observer=self.observer,
+            forced=None if fires else reason,
+            instructions=self.request.instructions,
+            archive=self.flow.archive,
+        )
+
+    # ---- what a pass reads ----
+
+    async def _material(self, loaded: Loaded) -> Material:
+        """The history for a pass, with what left the view of late."""
+        layout, record = loading.pass_layout(loaded.summary)
+        history = await self._history(layout, loaded)
+        if record is None or loaded.summary is None or layout is not loaded.summary.layout:
+            return Material(layout, history, await self.ports.compute(loading.settled, record, history))
+        problem = await self.ports.compute(history.mismatch, record)
+        if problem is None:
+            return Material(layout, history, record)
+        text = f"summary {loaded.summary.id} of session {self.flow.thread} is set aside: {problem}"
+        self.observer.emit("compaction_set_aside", text, problem=problem)
+        return Material(WHOLE, await self._history(WHOLE, loaded), None)
+
+    async def _history(self, layout: Layout, loaded: Loaded, until: int = 0) -> loading.PartialHistory:
+        folded = await self._folded(layout, loaded)
+        until = max(until, loaded.until)
+        messages = await self.reader.messages(loading.pass_ranges(layout, until), self.ports)
+        source = loaded.conversation.history.format
+        build_history = partial(loading.pass_history, source, layout, folded, messages, self.reader.count_text)
+        return await self.ports.compute(build_history)
+
+    async def _folded(self, layout: Layout, loaded: Loaded) -> StoredSummary | None:
+        if loaded.summary is not None and layout.summary_id == loaded.summary.id:
+            return loaded.summary
+        return await self.reader.summary(layout.summary_id, self.ports)
+
+    # ---- what others made ----
+
+    async def _adopt(self, loaded: Loaded) -> bool:
+        """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again."""
+        flow, state = self.flow, loaded.state
+        if state.prepared_id is None or state.prepared_id in flow.rejected:
+            return False
+        prepared = await self.reader.summary(state.prepared_id, self.ports)
+        if prepared is None or prepared.covers > state.message_count:
+            problem: str | None = "messages that it covers are missing"
+        else:
+            history = await self._history(prepared.layout, loaded, until=prepared.covers)
+            problem = await self.ports.compute(history.mismatch, prepared.record)
+        if prepared is None or problem is not None:
+            flow.rejected.add(state.prepared_id)
+            self._discard(state.prepared_id, problem or "")
+            return False
+        links = self._links(loaded, prepared.layout, prepared.record)
+        swap = partial(flow.store.put_in_force, revision=state.revision)
+        if await ask(self.ports, swap, flow.thread, prepared.id, links):
+            text = f"summary {prepared.id} of session {flow.thread} was prepared, and is in force now"
+            self.observer.emit("summary_adopted", text, summary=prepared.id, trigger=prepared.trigger)
+        return True
+
+    async def _wait(self, state: SessionState) -> None:
+        """Until whoever is summarising has come further. Their summary will do, unless there were instructions."""
+        await self.ports.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**self.waited))
+        self.waited += 1
+        now = await self.reader.state(self.ports)
+        if now.revision != state.revision and not self.request.instructions:
+            self.forced = None

@@ -1,0 +1,140 @@
+"""How a session decides when to summarise, and how a user's own settings override that.
+
+What belongs here: the options, their defaults and validation, and what they make of a policy and its limits. What does
+not: deciding about a conversation (``decision``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from contextfold.errors import PolicyError
+from contextfold.policy import Limits, Policy
+from contextfold.tokens import tiktoken_counter
+
+Share = Annotated[float, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+UserConfig = Callable[[Any], "Mapping[str, Any] | None"] | Mapping[Any, Mapping[str, Any]]
+
+
+class SessionOptions(BaseModel):
+    """When a session is summarised. Immutable. Sizes are tokens, of the messages alone.
+
+    From ``upper_threshold`` on there is a summary, and messages and summary are below ``lower_threshold`` then: the
+    first one as soon as there are ``min_messages``, the next ones when at least ``min_new_messages`` have come since,
+    of more than ``trigger_ratio`` times the size of the summary. Where the compactor's own trigger fires, none of
+    that is asked: the window is about to be full.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    upper_threshold: Count | None = 50_000
+    """None: only the compactor's trigger."""
+    lower_threshold: Count | None = 30_000
+    """None: the compactor's target."""
+    min_messages: Annotated[int, Field(ge=0)] = 20
+    min_new_messages: Annotated[int, Field(ge=0)] = 10
+    trigger_ratio: Annotated[float, Field(ge=0)] = 0.5
+    background: bool = False
+    """Prepare summaries while the conversation goes on, so that nobody waits for one."""
+    soft_ratio: Share = 0.8
+    """Where preparing begins, as a share of where a summary is needed."""
+    lease_seconds: Annotated[float, Field(gt=0)] = 60.0
+    """How long a worker that died keeps others from summarising. A living one renews its lease three times as often."""
+
+    enable_context_optimization: bool = True
+    """False: nothing is ever summarised by itself."""
+    token_calculation_method: Literal["estimate", "tiktoken"] = "estimate"
+    target_usage_ratio: Share | None = None
+    """The share of the window that a pass may fill. This and the next ones: None is what the policy says."""
+    summary_token_ratio: Share | None = None
+    recent_token_ratio: Share | None = None
+    compress_tool_output: bool | None = None
+    tool_output_max_tokens: Annotated[int, Field(ge=50)] | None = None
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise PolicyError(_explained(error)) from None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SessionOptions:
+        upper, lower = self.upper_threshold, self.lower_threshold
+        if upper is not None and lower is not None and lower >= upper:
+            raise ValueError(f"lower_threshold {lower:,} is not below upper_threshold {upper:,}")
+        return self
+
+    def with_overrides(self, config: Mapping[str, Any]) -> SessionOptions:
+        """The same options with some replaced. Raises ``PolicyError`` for a name or value that is not allowed."""
+        return SessionOptions(**{**self.model_dump(), **config})
+
+    def policy(self, policy: Policy) -> Policy:
+        """The policy of the compactor, with what these options say otherwise."""
+        shares = {
+            "usage": self.target_usage_ratio,
+            "summary": self.summary_token_ratio,
+            "recent": self.recent_token_ratio,
+        }
+        given = {name: share for name, share in shares.items() if share is not None}
+        if given.keys() & {"summary", "recent"}:
+            merged = {**policy.budgets.model_dump(), **given}
+            given["shortened"] = max(0.0, min(policy.budgets.shortened, 1 - merged["summary"] - merged["recent"]))
+        outputs: dict[str, Any] = {"enabled": self.compress_tool_output, "limit": self.tool_output_max_tokens}
+        outputs = {name: value for name, value in outputs.items() if value is not None}
+        if not given and not outputs:
+            return policy
+        fields = {name: getattr(policy, name) for name in type(policy).model_fields}
+        fields["budgets"] = {**policy.budgets.model_dump(), **given}
+        fields["tool_outputs"] = {**policy.tool_outputs.model_dump(), **outputs}
+        return Policy(**fields)
+
+    def limits(self, limits: Limits, overhead: int) -> Limits:
+        """The limits of a policy with the lower threshold in place, given what is sent besides the messages.
+
+        Only the default target is lowered; it still gives way to what must stay.
+        """
+        if self.lower_threshold is None:
+            return limits
+        lower = max(1, self.lower_threshold - 1 + overhead)
+        lowered = {name: min(getattr(limits, name), lower) for name in ("target", "comfortable", "most")}
+        return replace(limits, **lowered)
+
+    def count_text(self, given: Callable[[str], int] | None) -> Callable[[str], int] | None:
+        """Tokens of a text: the compactor's counter, or tiktoken where a user asks for it."""
+        if self.token_calculation_method == "estimate" or given is not None:
+            return given
+        return tiktoken_counter("o200k_base")
+
+
+def options_for(
+    given: SessionOptions | Mapping[str, Any] | None, user: Any, configured: UserConfig | None
+) -> SessionOptions:
+    """The options of a session: the defaults, what the application gave, and what is configured for its user.
+
+    ``configured`` is a function from user to settings (or None), or a mapping from user to settings.
+    """
+    options = given if isinstance(given, SessionOptions) else SessionOptions(**dict(given or {}))
+    if configured is None:
+        return options
+    if not callable(configured) and not isinstance(configured, Mapping):
+        raise PolicyError(f"get_optimization_config must be a function or a mapping, not {type(configured).__name__}")
+    own = configured(user) if callable(configured) else configured.get(user)
+    return options.with_overrides(own) if own else options
+
+
+def _explained(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        where = ".".join(map(str, problem["loc"]))
+        text = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            text = f"there is no such option; there are: {', '.join(SessionOptions.model_fields)}"
+        elif problem["type"] != "value_error":
+            text = f"{text} (got {problem['input']!r})"
+        lines.append(f"{where}: {text}" if where else text)
+    return "; ".join(lines)

@@ -1,0 +1,80 @@
+"""Wire objects as JSON text, and back.
+
+What belongs here: the two functions, and which format a session's messages are in. LangChain's message objects come
+back as objects; everything else is plain JSON already. What does not: decoding (``formats``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from contextfold import formats
+from contextfold.errors import InputError
+from contextfold.formats.base import Format
+from contextfold.formats.langchain_shapes import is_object
+
+_OBJECT = "langchain_object"
+"""The one key of the JSON object that stands for a message object."""
+
+
+def dumps(wire: Any, index: int) -> str:
+    """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` of what is not plain data."""
+    if is_object(wire):
+        from langchain_core.messages import message_to_dict
+
+        wire = {_OBJECT: message_to_dict(wire)}
+    try:
+        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"message {index} cannot be stored: {error}; give plain JSON data") from None
+    if text.isascii() or _is_encodable(text):
+        return text
+    return json.dumps(wire, separators=(",", ":"))  # lone surrogates only exist escaped
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def loads(text: str) -> Any:
+    """The wire object. Raises ``ValueError`` for what ``dumps`` did not write."""
+    wire = json.loads(text)
+    if not isinstance(wire, dict):
+        raise ValueError(f"a message is a JSON object, not {type(wire).__name__}")
+    if wire.keys() == {_OBJECT}:
+        from langchain_core.messages import messages_from_dict
+
+        return messages_from_dict([wire[_OBJECT]])[0]
+    return wire
+
+
+def copied(wire: Any) -> Any:
+    """A copy that its owner may change: of a mapping all through, of an object as deep as the object does it."""
+    if isinstance(wire, Mapping):
+        return {key: copied(value) for key, value in wire.items()}
+    if isinstance(wire, list):
+        return [copied(value) for value in wire]
+    return wire.model_copy(deep=True) if is_object(wire) else wire
+
+
+def format_of(wire: Sequence[Any], known: str | None, is_marked: bool, named: str | None = None) -> tuple[Format, bool]:
+    """The format of a session to which these messages come, and whether a mark or its owner said so.
+
+    Messages that are nothing but roles and text read alike in several formats, so the first mark decides. Raises
+    ``InputError`` where the session is in another format already.
+    """
+    found = formats.get(named) if named else formats.marked(wire)
+    if found is None:
+        return (formats.get(known), is_marked) if known else (formats.detect(wire), False)
+    if known and is_marked and known != found.name:
+        raise InputError(
+            f"the session holds {known} messages, and these are {found.name}: translate them first, "
+            f"for example with Compactor.compact(messages, to={known!r}), or use another thread id"
+        )
+    return found, True

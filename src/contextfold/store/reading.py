@@ -1,0 +1,114 @@
+"""Reading a session, page by page, and remembering its view so that a turn reads only what is new.
+
+What belongs here: asking the store in either colour, and what one session object remembers. What does not: what is done
+with it (``flow``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from contextfold import formats
+from contextfold.ports import Ports
+from contextfold.store import loading
+from contextfold.store.loading import Loaded
+from contextfold.store.values import SessionState, StoredMessage, StoredSummary, Thread
+
+PAGE = 2_000
+"""Messages that are read at a time."""
+
+
+async def ask(ports: Ports, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call a method of a store, which may be sync (then it blocks) or async."""
+    work = partial(method, *arguments, **named)
+    if inspect.iscoroutinefunction(method):
+        return await ports.call(work)
+    return await ports.compute(work)
+
+
+class Reader:
+    """Reads one thread of a store. Safe for concurrent use: what is remembered is taken out by whoever uses it."""
+
+    def __init__(self, store: Any, thread: Thread, count_text: Callable[[str], int] | None) -> None:
+        self.store = store
+        self.thread = thread
+        self.count_text = count_text
+        self._remembered: dict[str, Loaded] = {}  # pop is atomic, and nobody else has what was popped
+
+    async def state(self, ports: Ports) -> SessionState:
+        state: SessionState = await ask(ports, self.store.load, self.thread)
+        return state
+
+    async def messages(self, ranges: Iterable[range], ports: Ports) -> list[StoredMessage]:
+        """All messages of these ranges, read page by page."""
+        found: list[StoredMessage] = []
+        for some in _paged(ranges):
+            found += await ask(ports, self.store.read_messages, self.thread, some)
+        return found
+
+    async def pages(self, wanted: range, ports: Ports) -> AsyncIterator[list[StoredMessage]]:
+        """The messages of a range, a page at a time."""
+        for some in _paged([wanted]):
+            yield await ask(ports, self.store.read_messages, self.thread, some)
+
+    async def summary(self, summary_id: int | None, ports: Ports) -> StoredSummary | None:
+        if summary_id is None:
+            return None
+        found: StoredSummary = await ask(ports, self.store.read_summary, self.thread, summary_id)
+        return found
+
+    async def view(self, state: SessionState, ports: Ports) -> Loaded:
+        """The view of a session as far as it is remembered, or up to the messages that its summary covers.
+
+        Whoever gets it has it alone, and brings it back with ``remember``.
+        """
+        known = self._remembered.pop("view", None)
+        if known is not None and known.continues(state):
+            known.state = state
+            return known
+        summary = await self.summary(state.summary_id, ports)
+        messages = await self.messages(loading.view_ranges(summary), ports)
+        return await ports.compute(loading.view_conversation, state, summary, messages, self.count_text)
+
+    async def next_page(self, loaded: Loaded, ports: Ports) -> None:
+        """Some more messages at the end of what is loaded."""
+        stop = min(loaded.until + PAGE, loaded.state.message_count)
+        messages = await self.messages([range(loaded.until, stop)], ports)
+        if len(messages) > FEW:  # decoding takes long enough to hold up an event loop
+            await ports.compute(loaded.extend, messages)
+        else:
+            loaded.extend(messages)
+
+    def ids(self, messages: Sequence[StoredMessage], state: SessionState) -> list[str | None]:
+        """The messages' own ids."""
+        source = formats.get(state.format or "")
+        return [source.decode(message.wire, message.sequence).id for message in messages]
+
+    def remember(self, loaded: Loaded) -> None:
+        """Keep a view for the next call."""
+        self._remembered["view"] = loaded
+
+
+FEW = 64
+"""Messages. As many are decoded in a few milliseconds."""
+
+
+def _paged(ranges: Iterable[range]) -> Iterable[Sequence[range]]:
+    """The same sequence numbers in the same order, in portions of at most a page."""
+    portion: list[range] = []
+    room = PAGE
+    for one in ranges:
+        start = one.start
+        while start < one.stop:
+            stop = min(one.stop, start + room)
+            portion.append(range(start, stop))
+            room -= stop - start
+            start = stop
+            if room == 0:
+                yield portion
+                portion, room = [], PAGE
+    if portion:
+        yield portion

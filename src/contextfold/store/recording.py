@@ -1,0 +1,112 @@
+"""From a pass to what is stored of it: the summary with its metadata, and its links to the messages it covers.
+
+What belongs here: pure functions from records to rows, and the ledger of a whole thread out of these rows. What does
+not: writing them (the store).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from contextfold.compaction import Compaction
+from contextfold.ledger import Fate, Ledger, Run, runs
+from contextfold.messages import Message
+from contextfold.observe import Observer
+from contextfold.store.layout import Layout
+from contextfold.store.loading import Material
+from contextfold.store.values import Link, NewSummary, StoredSummary, Trigger
+
+GONE: tuple[Fate, ...] = ("summarised", "dropped")
+
+SHORTENING = "tiers_v1"
+"""The algorithm of a compaction that only shortened messages."""
+
+
+def new_links(layout: Layout, record: Compaction, already: Collection[int]) -> list[Link]:
+    """A link for each message that a record takes out of the view and that was not out of it ``already``."""
+    return [
+        Link(sequence, run.fate, run.reason)
+        for run in record.runs
+        if run.fate in GONE
+        for sequence in layout.sequences(range(run.start, run.stop))
+        if sequence not in already
+    ]
+
+
+def new_summary(
+    material: Material,
+    made: Compaction,
+    links: Sequence[Link],
+    *,
+    parent: StoredSummary | None,
+    revision: int,
+    trigger: Trigger,
+    took: Mapping[str, Any],
+) -> NewSummary:
+    """What is recorded of a pass. ``took``: ``model``, ``cost`` in US dollars, ``seconds``."""
+    places = {material.layout.sequence(place): place for place in made.gone()}
+    left = sum(material.history.sizes[places[link.sequence]] for link in links)
+    count = len(links) + (parent.message_count if parent else 0)
+    original = left + (parent.original_tokens if parent else 0)
+    summary = made.summary
+    if summary is not None:
+        summary = summary.model_copy(update={"message_count": count, "original_tokens": original})
+    record = made.model_copy(update={"parent": parent.record.id if parent else None, "summary": summary})
+    return NewSummary(
+        parent_id=parent.id if parent else None,
+        base_revision=revision,
+        trigger=trigger,
+        reason=made.trigger,
+        algorithm=summary.algorithm if summary else SHORTENING,
+        text=summary.text if summary else "",
+        tokens=summary.tokens if summary else 0,
+        covers=max(material.layout.sequences(range(made.covers)), default=-1) + 1,
+        message_count=count,
+        original_tokens=original,
+        input_tokens=summary.input_tokens if summary else 0,
+        output_tokens=summary.output_tokens if summary else 0,
+        calls=summary.calls if summary else 0,
+        chunk_count=summary.chunk_count if summary else 0,
+        max_depth=summary.max_depth if summary else 0,
+        truncated=summary.truncated if summary else False,
+        model=took.get("model") or None,
+        cost=took.get("cost"),
+        seconds=took["seconds"],
+        tokens_before=made.tokens_before,
+        tokens_after=made.tokens_after,
+        record=record,
+        layout=material.layout,
+    )
+
+
+def spent(observer: Observer, seconds: float) -> dict[str, Any]:
+    """What the pass that has just ended says of its model and cost, and how long it took."""
+    said = next((event.data for event in reversed(observer.events) if event.name == "compaction_finished"), {})
+    return {"model": said.get("model"), "cost": said.get("cost"), "seconds": seconds}
+
+
+def lineage(summaries: Sequence[StoredSummary], newest: int | None) -> list[StoredSummary]:
+    """The summary in force and those it was built on, newest first."""
+    by_id = {summary.id: summary for summary in summaries}
+    found: list[StoredSummary] = []
+    while newest is not None:
+        found.append(by_id[newest])
+        newest = by_id[newest].parent_id
+    return found
+
+
+def account(length: int, summary: StoredSummary | None, links: Iterable[Link]) -> tuple[Run, ...]:
+    """The fate of each of ``length`` messages of a thread: by the record in force, and the links of its lineage."""
+    fates: list[tuple[Fate, str]] = [("kept", "recent")] * length
+    for run in summary.record.runs if summary else ():
+        for sequence in summary.layout.sequences(range(run.start, run.stop)) if summary else ():
+            fates[sequence] = (run.fate, run.reason)
+    for link in links:
+        fates[link.sequence] = (link.fate, link.reason)
+    return runs(fates)
+
+
+def ledger(found: Sequence[Run], ids: Sequence[str | None]) -> Ledger:
+    """The ledger of a thread, with the messages' own ids."""
+    return Ledger(found, [Message("user", (), id=name) for name in ids])

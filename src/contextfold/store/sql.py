@@ -1,0 +1,333 @@
+"""Sessions in SQLite or PostgreSQL.
+
+What belongs here: the queries. Each method is one short transaction, and no lock outlives it: in particular none is
+held while a summary is made. What does not: connections and errors (``database``), tables (``schema``).
+
+Writers of one thread queue behind its session row (PostgreSQL locks the row, SQLite the database), so sequence numbers
+have no gaps, and two writers never get the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from contextfold.errors import InputError, StoreConflict, StoreCorrupt
+from contextfold.recall.words import Query
+from contextfold.store import payload, search
+from contextfold.store.database import Database
+from contextfold.store.schema import LINKS, MESSAGES, SESSIONS, SUMMARIES
+from contextfold.store.values import (
+    Link,
+    NewMessage,
+    NewSummary,
+    SessionState,
+    StoredMessage,
+    StoredSummary,
+    Thread,
+)
+
+_RANGES_AT_ONCE = 100
+"""Ranges in one query: parsers limit how deep a condition may be."""
+
+
+class SQLStore:
+    """A ``SessionStore`` on a database, by its URL. Safe for concurrent use by threads and processes.
+
+    ``clock`` gives seconds since 1970, for tests; None: that of the database.
+    """
+
+    def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
+        self.database = Database(url, clock=clock)
+
+    def close(self) -> None:
+        """Close all connections; the next use opens new ones."""
+        self.database.close()
+
+    # ---- sessions ----
+
+    def load(self, thread: Thread) -> SessionState:
+        with self.database.read() as connection:
+            row = connection.execute(_sessions_with_prepared().where(_of(SESSIONS, thread))).mappings().first()
+        return _state(thread, row) if row else SessionState(thread)
+
+    def sessions(self, namespace: str = "") -> list[SessionState]:
+        """All sessions of a namespace, the one that was written to last first."""
+        query = _sessions_with_prepared().where(SESSIONS.c.namespace == namespace)
+        with self.database.read() as connection:
+            rows = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id)).mappings()
+            return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
+
+    def delete_idle(self, seconds: float, namespace: str = "") -> list[str]:
+        """Delete the sessions of a namespace that nobody has written to for so long; the ids of their threads.
+
+        This is the only way in which anything is ever deleted.
+        """
+        with self.database.write() as connection:
+            last = self.database.now(connection) - seconds
+            idle = and_(SESSIONS.c.namespace == namespace, SESSIONS.c.updated_at < last)
+            rows = connection.execute(self._locked(select(SESSIONS).where(idle))).mappings().all()
+            for row in rows:
+                search.forget(connection, Thread(namespace, row["thread_id"]))
+                for table in (LINKS, SUMMARIES, MESSAGES, SESSIONS):
+                    connection.execute(
+                        delete(table).where(
+                            table.c.namespace == namespace,
+                            table.c.session_id == row["session_id"],
+                        )
+                    )
+        return [row["thread_id"] for row in rows]
+
+    # ---- messages ----
+
+    def append(
+        self,
+        thread: Thread,
+        messages: Sequence[NewMessage],
+        *,
+        format: str,
+        marked: bool,
+        expected_format: str | None,
+        at: int | None = None,
+    ) -> int | None:
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            row = self._row(connection, thread) or self._created(connection, thread, now)
+            if row["format"] != expected_format:
+                return None
+            first = int(row["message_count"])
+            if at is not None and at != first:
+                raise StoreConflict(
+                    f"session {thread} has {first:,} messages, and these were to come at {at:,}: "
+                    "somebody else appended meanwhile, or they are there already"
+                )
+            connection.execute(
+                update(SESSIONS)
+                .where(_of(SESSIONS, thread))
+                .values(
+                    format=format,
+                    format_marked=marked,
+                    message_count=first + len(messages),
+                    token_count=SESSIONS.c.token_count + sum(message.tokens for message in messages),
+                    updated_at=now,
+                )
+            )
+            if messages:
+                connection.execute(insert(MESSAGES), list(_message_rows(thread, messages, first, now)))
+                search.index(connection, thread, ((n, message.text) for n, message in enumerate(messages, first)))
+        return first
+
+    def read_messages(self, thread: Thread, ranges: Sequence[range]) -> list[StoredMessage]:
+        found: list[StoredMessage] = []
+        wanted = [one for one in ranges if one]
+        with self.database.read() as connection:
+            for start in range(0, len(wanted), _RANGES_AT_ONCE):
+                some = wanted[start : start + _RANGES_AT_ONCE]
+                within = or_(*(MESSAGES.c.sequence.between(one.start, one.stop - 1) for one in some))
+                query = select(MESSAGES.c.sequence, MESSAGES.c.payload).where(_of(MESSAGES, thread), within)
+                rows = connection.execute(query.order_by(MESSAGES.c.sequence))
+                found += _checked(thread, rows, (sequence for one in some for sequence in one))
+        return found
+
+    def search(self, thread: Thread, query: Query, limit: int) -> list[int]:
+        """Sequence numbers of the newest messages that have every term of a query."""
+        with self.database.read() as connection:
+            return search.matches(connection, thread, query, limit)
+
+    # ---- summaries ----
+
+    def read_summary(self, thread: Thread, summary_id: int) -> StoredSummary:
+        with self.database.read() as connection:
+            query = select(SUMMARIES).where(_of(SUMMARIES, thread), SUMMARIES.c.id == summary_id)
+            row = connection.execute(query).mappings().first()
+        if row is None:
+            raise StoreCorrupt(f"session {thread} has no summary {summary_id}, though something refers to it")
+        return _summary(thread, row)
+
+    def read_summaries(self, thread: Thread) -> list[StoredSummary]:
+        with self.database.read() as connection:
+            query = select(SUMMARIES).where(_of(SUMMARIES, thread)).order_by(SUMMARIES.c.id)
+            return [_summary(thread, row) for row in connection.execute(query).mappings()]
+
+    def read_links(self, thread: Thread, summary_id: int) -> list[Link]:
+        with self.database.read() as connection:
+            query = select(LINKS.c.sequence, LINKS.c.fate, LINKS.c.reason)
+            query = query.where(_of(LINKS, thread), LINKS.c.summary_id == summary_id).order_by(LINKS.c.sequence)
+            return [Link(*row) for row in connection.execute(query)]
+
+    def record_summary(self, thread: Thread, summary: NewSummary) -> StoredSummary:
+        with self.database.write() as connection:
+            columns = {**_key(thread), **summary.columns(), "created_at": self.database.now(connection)}
+            row = connection.execute(insert(SUMMARIES).values(**columns).returning(SUMMARIES)).mappings().one()
+            return _summary(thread, row)
+
+    def put_in_force(
+        self,
+        thread: Thread,
+        summary_id: int | None,
+        links: Sequence[Link],
+        *,
+        revision: int,
+        owner: str | None = None,
+        undoing: int | None = None,
+    ) -> bool:
+        with self.database.write() as connection:
+            row = self._row(connection, thread)
+            if row is None or row["revision"] != revision or (owner is not None and row["lease_owner"] != owner):
+                return False
+            now = self.database.now(connection)
+            shown = self._shown(connection, thread, summary_id)
+            held = row["message_count"] if undoing is not None else row["held_until"]
+            connection.execute(
+                update(SESSIONS)
+                .where(_of(SESSIONS, thread))
+                .values(**shown, revision=revision + 1, held_until=held, updated_at=now)
+            )
+            self._mark(connection, thread, summary_id, undoing, now)
+            if links:
+                connection.execute(insert(LINKS), list(_link_rows(thread, summary_id, links)))
+        return True
+
+    def _shown(self, connection: Connection, thread: Thread, summary_id: int | None) -> dict[str, Any]:
+        """What the session row says of a summary."""
+        names = ("id", "text", "covers", "tokens", "created_at")
+        if summary_id is None:
+            values: Sequence[Any] = (None,) * len(names)
+        else:
+            query = select(*(SUMMARIES.c[name] for name in names))
+            found = connection.execute(query.where(_of(SUMMARIES, thread), SUMMARIES.c.id == summary_id)).first()
+            if found is None:
+                raise StoreCorrupt(f"session {thread} has no summary {summary_id} that could be put in force")
+            values = tuple(found)
+        columns = ("summary_id", "summary_text", "summary_until_index", "summary_tokens", "summary_created_at")
+        return dict(zip(columns, values, strict=True))
+
+    def _mark(self, connection: Connection, thread: Thread, used: int | None, undone: int | None, now: float) -> None:
+        for summary_id, column in ((used, SUMMARIES.c.used_at), (undone, SUMMARIES.c.undone_at)):
+            if summary_id is not None:
+                connection.execute(
+                    update(SUMMARIES)
+                    .where(_of(SUMMARIES, thread), SUMMARIES.c.id == summary_id, column.is_(None))
+                    .values({column: now})
+                )
+
+    # ---- the lease ----
+
+    def acquire_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            free = or_(
+                SESSIONS.c.is_summarizing.is_(False),
+                SESSIONS.c.lease_until <= now,
+                SESSIONS.c.lease_owner == owner,
+            )
+            taken = {"is_summarizing": True, "lease_owner": owner, "lease_until": now + seconds}
+            return _changed(connection, thread, free, taken)
+
+    def renew_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
+        with self.database.write() as connection:
+            until = self.database.now(connection) + seconds
+            return _changed(connection, thread, SESSIONS.c.lease_owner == owner, {"lease_until": until})
+
+    def release_lease(self, thread: Thread, owner: str) -> None:
+        free = {"is_summarizing": False, "lease_owner": None, "lease_until": None}
+        with self.database.write() as connection:
+            _changed(connection, thread, SESSIONS.c.lease_owner == owner, free)
+
+    # ---- rows ----
+
+    def _row(self, connection: Connection, thread: Thread) -> RowMapping | None:
+        """The session row, locked until the transaction ends."""
+        query = self._locked(select(SESSIONS).where(_of(SESSIONS, thread)))
+        return connection.execute(query).mappings().first()
+
+    def _locked(self, query: Any) -> Any:
+        return query.with_for_update(key_share=True) if self.database.dialect == "postgresql" else query
+
+    def _created(self, connection: Connection, thread: Thread, now: float) -> RowMapping:
+        """The row of a new session, unless somebody else has just made it."""
+        new = postgresql.insert if self.database.dialect == "postgresql" else sqlite.insert
+        values = {**_key(thread), "thread_id": thread.id, "created_at": now, "updated_at": now}
+        connection.execute(new(SESSIONS).values(**values).on_conflict_do_nothing())
+        row = self._row(connection, thread)
+        assert row is not None  # made here or by somebody else, and sessions that are written to are not idle
+        return row
+
+
+def _key(thread: Thread) -> dict[str, str]:
+    return {"namespace": thread.namespace, "session_id": thread.key}
+
+
+def _of(table: Table, thread: Thread) -> ColumnElement[bool]:
+    """Rows of this thread, of this namespace."""
+    return and_(table.c.namespace == thread.namespace, table.c.session_id == thread.key)
+
+
+def _changed(connection: Connection, thread: Thread, condition: ColumnElement[bool], values: dict[str, Any]) -> bool:
+    done = connection.execute(update(SESSIONS).where(_of(SESSIONS, thread), condition).values(**values))
+    return done.rowcount == 1
+
+
+def _sessions_with_prepared() -> Any:
+    """Session rows, each with the newest summary that was made from its very revision."""
+    prepared = select(func.max(SUMMARIES.c.id)).where(
+        SUMMARIES.c.namespace == SESSIONS.c.namespace,
+        SUMMARIES.c.session_id == SESSIONS.c.session_id,
+        SUMMARIES.c.base_revision == SESSIONS.c.revision,
+    )
+    return select(SESSIONS, prepared.scalar_subquery().label("prepared_id"))
+
+
+def _state(thread: Thread, row: RowMapping) -> SessionState:
+    fields = {name: row[name] for name in SessionState.__dataclass_fields__ if name != "thread"}
+    return SessionState(thread, **fields)
+
+
+def _summary(thread: Thread, row: RowMapping) -> StoredSummary:
+    try:
+        return StoredSummary.of(dict(row))
+    except InputError as error:
+        raise StoreCorrupt(f"summary {row['id']} of session {thread} cannot be read: {error}") from error
+
+
+def _message_rows(thread: Thread, messages: Sequence[NewMessage], first: int, now: float) -> Iterator[dict[str, Any]]:
+    for sequence, message in enumerate(messages, first):
+        yield {
+            **_key(thread),
+            "sequence": sequence,
+            "role": message.role,
+            "message_id": message.message_id,
+            "tokens": message.tokens,
+            "created_at": now,
+            "payload": message.payload,
+        }
+
+
+def _link_rows(thread: Thread, summary_id: int | None, links: Sequence[Link]) -> Iterator[dict[str, Any]]:
+    for link in links:
+        yield {
+            **_key(thread),
+            "summary_id": summary_id,
+            "sequence": link.sequence,
+            "fate": link.fate,
+            "reason": link.reason,
+        }
+
+
+def _checked(thread: Thread, rows: Any, wanted: Iterator[int]) -> Iterator[StoredMessage]:
+    """Rows as messages. Raises ``StoreCorrupt`` unless they are the wanted ones, and readable."""
+    found = iter(rows)
+    for sequence in wanted:
+        row = next(found, None)
+        if row is None or row[0] != sequence:
+            raise StoreCorrupt(f"message {sequence:,} of session {thread} is missing; restore it from a backup")
+        try:
+            yield StoredMessage(sequence, payload.loads(row[1]))
+        except Exception as error:
+            raise StoreCorrupt(
+                f"message {sequence:,} of session {thread} cannot be read ({type(error).__name__}: {error}); "
+                "restore it from a backup"
+            ) from error

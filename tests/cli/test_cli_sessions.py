@@ -1,0 +1,136 @@
+"""The commands on stores, as a person types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from contextfold.cli.app import app
+from contextfold.cli.options import BAD_INPUT
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.delenv("CONTEXTFOLD_STORE", raising=False)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    outcome = CliRunner().invoke(app, list(arguments))
+    assert outcome.exit_code == code, outcome.output
+    return outcome.output
+
+
+def conversation(turns: int = 40) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for n in range(turns):
+        found.append({"role": "user", "content": f"question {n} about ticket TCK-{n:04d} " + "word " * 80})
+        found.append({"role": "assistant", "content": f"answer {n}"})
+    return found
+
+
+@pytest.fixture
+def imported(folder: Path) -> list[dict[str, Any]]:
+    messages = conversation()
+    (folder / "talk.json").write_text(json.dumps(messages))
+    assert "talk: 80 messages" in run("sessions", "import", "talk.json", "--thread", "talk")
+    return messages
+
+
+def test_what_was_imported_comes_out_again_word_for_word(imported: list[dict[str, Any]], folder: Path) -> None:
+    assert json.loads(run("sessions", "export", "talk")) == imported
+    run("sessions", "export", "talk", "--output", "out.json")
+    assert json.loads((folder / "out.json").read_text()) == imported
+
+
+def test_a_thread_is_listed_compacted_shown_searched_and_undone(imported: list[dict[str, Any]]) -> None:
+    assert "talk" in run("sessions", "list")
+    assert "tokens became" in run("sessions", "compact", "talk", "--window", "4000")
+    view = json.loads(run("sessions", "export", "talk", "--view", "--window", "4000"))
+    assert len(view) < 40
+    assert view[-1] == imported[-1]
+    shown = run("sessions", "show", "talk")
+    assert "summarised" in shown
+    assert "in force" in shown
+    found = run("recall", "talk", "TCK-0003")
+    assert "summarised" in found
+    assert "question 3 about" in found
+    assert run("sessions", "recall", "talk", "TCK-0003") == found
+    assert "is undone" in run("sessions", "undo", "talk")
+    assert "undone" in run("sessions", "show", "talk")
+    assert "nothing to undo" in run("sessions", "undo", "talk")
+    assert json.loads(run("sessions", "export", "talk", "--view")) == imported
+
+
+def test_reports_are_json_on_request(imported: list[dict[str, Any]]) -> None:
+    run("sessions", "compact", "talk", "--window", "4000")
+    (row,) = json.loads(run("sessions", "list", "--report", "json"))
+    assert (row["thread"], row["messages"], row["format"]) == ("talk", 80, "openai-chat")
+    shown = json.loads(run("sessions", "show", "talk", "--report", "json"))
+    assert sum(shown["fates"].values()) == 80
+    assert shown["summaries"][0]["trigger"] == "manual"
+    hits = json.loads(run("recall", "talk", "TCK-0003", "--report", "json", "--limit", "1"))
+    assert [(hit["index"], hit["evicted"]) for hit in hits] == [(6, True)]
+
+
+def test_originals_can_be_archived_first(imported: list[dict[str, Any]], folder: Path) -> None:
+    run("sessions", "compact", "talk", "--window", "4000", "--archive", f"file://{folder}/kept")
+    (file,) = (folder / "kept").rglob("*.md")
+    assert "TCK-0003" in file.read_text()
+    assert "The originals are kept in file://" in run("sessions", "export", "talk", "--view", "--window", "4000")
+
+
+def test_a_file_of_several_conversations_becomes_several_threads(folder: Path) -> None:
+    lines = [json.dumps({"messages": conversation(2)}), json.dumps({"messages": conversation(3)})]
+    (folder / "two.jsonl").write_text("\n".join(lines))
+    said = run("sessions", "import", "two.jsonl", "--thread", "x")
+    assert "x-1: 4 messages" in said
+    assert "x-2: 6 messages" in said
+    assert "y: 6 messages" in run("sessions", "import", "two.jsonl", "--thread", "y", "--pick", "2")
+
+
+def test_every_kind_of_transcript_can_be_imported(transcripts: Path) -> None:
+    kinds: dict[str, Path] = {}
+    for path in sorted(transcripts.glob("*/*"), key=lambda path: path.stat().st_size):
+        if path.is_file() and not path.name.startswith(("LICENSE", "README", "probing")):
+            kinds.setdefault(path.parent.name, path)
+    assert kinds
+    for kind, path in kinds.items():
+        assert " messages" in run("sessions", "import", str(path), "--thread", kind)
+
+
+def test_namespaces_and_stores_are_kept_apart(imported: list[dict[str, Any]], folder: Path) -> None:
+    assert "no session in" in run("sessions", "list", "--namespace", "other")
+    assert "there is no thread 'talk' in namespace 'other'" in run(
+        "recall", "talk", "ticket", "--namespace", "other", code=BAD_INPUT
+    )
+    assert "no session in" in run("sessions", "list", "--store", f"sqlite:///{folder}/other.db")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["sessions", "show", "nobody"], "there is no thread 'nobody' in sqlite:///contextfold.db"),
+        (["sessions", "undo", "nobody"], "see contextfold sessions list"),
+        (["sessions", "list", "--store", "mysql://x"], "is of no kind that is known"),
+        (["sessions", "import", "talk.json", "--thread", "talk"], "session 'talk' has 80 messages"),
+        (["sessions", "import", "none.json"], "none.json cannot be read"),
+        (["sessions", "export", "talk", "--output", "no/where.json"], "there is no folder"),
+        (["recall", "talk", "?!"], "has no word to look for"),
+        (["sessions", "compact", "talk", "--base-url", "http://x"], "the extractive summarizer calls no provider"),
+    ],
+)
+def test_mistakes_are_one_line_with_the_way_out(imported: Any, arguments: list[str], problem: str) -> None:
+    said = run(*arguments, code=BAD_INPUT)
+    assert problem in said
+    assert "Traceback" not in said
+
+
+def test_nothing_found_is_said(imported: Any) -> None:
+    assert "no message of talk has 'zebra'" in run("recall", "talk", "zebra")

@@ -1,0 +1,69 @@
+"""A session with an archive: originals are saved before they leave the view, under their sequence numbers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor
+from contextfold.archive import open_archive
+from contextfold.errors import ArchiveError
+from contextfold.messages import Message
+
+
+def turn(n: int) -> list[dict[str, Any]]:
+    return [
+        {"role": "user", "content": f"question {n} " + "word " * 80},
+        {"role": "assistant", "content": f"answer {n}"},
+    ]
+
+
+class Failing:
+    address = "nowhere:failing"
+
+    def append(self, messages: Mapping[int, Message]) -> None:
+        raise OSError("the disk is full")
+
+
+def test_every_evicted_message_is_in_the_archive_under_its_number(store: Any, tmp_path: Path) -> None:
+    address = f"file://{tmp_path}/archive"
+    session = Compactor(window=4_000).session("one", store=store, archive=address)
+    for n in range(120):
+        session.append(turn(n))
+        session.view()
+    evicted = [entry.index for entry in session.ledger() if entry.fate == "summarised"]
+    assert len(evicted) > 150
+    thread = open_archive(address).thread("one", namespace="")
+    archived = {entry.index: entry.text for entry in thread.read(0, 1_000)}
+    history = session.history()
+    assert set(evicted) <= set(archived)
+    assert all(archived[n] == history[n]["content"] for n in archived)
+    assert thread.address in str(session.view())
+
+
+def test_nothing_leaves_while_the_archive_fails(store: Any) -> None:
+    session = Compactor(window=4_000, trigger=("fraction", 0.5)).session("one", store=store, archive=Failing())
+    for n in range(20):
+        session.append(turn(n))
+    assert len(session.view()) == 40
+    assert session.summaries() == []
+    session.append([entry for n in range(40) for entry in turn(n)])
+    with pytest.raises(ArchiveError, match=r"nowhere:failing \(the disk is full\)"):
+        session.view()
+    assert session.state().message_count == 120
+    assert session.summaries() == []
+
+
+def test_a_thread_id_of_any_kind_is_fine(store: Any, tmp_path: Path) -> None:
+    """R30"""
+    for thread in ("../../etc/passwd", "x" * 10_000, "对话"):
+        session = Compactor(window=4_000).session(thread, store=store, archive=f"file://{tmp_path}/archive")
+        session.append([entry for n in range(60) for entry in turn(n)])
+        asyncio.run(session.aview())
+    files = list(tmp_path.rglob("*.md"))
+    assert len(files) == 3
+    assert all(path.is_relative_to(tmp_path / "archive") for path in files)

@@ -1,0 +1,361 @@
+"""Summaries that are prepared while the conversation goes on (R35), leases, and who wins when two want to summarise."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from conversations import said
+
+from contextfold import Compactor, Event
+from contextfold.errors import StoreUnavailable, SummaryFailed
+from contextfold.store import Session
+from contextfold.store.background import Background
+from contextfold.store.lease import Keeper, Lease, keeper
+from contextfold.store.sql import SQLStore
+from contextfold.testing import FailingSummarizer
+
+OPTIONS = {"upper_threshold": 4_000, "lower_threshold": 2_000, "min_messages": 4, "min_new_messages": 2}
+SOFT = {**OPTIONS, "background": True, "soft_ratio": 0.5}
+
+
+class Gate:
+    """A summariser that waits until it is let through, and counts."""
+
+    def __init__(self) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+        self.calls = 0
+
+    def __call__(self, prompt: str) -> str:
+        self.calls += 1
+        self.entered.set()
+        assert self.opened.wait(20)
+        return f"A summary, the {self.calls}. of its kind."
+
+
+class Told:
+    """Events by name."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    def names(self) -> list[str]:
+        return [event.name for event in self.events]
+
+
+def opened(store: Any, summarizer: Any = None, told: Told | None = None, **options: Any) -> Session:
+    compactor = Compactor(window=64_000, summarizer=summarizer, on_event=told)
+    return compactor.session("thread", store, options={**SOFT, **options})
+
+
+def test_a_summary_is_prepared_from_the_soft_threshold_on_and_used_at_the_hard_one(store: SQLStore) -> None:
+    """The foreground does not wait for it, and asks for no other."""
+    gate, told = Gate(), Told()
+    session = opened(store, gate, told)
+    session.append(said(12, 240))
+    before = session.view()
+    assert before == said(12, 240)
+    assert gate.entered.wait(10)
+    session.append(said(2, 240, 12))
+    assert session.view() == said(14, 240)  # while the summary is being made
+    assert session.state().is_summarizing
+    gate.opened.set()
+    session.join()
+    assert session.view() == said(14, 240)  # it is there, and not needed yet
+    assert session.summaries()[0].used_at is None
+    session.append(said(8, 240, 14))
+    view = session.view()
+    assert "A summary, the 1. of its kind." in str(view)
+    assert view[-8:] == said(8, 240, 14)
+    assert gate.calls == 1
+    (summary,) = session.summaries()
+    assert (summary.trigger, summary.reason, summary.id) == ("background", "soft threshold", session.state().summary_id)
+    assert {"summary_prepared", "summary_adopted"} <= set(told.names())
+
+
+def test_another_process_may_use_what_was_prepared(store: SQLStore) -> None:
+    session = opened(store)
+    session.append(said(12, 240))
+    session.view()
+    session.join()
+    session.append(said(8, 240, 12))
+    other = opened(store, FailingSummarizer(), background=False)
+    other.view()
+    assert other.state().summary_id == session.summaries()[0].id
+
+
+def test_a_prepared_summary_whose_messages_changed_is_discarded(store: SQLStore) -> None:
+    told = Told()
+    session = opened(store, None, told)
+    session.append(said(12, 240))
+    session.view()
+    session.join()
+    (prepared,) = session.summaries()
+    with store.database.write() as connection:
+        connection.exec_driver_sql(
+            'UPDATE session_messages SET payload = \'{"role":"user","content":"changed"}\' WHERE sequence = 3'
+        )
+    session.append(said(8, 240, 12))
+    opened(store, None, told).view()
+    assert session.state().summary_id not in (None, prepared.id)
+    discarded = [event for event in told.events if event.name == "summary_discarded"]
+    assert "are not the ones it was made from" in discarded[0].message
+
+
+def test_a_late_result_is_discarded(store: SQLStore) -> None:
+    """R8, R34: the session was compacted and that undone meanwhile; what was made from the older state is not used."""
+    gate, told = Gate(), Told()
+    slow = opened(store, gate, told, background=False)
+    slow.append(said(30, 240))
+    worker = threading.Thread(target=slow.compact)
+    worker.start()
+    assert gate.entered.wait(10)
+    with store.database.write() as connection:  # as if the lease had expired, and another worker had it
+        connection.exec_driver_sql("UPDATE agent_sessions SET lease_until = 0, lease_owner = 'gone'")
+    fast = opened(store, background=False)
+    assert fast.compact().changed
+    in_force = fast.state().summary_id
+    gate.opened.set()
+    worker.join()
+    assert "summary_discarded" in told.names()
+    assert fast.state().summary_id == in_force or slow.summaries()[-1].parent_id == in_force
+
+
+def test_two_that_ask_at_once_make_one_summary(store: SQLStore) -> None:
+    """R34, at the threshold and on demand: whoever comes second waits, and takes what the first one made."""
+    gate = Gate()
+    sessions = [opened(store, gate, background=False) for _ in range(3)]
+    sessions[0].append(said(30, 240))
+    views: list[Any] = []
+    first = threading.Thread(target=lambda: views.append(sessions[0].view()))
+    first.start()
+    assert gate.entered.wait(10)
+    second = threading.Thread(target=lambda: views.append(sessions[1].view()))
+    third = threading.Thread(target=lambda: views.append(sessions[2].compact().messages))
+    second.start()
+    third.start()
+    time.sleep(0.2)
+    gate.opened.set()
+    for thread in (first, second, third):
+        thread.join()
+    assert gate.calls == 1
+    assert views[0] == views[1] == views[2]
+
+
+def test_a_crashed_worker_blocks_nobody_for_longer_than_its_lease(store: SQLStore) -> None:
+    session = opened(store, background=False)
+    session.append(said(30, 240))
+    assert store.acquire_lease(session.thread, "crashed", 0.4)
+    start = time.monotonic()
+    session.view()
+    assert session.state().summary_id is not None
+    assert 0.2 < time.monotonic() - start < 10
+
+
+def test_below_the_hard_threshold_nobody_waits_for_a_lease(store: SQLStore) -> None:
+    session = opened(store)
+    session.append(said(12, 240))
+    assert store.acquire_lease(session.thread, "somebody", 60)
+    start = time.monotonic()
+    assert session.view() == said(12, 240)
+    session.join()
+    assert time.monotonic() - start < 5
+    assert session.summaries() == []
+
+
+def test_messages_that_arrive_while_a_summary_is_made_survive(store: SQLStore) -> None:
+    """R8."""
+    gate = Gate()
+    session = opened(store, gate, background=False)
+    session.append(said(30, 240))
+    worker = threading.Thread(target=session.view)
+    worker.start()
+    assert gate.entered.wait(10)
+    opened(store).append(said(3, 240, 30))
+    gate.opened.set()
+    worker.join()
+    assert session.view()[-3:] == said(3, 240, 30)
+    assert session.history() == said(33, 240)
+
+
+def test_a_summariser_that_fails_in_the_background_changes_nothing(store: SQLStore) -> None:
+    told = Told()
+    policy_raises = Compactor(
+        window=64_000, policy=_raising(), summarizer=FailingSummarizer(SummaryFailed("no")), on_event=told
+    )
+    session = policy_raises.session("thread", store, options=SOFT)
+    session.append(said(12, 240))
+    assert session.view() == said(12, 240)
+    session.join()
+    assert session.summaries() == []
+    assert "background_failed" in told.names()
+    assert not session.state().is_summarizing
+
+
+def _raising() -> Any:
+    from contextfold import Policy
+
+    return Policy(on_failure="raise")
+
+
+def test_a_summary_that_failed_is_not_asked_for_again_before_something_changed(store: SQLStore) -> None:
+    """R16."""
+    failing = FailingSummarizer()
+    session = opened(store, failing, background=False)
+    session.append(said(30, 240))
+    for _ in range(3):
+        assert session.view() == said(30, 240)
+    asked = len(failing.prompts)
+    assert asked >= 1
+    session.append(said(1, 240, 30))
+    session.view()
+    assert len(failing.prompts) == 2 * asked
+
+
+def test_a_task_prepares_it_in_async_code(url: str) -> None:
+    """On asyncio a task of the loop, so that async summarisers run where their clients live; else a thread."""
+    store = SQLStore(url)
+
+    async def work(thread: str) -> Any:
+        loops: list[int] = []
+
+        async def summarizer(prompt: str) -> str:
+            loops.append(threading.get_ident())
+            await anyio.sleep(0.01)
+            return "A summary by a task."
+
+        compactor = Compactor(window=64_000, summarizer=summarizer)
+        session = compactor.session(thread, store, options=SOFT)
+        await session.aappend(said(12, 240))
+        assert await session.aview() == said(12, 240)
+        await session.ajoin()
+        await session.aappend(said(8, 240, 12))
+        view = await session.aview()
+        assert "A summary by a task." in str(view)
+        assert loops == [threading.get_ident()]
+        return [one.trigger for one in await session.asummaries()]
+
+    assert anyio.run(work, "asyncio") == ["background"]
+    store.close()
+
+
+def test_background_work_is_one_at_a_time_and_waiting_for_none_is_over_at_once() -> None:
+    background = Background(1)
+    background.join()
+    anyio.run(background.ajoin)
+    gate = threading.Event()
+    runs: list[int] = []
+
+    async def work(ports: Any) -> None:
+        runs.append(1)
+        await ports.compute(gate.wait, 10)
+
+    from contextfold.ports import SyncPorts
+
+    background.start(work, SyncPorts())
+    background.start(work, SyncPorts())
+    assert background.is_busy
+    gate.set()
+    background.join()
+    assert runs == [1]
+    assert not background.is_busy
+
+
+# ---- leases ----
+
+
+def test_leases_are_renewed_while_they_are_held(store: SQLStore) -> None:
+    """A summary that takes longer than a lease lasts is not interfered with."""
+    gate = Gate()
+    session = opened(store, gate, background=False, lease_seconds=0.6)
+    session.append(said(30, 240))
+    worker = threading.Thread(target=session.view)
+    worker.start()
+    assert gate.entered.wait(10)
+    time.sleep(1.2)
+    assert not store.acquire_lease(session.thread, "thief", 60)
+    gate.opened.set()
+    worker.join()
+    assert session.state().summary_id is not None
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert condition()
+
+
+def test_a_keeper_tries_again_while_the_store_is_away_and_gives_up_what_is_lost() -> None:
+    answers: list[Any] = [StoreUnavailable("away"), True, False]
+    said: list[Any] = []
+
+    def renew() -> bool:
+        answer = answers[len(said)]
+        said.append(answer)
+        if isinstance(answer, Exception):
+            raise answer
+        return bool(answer)
+
+    lease = Lease(renew, 0.06)
+    held = Keeper()
+    held.hold(lease)
+    wait_for(lambda: lease.lost)
+    assert said == answers
+    held.hold(Lease(lambda: True, 0.05))
+    assert keeper() is keeper()
+
+
+def test_a_worker_that_lost_its_lease_says_so(store: SQLStore) -> None:
+    gate, told = Gate(), Told()
+    session = opened(store, gate, told, background=False, lease_seconds=0.3)
+    session.append(said(30, 240))
+    worker = threading.Thread(target=session.view)
+    worker.start()
+    assert gate.entered.wait(10)
+    with store.database.write() as connection:
+        connection.exec_driver_sql("UPDATE agent_sessions SET lease_owner = 'thief', lease_until = 0")
+    time.sleep(0.5)
+    gate.opened.set()
+    worker.join()
+    assert "lease_lost" in told.names()
+    assert session.state().summary_id is not None  # by a second attempt
+
+
+@pytest.mark.parametrize("processes", [2, 8])
+def test_processes_on_one_thread_lose_nothing(processes: int, url: str) -> None:
+    """The same as ``benchmarks/store_stress.py together`` does for 2,000 operations."""
+    report = stress("together", url, "--processes", str(processes), "--operations", "120")
+    assert report["problems"] == []
+    assert report["operations"] == 120
+    assert report["overlapping_calls"] == report["lost"] == report["duplicates"] == 0
+    assert report["summary_calls"] > 0
+
+
+def test_a_killed_process_loses_nothing_that_was_acknowledged(url: str) -> None:
+    """12 of the 200 kills of ``benchmarks/store_stress.py kill``."""
+    report = stress("kill", url, "--times", "12", "--seed", "7")
+    assert report["problems"] == []
+    assert report["kills"] == 12
+    assert report["acknowledged"] > 0
+
+
+def stress(*arguments: str) -> Any:
+    import json
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "store_stress.py"
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

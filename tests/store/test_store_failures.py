@@ -1,0 +1,283 @@
+"""What happens when the database fails: a clear error, nothing lost, nothing evicted, and on it goes afterwards."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversations import SYSTEM, said, turn, turns
+from sqlalchemy import event, text
+
+from contextfold import Compactor, ContextfoldError, InputError
+from contextfold.errors import StoreCorrupt, StoreError, StoreUnavailable
+from contextfold.store import Session, open_store
+from contextfold.store.sql import SQLStore
+from contextfold.testing.dict_store import DictStore
+
+OPTIONS = {"upper_threshold": 4_000, "lower_threshold": 2_000, "min_messages": 4}
+
+
+def opened(store: Any) -> Session:
+    return Compactor(window=64_000).session("thread", store, options=OPTIONS)
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    """Neither messages nor the summary in force; and when there is room again, it goes on."""
+    path = tmp_path / "full.db"
+    store = open_store(f"sqlite:///{path}")
+    session = opened(store)
+    session.append([SYSTEM, *turns(20)])
+    session.view()
+    in_force = session.state().summary_id
+    assert in_force is not None
+    session.append(turns(20))
+    _limit_pages(store, 1)
+    with pytest.raises(StoreUnavailable, match=r"disk is full; nothing was written\. Make room") as caught:
+        _fill(session)
+    assert str(path) in str(caught.value)
+    count = session.state().message_count
+    assert len(session.history()) == count
+    with pytest.raises(StoreUnavailable, match="disk is full"):
+        session.view()  # a summary is due, and cannot be recorded
+    assert session.state().summary_id == in_force
+    assert not [one for one in session.summaries() if one.used_at is None]
+    assert len(session.ledger()) == count
+    _limit_pages(store, 1_000_000)
+    session.append(turn(99))
+    assert session.view()[-1] == turn(99)[-1]
+    assert session.state().summary_id != in_force
+    assert session.history()[:81] == [SYSTEM, *turns(20)]
+    assert len(session.ledger()) == count + 4
+    store.close()
+
+
+def _fill(session: Session) -> None:
+    while True:
+        session.append(said(1, 500))
+
+
+def _limit_pages(store: SQLStore, pages: int) -> None:
+    """As many pages as the file may have; SQLite never goes below what it has."""
+    store.close()
+
+    def limit(connection: Any, _record: Any) -> None:
+        connection.execute(f"PRAGMA max_page_count={pages}")
+
+    writer = store.database._engines().writer
+    event.listen(writer, "connect", limit)
+    writer.dispose()
+
+
+def test_a_file_that_cannot_be_written_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    store = open_store(f"sqlite:///{path}")
+    opened(store).append(turns(3))
+    store.close()
+    read_only = open_store(f"sqlite:///file:{path}?mode=ro&uri=true")
+    session = opened(read_only)
+    assert session.view() == turns(3)
+    with pytest.raises(StoreUnavailable, match="Make the file and its folder writable"):
+        session.append(turn(4))
+    assert session.history() == turns(3)
+    read_only.close()
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/nowhere/sessions.db")
+    with pytest.raises(StoreUnavailable, match="Check that the folder exists"):
+        opened(store).append(turns(1))
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but long enough to look like one. " * 50, encoding="utf-8")
+    with pytest.raises(StoreCorrupt, match=r"notes\.txt is damaged"):
+        opened(open_store(f"sqlite:///{path}")).append(turns(1))
+    assert path.read_text(encoding="utf-8").startswith("not a database")
+
+
+def test_a_lock_that_is_held_for_too_long_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contextfold.store.database.PATIENCE", 0.2)
+    store = open_store(f"sqlite:///{tmp_path}/locked.db")
+    session = opened(store)
+    session.append(turns(1))
+    other = sqlite3.connect(tmp_path / "locked.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match="Another process holds it"):
+        session.append(turn(2))
+    assert session.history() == turns(1)  # readers are not held up
+    other.execute("ROLLBACK")
+    other.close()
+    session.append(turn(1))
+    store.close()
+
+
+def test_a_message_that_cannot_be_read_is_named_and_the_rest_can_be(store: SQLStore) -> None:
+    session = opened(store)
+    session.append(turns(3))
+    for payload, said_of_it in (("{", "cannot be read"), ("[1]", "cannot be read")):
+        with store.database.write() as connection:
+            connection.execute(text("UPDATE session_messages SET payload = :p WHERE sequence = 7"), {"p": payload})
+        for read in (opened(store).view, opened(store).history, opened(store).compact):
+            with pytest.raises(StoreCorrupt, match=f"message 7 of session 'thread' {said_of_it}"):
+                read()
+    assert session.history(0, 7) == turns(3)[:7]
+    session.append(turn(4))
+    assert session.state().message_count == 16
+    assert session.summaries() == []
+
+
+def test_a_message_that_is_missing_is_named(store: SQLStore) -> None:
+    session = opened(store)
+    session.append(turns(3))
+    with store.database.write() as connection:
+        connection.execute(text("DELETE FROM session_messages WHERE sequence = 5"))
+    with pytest.raises(StoreCorrupt, match="message 5 of session 'thread' is missing"):
+        opened(store).view()
+
+
+def test_a_summary_that_cannot_be_read_is_named(store: SQLStore) -> None:
+    session = opened(store)
+    session.append(turns(20))
+    session.view()
+    for column in ("record", "layout"):
+        with store.database.write() as connection:
+            connection.execute(text(f"UPDATE session_summaries SET {column} = 'nonsense'"))
+        with pytest.raises(StoreCorrupt, match=r"summary \d+ of session 'thread' cannot be read"):
+            opened(store).view()
+    assert opened(store).history() == turns(20)
+
+
+def test_a_history_that_was_changed_under_its_summary_is_summarised_anew(store: SQLStore) -> None:
+    """The record does not belong to it any more: it is set aside, and said."""
+    session = opened(store)
+    session.append(turns(20))
+    session.view()
+    with store.database.write() as connection:
+        changed = '{"role":"user","content":"Look at module 0; the ticket is BILL-1."}'
+        connection.execute(text("UPDATE session_messages SET payload = :p WHERE sequence = 0"), {"p": changed})
+    session.append(turn(20))
+    result = opened(store).compact()
+    assert "compaction_set_aside" in [found.name for found in result.events]
+    assert result.changed
+    assert "BILL-1" in str(result.messages[0])
+
+
+@pytest.mark.parametrize("kill", ["terminate", "drop"])
+def test_a_server_that_goes_away_and_comes_back(new_database: Callable[[], str], postgres: str, kill: str) -> None:
+    """Connections that were cut are made anew; while it is away, errors say so."""
+    import psycopg
+
+    store = open_store(new_database())
+    session = opened(store)
+    session.append(turns(3))
+    name = store.database.url.database
+    with psycopg.connect(postgres.replace("+psycopg", ""), autocommit=True) as admin:
+        admin.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", [name])
+        if kill == "drop":
+            admin.execute(f"ALTER DATABASE {name} RENAME TO {name}_away")
+            with pytest.raises(StoreUnavailable, match="cannot be used now"):
+                session.append(turn(3))
+            admin.execute(f"ALTER DATABASE {name}_away RENAME TO {name}")
+    session.append(turn(3))
+    assert session.history() == turns(4)
+    store.close()
+
+
+def test_a_connection_that_is_cut_in_the_middle_of_an_append_appends_nothing(
+    new_postgres: Callable[[], str],
+) -> None:
+    store = open_store(new_postgres())
+    session = opened(store)
+    session.append(turns(2))
+
+    def cut(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        if "INSERT INTO session_messages" in statement:
+            with store.database._engines().reader.connect() as other:
+                pid = cursor.connection.info.backend_pid
+                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+
+    event.listen(store.database._engines().writer, "before_cursor_execute", cut)
+    with pytest.raises(StoreUnavailable, match="Try again once it is back"):
+        session.append(turn(2), at=8)
+    event.remove(store.database._engines().writer, "before_cursor_execute", cut)
+    assert session.append(turn(2), at=8) == range(8, 12)
+    assert session.history() == turns(3)
+    store.close()
+
+
+def test_a_password_is_in_no_error(postgres: str) -> None:
+    store = open_store("postgresql+psycopg://anna:geheimnis@127.0.0.1:1/nowhere")
+    with pytest.raises(StoreUnavailable) as caught:
+        opened(store).view()
+    assert "geheimnis" not in str(caught.value)
+    assert "anna:***@" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "said_of_it"),
+    [
+        ("nonsense", "is not a database URL"),
+        ("mysql://host/db", "is of no kind that is known"),
+        ("postgresql+asyncpg://host/db", "only the driver psycopg is supported"),
+    ],
+)
+def test_a_url_of_no_known_database_says_which_there_are(url: str, said_of_it: str) -> None:
+    with pytest.raises(InputError, match=said_of_it) as caught:
+        open_store(url)
+    assert "sqlite:///FILE" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("module", "url", "extra"),
+    [("sqlalchemy", "sqlite:///x.db", "store"), ("psycopg", "postgresql://host/db", "postgres")],
+)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, url: str, extra: str) -> None:
+    for name in [name for name in sys.modules if name.startswith("contextfold.store.sql")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    if module == "sqlalchemy":
+        for name in ("database", "schema", "migrations"):
+            monkeypatch.delitem(sys.modules, f"contextfold.store.{name}", raising=False)
+    with pytest.raises(InputError, match=rf"pip install 'contextfold\[{extra}\]'"):
+        open_store(url)
+
+
+def test_a_store_is_used_anew_in_a_forked_process(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/forked.db")
+    session = opened(store)
+    session.append(turn(0))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            session.append(turn(1))
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    session.append(turn(2))
+    assert session.history() == turns(3)
+    store.close()
+
+
+def test_errors_of_somebody_elses_store_come_through_as_they_are() -> None:
+    class Broken(DictStore):
+        def read_messages(self, thread: Any, ranges: Any) -> Any:
+            raise LookupError("mine")
+
+    session = opened(Broken())
+    session.append(turns(1))
+    with pytest.raises(LookupError, match="mine"):
+        session.view()
+
+
+def test_every_error_of_a_store_can_be_caught_as_one() -> None:
+    assert issubclass(StoreUnavailable, StoreError)
+    assert issubclass(StoreCorrupt, StoreError)
+    assert issubclass(StoreError, ContextfoldError)

@@ -1,0 +1,122 @@
+"""Tables come into being by themselves, from every earlier version, once, whoever starts first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from conversations import turns
+from sqlalchemy import create_engine, inspect, text
+
+from contextfold import Compactor
+from contextfold.errors import StoreError
+from contextfold.store import migrations, open_store
+from contextfold.store.database import resolved
+from contextfold.store.migrations import NEWEST, STEPS, migrate, version_of
+from contextfold.store.schema import METADATA
+from contextfold.store.sql import SQLStore
+
+START = """
+import sys
+from contextfold import Compactor
+session = Compactor(window=16_000).session("thread", sys.argv[1])
+session.append([{"role": "user", "content": "from " + sys.argv[2]}])
+"""
+
+
+@pytest.mark.parametrize("version", range(NEWEST))
+def test_a_database_of_every_earlier_version_is_brought_to_the_newest(url: str, version: int) -> None:
+    """With what is in it."""
+    engine = create_engine(resolved(url))
+    with engine.begin() as connection:
+        if version:
+            migrate(connection, 1.0, version)
+            key = ("", "0" * 32)
+            connection.execute(
+                text(
+                    "INSERT INTO agent_sessions"
+                    " (namespace, session_id, thread_id, message_count, created_at, updated_at)"
+                    " VALUES (:n, :s, 'old', 1, 1.0, 1.0)"
+                ),
+                {"n": key[0], "s": key[1]},
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO session_messages (namespace, session_id, sequence, role, tokens, created_at, payload)"
+                    " VALUES (:n, :s, 0, 'user', 5, 1.0, '{}')"
+                ),
+                {"n": key[0], "s": key[1]},
+            )
+        assert version_of(connection) == version
+    store = open_store(url)
+    session = Compactor(window=16_000).session(
+        "thread", store, options={"upper_threshold": 2_000, "lower_threshold": 900}
+    )
+    session.append(turns(20))
+    session.view()
+    assert session.summaries()
+    with store.database.read() as connection:
+        assert version_of(connection) == NEWEST
+        steps = connection.execute(text("SELECT version FROM contextfold_schema ORDER BY version")).scalars().all()
+        assert steps == [step.version for step in STEPS]
+    assert [found.thread.id for found in store.sessions()] == ["thread", *(["old"] if version else [])]
+    store.close()
+    engine.dispose()
+
+
+def test_the_tables_are_what_queries_take_them_for(url: str) -> None:
+    """``schema`` describes what ``migrations`` leaves, name by name."""
+    store = open_store(url)
+    store.sessions()
+    with store.database.read() as connection:
+        found = inspect(connection)
+        tables = {table.name: {column.name for column in table.columns} for table in METADATA.sorted_tables}
+        assert {name: {column["name"] for column in found.get_columns(name)} for name in tables} == tables
+        for table in METADATA.sorted_tables:
+            keys = {tuple(found.get_pk_constraint(table.name)["constrained_columns"])}
+            keys |= {tuple(one["column_names"]) for one in found.get_unique_constraints(table.name)}
+            assert any(key[:2] == ("namespace", "session_id") for key in keys)
+    store.close()
+
+
+def test_processes_that_start_at_once_make_the_tables_once(url: str) -> None:
+    starting = [
+        subprocess.Popen([sys.executable, "-W", "error", "-c", START, url, str(n)], stderr=subprocess.PIPE, text=True)
+        for n in range(5)
+    ]
+    said = [process.communicate()[1] for process in starting]
+    assert [process.returncode for process in starting] == [0] * 5, said
+    store = open_store(url)
+    session = Compactor(window=16_000).session("thread", store)
+    assert sorted(entry["content"] for entry in session.history()) == [f"from {n}" for n in range(5)]
+    with store.database.read() as connection:
+        steps = connection.execute(text("SELECT version FROM contextfold_schema")).scalars().all()
+        assert sorted(steps) == [step.version for step in STEPS]
+    store.close()
+
+
+def test_a_step_that_fails_leaves_the_database_as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = (*STEPS[:-1], migrations.Step(NEWEST, "broken", ("CREATE TABLE half (n BIGINT)", "SELECT * FROM nowhere")))
+    monkeypatch.setattr(migrations, "STEPS", broken)
+    store = SQLStore(url)
+    with pytest.raises(StoreError):
+        store.sessions()
+    monkeypatch.undo()
+    assert store.sessions() == []
+    with store.database.read() as connection:
+        assert not inspect(connection).has_table("half")
+    store.close()
+
+
+def test_tables_of_a_newer_version_are_left_alone(url: str) -> None:
+    store = SQLStore(url)
+    with store.database.write() as connection:
+        connection.execute(text("INSERT INTO contextfold_schema VALUES (99, 'the future', 1.0)"))
+    store.close()
+    with pytest.raises(StoreError, match=f"version 99, and this contextfold knows them up to {NEWEST}"):
+        store.sessions()
+
+
+def test_versions_are_in_order() -> None:
+    assert [step.version for step in STEPS] == list(range(1, NEWEST + 1))
