@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from contextfold.observe import LEVELS, Event, Observer
+from contextfold.observe import LEVELS, REDACTED, Event, Observer, scrub
 
 
 def test_an_event_reaches_the_hook_and_the_log_at_its_level(caplog: pytest.LogCaptureFixture) -> None:
@@ -34,3 +34,61 @@ def test_a_hook_that_fails_is_reported_once_and_changes_nothing(caplog: pytest.L
 def test_an_event_that_is_not_listed_is_a_programming_error() -> None:
     with pytest.raises(KeyError):
         Observer().emit("surprise", "?")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-abcDEF1234567890",
+        "sk-ant-api03-AbC_dEf-12345",
+        "sk-abc12***********wxyz",
+        "gsk_a1b2c3d4e5f6",
+        "AIzaSyA-1234567890abcdefghijklm",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["Incorrect API key provided: {}.", "header x-api-key={} is wrong", "no {} here", '{{"api_key": "{}"}}']
+)
+def test_what_looks_like_a_key_is_taken_out_of_what_is_told(text: str, key: str) -> None:
+    assert key not in scrub(text.format(key))
+    assert REDACTED in scrub(text.format(key))
+
+
+def test_keys_of_the_environment_and_of_clients_are_taken_out_whatever_they_look_like(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "plain words as key")
+    observer = Observer()
+    observer.keys.add("another/one")
+    observer.emit("summary_failed", "plain words as key, another/one", error="with another/one")
+    (event,) = observer.events
+    assert (event.message, event.data["error"]) == (f"{REDACTED}, {REDACTED}", f"with {REDACTED}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer abcdef0123456789",
+        "https://user:password1@proxy.example/path",
+    ],
+)
+def test_credentials_in_headers_and_addresses_are_taken_out(text: str) -> None:
+    assert "abcdef0123456789" not in scrub(text)
+    assert "password1" not in scrub(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the task-list of sk-learn has key-value stores, and 3 tokens: 12,345",
+        "https://api.example.com:8443/v1/models",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "authorization failed for user 7",
+    ],
+)
+def test_plain_words_stay_as_they_are(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(__import__("os").environ):
+        if name.endswith(("_KEY", "_TOKEN", "_SECRET")):
+            monkeypatch.delenv(name)
+    assert scrub(text) == text

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
+import sys
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
-from contextfold.ports import AsyncPorts, Branch, Ports, SyncPorts, run
+from contextfold.errors import TimedOut
+from contextfold.ports import AsyncPorts, BothColours, Branch, Patience, Ports, SyncPorts, run
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="none")
 
@@ -141,3 +145,184 @@ def test_a_port_that_suspends_in_blocking_code_is_a_programming_error() -> None:
 
     with pytest.raises(RuntimeError, match="only ports"):
         run(suspends())
+
+
+# ---- pieces ----
+
+
+def yields(value: int) -> Iterator[int]:
+    yield from range(value)
+
+
+async def yields_async(value: int) -> AsyncIterator[int]:
+    for number in range(value):
+        await asyncio.sleep(0)
+        yield number
+
+
+async def returns_an_iterator(value: int) -> AsyncIterator[int]:
+    return yields_async(value)
+
+
+async def collected(ports: Ports, function: Any, patience: Patience | None = None) -> list[Any]:
+    return [piece async for piece in ports.pieces(patience or Patience(), function, 3)]
+
+
+def in_both(function: Any, patience: Patience | None = None) -> list[list[Any]]:
+    async def suspended() -> list[Any]:
+        return await collected(AsyncPorts(), function, patience)
+
+    return [run(collected(SyncPorts(), function, patience)), asyncio.run(suspended())]
+
+
+@pytest.mark.parametrize("function", [yields, yields_async, returns_an_iterator, lambda value: iter([0, 1, 2])])
+def test_an_iterator_is_handed_over_piece_by_piece_in_both_colours(function: Any) -> None:
+    assert in_both(function) == [[0, 1, 2], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("function", [plain, suspending, Callable_(), lambda value: suspending(value)])
+def test_what_is_no_iterator_is_one_piece(function: Any) -> None:
+    assert in_both(function) == [[9], [9]]
+
+
+def test_a_text_or_a_list_is_one_piece() -> None:
+    assert in_both(lambda value: "text") == [["text"], ["text"]]
+    assert in_both(lambda value: [1, 2]) == [[[1, 2]], [[1, 2]]]
+
+
+def fails_halfway(value: int) -> Iterator[int]:
+    yield 1
+    raise KeyError("halfway")
+
+
+async def fails_halfway_async(value: int) -> AsyncIterator[int]:
+    yield 1
+    raise KeyError("halfway")
+
+
+@pytest.mark.parametrize("function", [fails_halfway, fails_halfway_async])
+def test_an_error_between_pieces_comes_out_as_it_is(function: Any) -> None:
+    async def suspended() -> None:
+        await collected(AsyncPorts(), function)
+
+    with pytest.raises(KeyError, match="halfway"):
+        run(collected(SyncPorts(), function))
+    with pytest.raises(KeyError, match="halfway"):
+        asyncio.run(suspended())
+
+
+def test_a_stream_that_nobody_reads_on_is_closed() -> None:
+    closed: list[str] = []
+
+    class Stream:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __iter__(self) -> Stream:
+            return self
+
+        def __next__(self) -> int:
+            time.sleep(0.01)
+            return 1
+
+        def close(self) -> None:
+            closed.append(self.name)
+
+    async def first(ports: Ports, name: str) -> None:
+        pieces = ports.pieces(Patience(), lambda: Stream(name))
+        async for _ in pieces:
+            break
+        await pieces.aclose()
+
+    run(first(SyncPorts(), "sync"))
+    asyncio.run(first(AsyncPorts(), "async"))
+    time.sleep(0.1)
+    assert sorted(closed) == ["async", "sync"]
+
+
+def test_time_limits_name_what_ran_out() -> None:
+    clock = SyncPorts().clock
+    with pytest.raises(TimedOut, match=r"silent for 0.05 s") as silent:
+        run(collected(SyncPorts(), lambda _: time.sleep(0.5), Patience(idle=0.05)))
+    assert not silent.value.total
+    late = Patience(idle=9, total=0.05, deadline=clock.now() + 0.05)
+    with pytest.raises(TimedOut, match=r"longer than 0.05 s in total") as over:
+        run(collected(SyncPorts(), lambda _: time.sleep(0.5), late))
+    assert over.value.total
+    with pytest.raises(TimedOut):
+        run(collected(SyncPorts(), plain, late))
+
+
+def test_what_exists_in_both_colours_is_run_in_the_right_one() -> None:
+    both = BothColours(blocking=lambda: "blocking", suspending=lambda: "suspending")
+
+    async def suspended() -> str:
+        return await AsyncPorts().compute(both)
+
+    assert run(SyncPorts().compute(both)) == "blocking"
+    assert asyncio.run(suspended()) == "suspending"
+
+
+def test_async_leaves_of_blocking_code_run_on_one_loop() -> None:
+    """Async clients keep connections that belong to the loop on which they were opened."""
+    loops: list[int] = []
+
+    async def note(value: int) -> int:
+        loops.append(id(asyncio.get_running_loop()))
+        return len(request_id.get())
+
+    request_id.set("abcd")
+    for _ in range(3):
+        assert run(collected(SyncPorts(), note)) == [4]
+    assert len(set(loops)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork") or sys.version_info >= (3, 12), reason="forking with threads warns there")
+def test_a_forked_process_has_a_loop_of_its_own() -> None:
+    run(collected(SyncPorts(), suspending))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if run(collected(SyncPorts(), suspending)) == [9] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_cleaning_up_is_done_while_a_task_is_cancelled_and_its_errors_are_of_no_interest() -> None:
+    closed: list[str] = []
+
+    async def close() -> None:
+        await asyncio.sleep(0)
+        closed.append("async")
+        raise RuntimeError("no matter")
+
+    async def main() -> None:
+        ports = AsyncPorts()
+
+        async def work() -> None:
+            try:
+                await asyncio.sleep(9)
+            finally:
+                await ports.release(close)
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(main())
+    run(SyncPorts().release(close))
+    assert closed == ["async", "async"]
+
+
+@pytest.mark.parametrize("hook", [plain, suspending])
+def test_a_hook_may_run_during_a_call(hook: Any) -> None:
+    """It takes no place: with one place, a call that tells a hook would wait for itself."""
+
+    async def told(ports: Ports) -> int:
+        async for piece in ports.pieces(Patience(), yields, 3):
+            await ports.tell(hook, piece)
+        return 1
+
+    async def suspended() -> int:
+        return await told(AsyncPorts(1))
+
+    assert run(told(SyncPorts(1))) == asyncio.run(suspended()) == 1

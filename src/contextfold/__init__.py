@@ -10,21 +10,29 @@
 from contextfold.compaction import Compaction
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import (
+    ArchiveError,
+    Cancelled,
     CannotFit,
     ContextfoldError,
     ContextOverflow,
     FormatError,
     InputError,
     PolicyError,
+    StillTooLong,
+    StoreError,
     SummaryFailed,
+    TimedOut,
 )
 from contextfold.observe import Event
 from contextfold.policy import Policy
+from contextfold.summary.models import SummaryModel
 from contextfold.tokens import count_tokens
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArchiveError",
+    "Cancelled",
     "CannotFit",
     "Compaction",
     "CompactionResult",
@@ -36,7 +44,11 @@ __all__ = [
     "InputError",
     "Policy",
     "PolicyError",
+    "StillTooLong",
+    "StoreError",
     "SummaryFailed",
+    "SummaryModel",
+    "TimedOut",
     "__version__",
     "count_tokens",
 ]

@@ -1,16 +1,21 @@
-"""Events: one structured record for each decision, handed to the caller and logged.
+"""What the caller is told while a compaction runs: events (each decision), and hooks around the summary.
 
-What belongs here: the event value, the names that exist, their log levels, and the collector that engine
-functions are given. What does not: deciding anything. A hook that raises is reported once and never
-changes what the engine does.
+What belongs here: the values that are told, the names of events with their log levels, how hooks are run, and
+``scrub``, which takes keys out of everything that is told. What does not: deciding anything. A hook that raises is
+reported once and never changes what the engine does.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contextfold.ports import Ports
 
 logger = logging.getLogger("contextfold")
 
@@ -27,11 +32,59 @@ LEVELS: Mapping[str, int] = {
     "summary_overflowed": logging.WARNING,  # a request did not fit all the same: split, limit learnt
     "summary_rejected": logging.WARNING,  # blank, cut off, longer than its input, ...
     "summary_truncated": logging.WARNING,
+    "summary_retry": logging.WARNING,  # a request failed and is sent again after a while
+    "summary_timed_out": logging.WARNING,  # silent for too long, or too long in total
+    "summary_model_failed": logging.WARNING,  # the next model in the list is asked
+    "breaker_opened": logging.WARNING,  # a model failed again and again, and is left alone for a while
     "summary_failed": logging.WARNING,  # the previous state stays in force
     "fallback_used": logging.WARNING,
     "compaction_finished": logging.INFO,
+    "archived": logging.INFO,
+    "archive_failed": logging.WARNING,  # nothing leaves the view
     "cannot_fit": logging.ERROR,
+    "window_resolved": logging.DEBUG,  # how large the window is taken to be, and who says so
+    "window_learned": logging.INFO,  # a refusal taught the window of an endpoint and model
+    "window_store_failed": logging.WARNING,  # a learnt window could not be read or written
+    "request_overflowed": logging.WARNING,  # the provider refused a request for its size or shape, or read a part
+    "request_resent": logging.INFO,  # once more, strictly smaller or mended
+    "answer_limit_lowered": logging.WARNING,  # prompt and answer together did not fit
+    "history_halved": logging.WARNING,  # the last resort: the older half was dropped
+    "usage_distrusted": logging.WARNING,  # an endpoint's input tokens do not count what is sent
+    "context_budget": logging.INFO,  # sessions: the window, what of it may be used, and how it is shared
+    "context_built": logging.INFO,  # sessions: what the view is made of
+    "summary_prepared": logging.INFO,  # in the background; not in force yet
+    "summary_adopted": logging.INFO,  # one that was prepared is in force now
+    "summary_discarded": logging.INFO,  # it came too late, or what it covers has changed
+    "background_failed": logging.WARNING,  # the view goes on as it is
+    "lease_lost": logging.WARNING,  # it could not be renewed in time: what is being made will be discarded
+    "compaction_undone": logging.INFO,
 }
+
+_KEY = re.compile(
+    r"\b(?:sk|gsk|xai|hf|nvapi|ghp|glpat)[-_](?=[\w.…-]*[\d*])[\w*.…-]{6,}"  # as most write them, masked or not
+    r"|\bAIza[\w-]{20,}|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*"  # Google's, and JSON web tokens
+    r"|(?<=[Bb]earer )\s*[^\s'\",;}]+"
+    r"|(?<=//)[^\s/@:]*:[^\s/@]+(?=@)",  # name and password in an address
+)
+_NAMED_KEY = re.compile(
+    r"(?P<name>\b(?:x-)?(?:api[-_ ]?key|authorization|access[-_ ]?token|secret(?:[-_ ]?key)?)\b"
+    r"(?: provided)?[\"']?\s*[:=]\s*[\"']?)(?!Bearer\b)[^\s'\",;}]{6,}",
+    re.IGNORECASE,
+)
+_KEY_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET)$")
+_SHORTEST_KEY = 8
+"""Characters. What is shorter may be a common word, and is not looked for."""
+
+REDACTED = "[key]"
+
+
+def scrub(text: str, keys: Iterable[str] = ()) -> str:
+    """The text without keys: the given ones, those in the environment, and what looks like one."""
+    known = [value for name, value in os.environ.items() if _KEY_VARIABLE.search(name)]
+    for key in sorted({*keys, *known}, key=len, reverse=True):
+        if len(key) >= _SHORTEST_KEY:
+            text = text.replace(key, REDACTED)
+    return _NAMED_KEY.sub(rf"\g<name>{REDACTED}", _KEY.sub(REDACTED, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +96,93 @@ class Event:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Observer:
-    """Collects the events of one call, logs each, and hands each to the caller's hook."""
+@dataclass(frozen=True, slots=True)
+class SummaryStart:
+    """A summariser, ``model``, is about to be asked about ``messages`` of the history, of ``tokens`` in all."""
 
-    def __init__(self, hook: Callable[[Event], object] | None = None) -> None:
+    model: str
+    messages: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPiece:
+    """Text as it arrives. ``request`` counts from 1: several may be answered side by side.
+
+    ``kind`` is ``summarise``, ``update``, ``merge`` or ``shorten``; the last request to arrive is the summary.
+    """
+
+    text: str
+    kind: str
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryProgress:
+    """How far a summary has come. Sizes are tokens of the conversation, times are seconds.
+
+    ``chunks`` may still grow: a chunk that does not fit is halved. ``seconds_left`` is None while nothing is done.
+    """
+
+    chunks_done: int
+    chunks: int
+    depth: int
+    tokens_done: int
+    tokens: int
+    seconds: float
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryEnd:
+    """What came of it: the summary's ``text``, or None and the ``error``. Sizes are tokens.
+
+    ``compression_ratio`` is the share of the evicted tokens that is gone, with evidence counted; ``cost`` is in US
+    dollars by genai-prices, None where the model is not known there; ``model`` names those that answered.
+    """
+
+    text: str | None
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    chunk_count: int = 0
+    max_depth: int = 0
+    compression_ratio: float = 0.0
+    seconds: float = 0.0
+    cost: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a caller wants to be told about summaries, sync or async functions of one value each."""
+
+    on_start: Callable[[SummaryStart], object] | None = None
+    on_stream: Callable[[SummaryPiece], object] | None = None
+    on_progress: Callable[[SummaryProgress], object] | None = None
+    on_end: Callable[[SummaryEnd], object] | None = None
+
+
+class Observer:
+    """Collects the events of one call, logs each, and hands each to the caller's hook; runs the other hooks."""
+
+    def __init__(self, hook: Callable[[Event], object] | None = None, hooks: Hooks | None = None) -> None:
         self.events: list[Event] = []
+        self.hooks = hooks or Hooks()
+        self.keys: set[str] = set()
+        """Keys of clients in use, which are taken out of all that is told."""
         self._hook = hook
+        self._broken: set[int] = set()
 
     def emit(self, name: str, message: str, /, **data: Any) -> None:
         """Record one decision. ``data`` holds plain JSON values: sizes in tokens, times in seconds."""
+        level = LEVELS[name]
+        message = self.scrub(message)
+        data = {key: self.scrub(value) if isinstance(value, str) else value for key, value in data.items()}
         event = Event(name, message, data)
         self.events.append(event)
-        logger.log(LEVELS[name], "%s: %s", name, message, extra={"contextfold": {"event": name, **data}})
+        logger.log(level, "%s: %s", name, message, extra={"contextfold": {"event": name, **data}})
         if self._hook is None:
             return
         try:
@@ -62,3 +190,29 @@ class Observer:
         except Exception:  # an observer must never change what it observes
             self._hook = None
             logger.exception("the event hook failed on %r and is not called again during this call", name)
+
+    def scrub(self, text: str) -> str:
+        """The text without keys."""
+        return scrub(text, self.keys)
+
+    async def tell(self, ports: Ports, value: SummaryStart | SummaryPiece | SummaryProgress | SummaryEnd) -> None:
+        """Run the hook for this kind of value, if there is one. One that raises is not called again in this call."""
+        hook = self._hook_for(value)
+        if hook is None or id(hook) in self._broken:
+            return
+        try:
+            await ports.tell(hook, value)
+        except Exception:  # an observer must never change what it observes
+            self._broken.add(id(hook))
+            logger.exception("a summary hook failed and is not called again during this call")
+
+    def _hook_for(self, value: object) -> Callable[[Any], object] | None:
+        match value:
+            case SummaryStart():
+                return self.hooks.on_start
+            case SummaryPiece():
+                return self.hooks.on_stream
+            case SummaryProgress():
+                return self.hooks.on_progress
+            case _:
+                return self.hooks.on_end

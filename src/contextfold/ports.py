@@ -1,34 +1,104 @@
 """Both drivers of the engine, and nothing else knows about colour.
 
 The engine is a set of ``async def`` functions that await nothing but ports: ``call`` (run something the user
-supplied), ``gather`` (run branches side by side). The async ports really suspend. The sync ports block and never
-suspend, so a coroutine over them runs to its end at the first ``send``, and ``run`` takes its value from there.
+supplied), ``pieces`` (ask a model that may answer bit by bit, within time limits), ``gather`` (run branches side by
+side), ``sleep``, ``tell`` (a hook). The async ports really suspend. The sync ports block and never suspend, so a
+coroutine over them runs to its end at the first ``send``, and ``run`` takes its value from there.
 
 - Limits hold leaves (calls), never branches: a branch that waits for its children must not hold a place.
 - Every thread gets a copy of the context, so that tracing and request-local values keep working.
+- Time and chance are ports too (``Clock``): nothing in the engine reads them anywhere else.
+- What blocks cannot be ended from outside. A leaf that takes too long, or that nobody wants any more, is left alone in
+  its thread, and its answer is thrown away.
 """
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import inspect
+import math
+import os
+import queue
+import random
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.from_thread import BlockingPortal
+
+from contextfold.errors import Cancelled, TimedOut
 
 T = TypeVar("T")
 Branch = Callable[[], Coroutine[Any, Any, T]]
+
+CANCEL_SECONDS = 0.05
+"""How often blocking code that waits looks whether it is to stop."""
+
+CLOSING_SECONDS = 2.0
+"""How long cleaning up may take after a task was cancelled."""
+
+
+class Cancellation(Protocol):
+    """Says that a call is to stop; a ``threading.Event`` is one."""
+
+    def is_set(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time and chance. ``now`` in seconds from some beginning, ``wall`` in seconds since 1970, ``chance`` in [0, 1)."""
+
+    now: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    chance: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for pieces: ``idle`` seconds for each, and no longer than ``deadline`` (of ``Clock.now``).
+
+    ``total`` are the seconds that end at the deadline, for what is said about it.
+    """
+
+    idle: float | None = None
+    total: float | None = None
+    deadline: float = math.inf
+
+    def left(self, now: float) -> float:
+        """Seconds that the next piece may take; infinite without a limit. Raises ``TimedOut`` at the deadline."""
+        if now >= self.deadline:
+            raise self.expired(now)
+        return min(self.deadline - now, math.inf if self.idle is None else self.idle)
+
+    def expired(self, now: float) -> TimedOut:
+        """The error for a wait that ended at ``now``."""
+        if self.idle is None or now >= self.deadline:
+            seconds = self.total or 0.0
+            return TimedOut(f"the summary took longer than {seconds:g} s in total", seconds=seconds, total=True)
+        return TimedOut(f"the summariser was silent for {self.idle:g} s", seconds=self.idle, total=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BothColours:
+    """A function that exists in both colours, such as the constructors of an SDK's sync and async client."""
+
+    blocking: Callable[..., Any]
+    suspending: Callable[..., Any]
 
 
 class Ports(Protocol):
     """What the engine cannot do by itself."""
 
-    async def compute(self, function: Callable[..., T], *arguments: Any) -> T:
+    clock: Clock
+
+    async def compute(self, function: Callable[..., T] | BothColours, *arguments: Any) -> T:
         """Run our own work that may take long, such as planning over a whole history."""
         ...
 
@@ -36,24 +106,81 @@ class Ports(Protocol):
         """Run something the user supplied, sync or async, and return its value."""
         ...
 
+    def pieces(self, patience: Patience, function: Callable[..., Any], *arguments: Any) -> AsyncGenerator[Any]:
+        """Run something the user supplied: the items of the iterator it returns, or whatever else it returns as one.
+
+        Raises ``TimedOut`` when a piece takes too long, and ``Cancelled``.
+        """
+        ...
+
     async def gather(self, branches: Sequence[Branch[T]]) -> list[T]:
         """Run branches side by side; values in order. The first error ends the others and is raised as it is."""
         ...
 
+    async def tell(self, hook: Callable[..., Any], *arguments: Any) -> None:
+        """Run a hook, sync or async. It takes no place among the calls, because it may run during one of them."""
+        ...
 
-class SyncPorts:
+    async def sleep(self, seconds: float) -> None:
+        """Wait. Raises ``Cancelled``."""
+        ...
+
+    async def release(self, close: Callable[[], Any]) -> None:
+        """Clean up, also while a task is being cancelled. Errors of it are of no interest."""
+        ...
+
+    def check(self) -> None:
+        """Raises ``Cancelled`` when the caller's token is set."""
+        ...
+
+
+class _Stoppable:
+    """What both drivers do alike with the caller's token."""
+
+    def __init__(self, clock: Clock | None, cancel: Cancellation | None) -> None:
+        self.clock = clock or Clock()
+        self.cancel = cancel
+
+    def check(self) -> None:
+        if self.cancel is not None and self.cancel.is_set():
+            raise Cancelled("the compaction was cancelled; nothing has changed")
+
+
+class SyncPorts(_Stoppable):
     """Blocks. ``parallel`` limits the calls that run at the same time."""
 
-    def __init__(self, parallel: int = 8) -> None:
+    def __init__(self, parallel: int = 8, *, clock: Clock | None = None, cancel: Cancellation | None = None) -> None:
+        super().__init__(clock, cancel)
         self._limit = threading.BoundedSemaphore(parallel)
 
-    async def compute(self, function: Callable[..., T], *arguments: Any) -> T:
-        return function(*arguments)
+    async def compute(self, function: Callable[..., T] | BothColours, *arguments: Any) -> T:
+        value: T = _blocking(function)(*arguments)
+        return value
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with self._limit:
             value = function(*arguments)
             return _finish(value) if inspect.isawaitable(value) else value
+
+    async def pieces(self, patience: Patience, function: Callable[..., Any], *arguments: Any) -> AsyncGenerator[Any]:
+        with self._limit:
+            self.check()
+            pump = _Pump(functools.partial(function, *arguments))
+            try:
+                while (piece := self._next(pump, patience)) is not _END:
+                    yield piece
+            finally:
+                pump.stop()
+
+    def _next(self, pump: _Pump, patience: Patience) -> Any:
+        until = self.clock.now() + patience.left(self.clock.now())
+        while (now := self.clock.now()) < until:
+            wait = min(until - now, math.inf if self.cancel is None else CANCEL_SECONDS)
+            try:
+                return pump.next(None if wait == math.inf else wait)
+            except queue.Empty:
+                self.check()
+        raise patience.expired(now)
 
     async def gather(self, branches: Sequence[Branch[T]]) -> list[T]:
         if len(branches) <= 1:
@@ -70,15 +197,36 @@ class SyncPorts:
                 raise error
         return [future.result() for _, future in outcomes]
 
+    async def tell(self, hook: Callable[..., Any], *arguments: Any) -> None:
+        value = hook(*arguments)
+        if inspect.isawaitable(value):
+            _finish(value)
 
-class AsyncPorts:
+    async def sleep(self, seconds: float) -> None:
+        until = self.clock.now() + seconds
+        while (left := until - self.clock.now()) > 0:
+            self.check()
+            time.sleep(left if self.cancel is None else min(left, CANCEL_SECONDS))
+        self.check()
+
+    async def release(self, close: Callable[[], Any]) -> None:
+        with contextlib.suppress(Exception):
+            value = close()
+            if inspect.isawaitable(value):
+                _finish(value)
+
+
+class AsyncPorts(_Stoppable):
     """Suspends. Blocking callables run in worker threads, so the event loop is never held up."""
 
-    def __init__(self, parallel: int = 8) -> None:
+    def __init__(self, parallel: int = 8, *, clock: Clock | None = None, cancel: Cancellation | None = None) -> None:
+        super().__init__(clock, cancel)
         self._limit = anyio.CapacityLimiter(parallel)
+        self._threads = anyio.CapacityLimiter(math.inf)  # what runs in them holds a place already
 
-    async def compute(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await anyio.to_thread.run_sync(functools.partial(function, *arguments))
+    async def compute(self, function: Callable[..., T] | BothColours, *arguments: Any) -> T:
+        work = function.suspending if isinstance(function, BothColours) else function
+        return await anyio.to_thread.run_sync(functools.partial(work, *arguments))
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if _is_async(function):
@@ -86,6 +234,39 @@ class AsyncPorts:
                 return await function(*arguments)
         value = await anyio.to_thread.run_sync(functools.partial(function, *arguments), limiter=self._limit)
         return await value if inspect.isawaitable(value) else value
+
+    async def pieces(self, patience: Patience, function: Callable[..., Any], *arguments: Any) -> AsyncGenerator[Any]:
+        async with self._limit:
+            self.check()
+            value = await self._within(patience, self._started, functools.partial(function, *arguments))
+            if not isinstance(value, Iterator | AsyncIterator):
+                yield value
+                return
+            following = value.__anext__ if isinstance(value, AsyncIterator) else functools.partial(self._follow, value)
+            try:
+                while (piece := await self._within(patience, _or_end, following)) is not _END:
+                    yield piece
+                    self.check()
+            finally:
+                await self.release(functools.partial(_close, value))
+
+    async def _started(self, work: functools.partial[Any]) -> Any:
+        if _is_async(work):
+            return await work()
+        value = await self._threaded(work)
+        return await value if inspect.isawaitable(value) else value
+
+    async def _follow(self, pieces: Iterator[Any]) -> Any:
+        return await self._threaded(next, pieces, _END)
+
+    async def _threaded(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        work = functools.partial(function, *arguments)
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
+
+    async def _within(self, patience: Patience, function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        with anyio.move_on_after(patience.left(self.clock.now())):
+            return await function(*arguments)
+        raise patience.expired(self.clock.now())
 
     async def gather(self, branches: Sequence[Branch[T]]) -> list[T]:
         values: dict[int, T] = {}
@@ -105,6 +286,18 @@ class AsyncPorts:
             raise errors[0]
         return [values[number] for number in range(len(branches))]
 
+    async def tell(self, hook: Callable[..., Any], *arguments: Any) -> None:
+        await self._started(functools.partial(hook, *arguments))
+
+    async def sleep(self, seconds: float) -> None:
+        self.check()
+        await anyio.sleep(seconds)
+        self.check()
+
+    async def release(self, close: Callable[[], Any]) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSING_SECONDS), contextlib.suppress(Exception):
+            await self._started(functools.partial(close))
+
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Drive a coroutine over sync ports to its end."""
@@ -115,6 +308,124 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         return value
     coroutine.close()
     raise RuntimeError("a sync port suspended: only ports may be awaited in the engine")
+
+
+# ---- a leaf that blocks, in a thread of its own ----
+
+
+class _End:
+    """Stands behind the last piece."""
+
+
+_END = _End()
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    error: BaseException
+
+
+class _Pump:
+    """Runs one leaf beside the code that waits for it, and hands over its pieces. ``stop``: nobody waits any more."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._handed: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        self._on_loop: Future[None] | None = None
+        run_here = contextvars.copy_context().run
+        threading.Thread(target=run_here, args=(self._run, work), daemon=True).start()
+
+    def next(self, seconds: float | None) -> Any:
+        """The next piece, or ``_END``. Raises what the leaf raised, and ``queue.Empty`` when none came in time."""
+        piece = self._handed.get(timeout=seconds)
+        if isinstance(piece, _Raised):
+            raise piece.error
+        return piece
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._on_loop is not None:
+            self._on_loop.cancel()
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        try:
+            value = work()
+            if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
+                self._run_on_loop(value)
+            elif isinstance(value, Iterator):
+                self._drain(value)
+            else:
+                self._handed.put(value)
+        except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
+            self._handed.put(_Raised(error))
+        else:
+            self._handed.put(_END)
+
+    def _drain(self, pieces: Iterator[Any]) -> None:
+        try:
+            for piece in pieces:
+                if self._stopped.is_set():
+                    return
+                self._handed.put(piece)
+        finally:
+            _close(pieces)
+
+    def _run_on_loop(self, value: Any) -> None:
+        self._on_loop = _background().start_task_soon(self._drain_async, value)
+        if self._stopped.is_set():
+            self._on_loop.cancel()
+        self._on_loop.result()
+
+    async def _drain_async(self, value: Any) -> None:
+        if inspect.isawaitable(value):
+            value = await value
+        if not isinstance(value, AsyncIterator):
+            self._handed.put(value)
+            return
+        try:
+            async for piece in value:
+                self._handed.put(piece)
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSING_SECONDS):
+                closed = _close(value)
+                if inspect.isawaitable(closed):
+                    await closed
+
+
+def _close(pieces: Any) -> Any:
+    """Close a stream or a generator by the method it has; an awaitable where that is async."""
+    close = getattr(pieces, "aclose", None) or getattr(pieces, "close", None)
+    return close() if callable(close) else None
+
+
+async def _or_end(following: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        return await following()
+    except StopAsyncIteration:
+        return _END
+
+
+# ---- an event loop for async leaves in blocking code ----
+
+_loops: dict[int, BlockingPortal] = {}
+_loops_lock = threading.Lock()
+
+
+def _background() -> BlockingPortal:
+    """The process's event loop in the background: always the same, because async clients keep connections on theirs."""
+    with _loops_lock:
+        process = os.getpid()  # threads do not survive a fork
+        if process not in _loops:
+            started: Future[BlockingPortal] = Future()
+            threading.Thread(target=anyio.run, args=(_serve, started), daemon=True, name="contextfold-loop").start()
+            _loops[process] = started.result()
+        return _loops[process]
+
+
+async def _serve(started: Future[BlockingPortal]) -> None:
+    async with BlockingPortal() as portal:
+        started.set_result(portal)
+        await portal.sleep_until_stopped()
 
 
 def _settle(future: Future[T], branch: Branch[T]) -> None:
@@ -143,6 +454,12 @@ def _finish(value: Awaitable[T]) -> T:
     return future.result()
 
 
+def _blocking(function: Callable[..., Any] | BothColours) -> Callable[..., Any]:
+    return function.blocking if isinstance(function, BothColours) else function
+
+
 def _is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives an awaitable at once: ``async def``, also behind decorators, as in the SDKs."""
     target = function.func if isinstance(function, functools.partial) else function
+    target = inspect.unwrap(target)
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)

@@ -197,9 +197,10 @@ def test_what_users_have_becomes_a_summariser_in_both_colours(value: Any, text: 
     assert anyio.run(ask_async) == text
 
 
-def test_a_summariser_that_is_rich_already_is_kept_as_it_is() -> None:
-    rich = Rich()
-    assert as_summarizer(rich) is rich
+def test_a_summariser_is_recognised_once() -> None:
+    """What a process knows of a model (its breaker, its places) stays with it."""
+    made = as_summarizer(Rich())
+    assert as_summarizer(made) is made
 
 
 @pytest.mark.parametrize("value", [42, "gpt-5", object(), Plain, None, {"model": "x"}])

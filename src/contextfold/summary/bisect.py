@@ -15,18 +15,22 @@ nothing has changed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from contextfold.errors import SummaryFailed
-from contextfold.observe import Observer
+from contextfold.observe import Observer, SummaryStart
 from contextfold.overflow import Overflow
-from contextfold.ports import Ports
+from contextfold.ports import Patience, Ports
 from contextfold.summary.chunks import SEPARATOR, Unit, joined, pack
 from contextfold.summary.language import name as language_name
 from contextfold.summary.merge import Merger
+from contextfold.summary.models.asking import Asker
+from contextfold.summary.models.cost import price
 from contextfold.summary.options import SummaryOptions
+from contextfold.summary.progress import Progress
 from contextfold.summary.prompt_files import Kind, Wording
 from contextfold.summary.request import (
     SMALLEST_MATERIAL,
@@ -36,7 +40,7 @@ from contextfold.summary.request import (
     Request,
     Requester,
 )
-from contextfold.summary.summarizer import Summarizer
+from contextfold.summary.summarizer import Summarizer, as_summarizer
 
 ALGORITHM = "bisect_v1"
 
@@ -59,6 +63,11 @@ class SummaryStats:
     truncated: bool = False
     algorithm: str = ALGORITHM
     learned_window: int | None = None
+    model: str = field(default="", compare=False)
+    """The models that answered."""
+    seconds: float = field(default=0.0, compare=False)
+    cost: float | None = field(default=None, compare=False)
+    """US dollars, None where a price is not known. Neither this nor ``seconds`` gets into a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +98,41 @@ async def summarise(
     """
     if not any(unit.text.strip() for unit in units):
         return Summary(previous or "", frozenset(), SummaryStats())
-    wording = Wording(language_name(language), options.prompt, options.instructions)
-    limits = Limits.of_window(options.input_tokens or summarizer.window, options.max_string_characters)
+    chain, started = as_summarizer(summarizer), ports.clock.now()
     counted_once = lru_cache(maxsize=None)(count)
-    requester = Requester(summarizer, options, wording, max_tokens, ports, counted_once, observer, limits)
-    run = _Run(requester, Merger(requester))
-    text = await run.whole(tuple(units), previous or "")
-    return Summary(text, frozenset(run.read - run.lost), run.stats())
+    asker = Asker(chain.models, options, ports, observer, _patience(options, started))
+    tokens = sum(counted_once(unit.text) for unit in units)
+    run = _run(asker, Progress(ports, observer, tokens, started), chain.window, max_tokens, language, counted_once)
+    messages = len({index for unit in units for index in unit.indices})
+    await observer.tell(ports, SummaryStart(chain.name, messages, tokens))
+    await run.requester.progress.tell()
+    try:
+        text = await run.whole(tuple(units), previous or "")
+    finally:
+        await asker.close()
+    stats = await ports.compute(run.stats)
+    stats = replace(stats, seconds=ports.clock.now() - started)
+    return Summary(text, frozenset(run.read - run.lost), stats)
+
+
+def _patience(options: SummaryOptions, now: float) -> Patience:
+    total = options.total_seconds
+    return Patience(options.idle_seconds, total, math.inf if total is None else now + total)
+
+
+def _run(
+    asker: Asker,
+    progress: Progress,
+    window: int | None,
+    max_tokens: int,
+    language: str,
+    count: Callable[[str], int],
+) -> _Run:
+    options = asker.options
+    wording = Wording(language_name(language), options.prompt, options.instructions)
+    limits = Limits.of_window(options.input_tokens or window, options.max_string_characters)
+    requester = Requester(asker, progress, options, wording, max_tokens, asker.ports, count, asker.observer, limits)
+    return _Run(requester, Merger(requester))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +170,9 @@ class _Run:
 
     def stats(self) -> SummaryStats:
         requester = self.requester
+        answered = [outcome for outcome in requester.outcomes if outcome.calls]
+        costs = [price(outcome.model, outcome.input_tokens, outcome.output_tokens) for outcome in answered]
+        known = [cost for cost in costs if cost is not None]
         return SummaryStats(
             input_tokens=sum(outcome.input_tokens for outcome in requester.outcomes),
             output_tokens=sum(outcome.output_tokens for outcome in requester.outcomes),
@@ -141,6 +181,8 @@ class _Run:
             max_depth=requester.max_depth,
             truncated=requester.truncated,
             learned_window=requester.limits.tokens if requester.limits.learnt else None,
+            model=", ".join(dict.fromkeys(outcome.model for outcome in answered)),
+            cost=sum(known) if known and len(known) == len(costs) else None,
         )
 
     async def whole(self, units: tuple[Unit, ...], previous: str) -> str:
@@ -179,7 +221,7 @@ class _Run:
         parallel = self.requester.options.parallel
         wave = parallel
         while waiting := [place for place, node in enumerate(nodes) if isinstance(node, _Span)]:
-            self._announce(nodes)
+            await self._announce(nodes)
             made, overflows = await self._read(nodes, waiting[:wave])
             nodes = [new for place, node in enumerate(nodes) for new in made.get(place, [node])]
             if overflows:
@@ -210,7 +252,7 @@ class _Run:
         requester = self.requester
         full = max(requester.size(span.texts), requester.limits.tokens or 0, SUPPORTED_WINDOW // 2)
         return requester.compose(
-            "summarise",
+            requester.chunk_kind,
             span.texts,
             longest_answer=full,
             answer_tokens=requester.answer_tokens(chunks),
@@ -219,7 +261,7 @@ class _Run:
 
     def _fitted(self, spans: Sequence[_Span]) -> list[_Span]:
         """The spans, cut where they exceed what one request holds now."""
-        room, count = self.requester.room("summarise"), self.requester.count
+        room, count = self.requester.room(self.requester.chunk_kind), self.requester.count
         return [_Span(units, span.depth) for span in spans for units in pack(span.units, room, count)]
 
     def _refitted(self, nodes: Sequence[_Node]) -> list[_Node]:
@@ -255,7 +297,10 @@ class _Run:
         self.read |= span.indices
         self.chunk_count += 1
 
-    def _announce(self, nodes: Sequence[_Node]) -> None:
+    async def _announce(self, nodes: Sequence[_Node]) -> None:
+        progress = self.requester.progress
+        progress.chunks, progress.depth = len(nodes), self.requester.max_depth
+        await progress.tell()
         if len(nodes) > 1:
             done = sum(1 for node in nodes if isinstance(node, str))
             self.requester.observer.emit(

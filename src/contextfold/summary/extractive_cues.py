@@ -71,11 +71,29 @@ OPEN = re.compile(
 
 ERROR = re.compile(
     r"^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic|fehler|ERR!)\b[^\n]{0,20}?:"
-    r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|错误[:：]|エラー[:：]|失败[:：])"
+    r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|(?:ERROR|FATAL|CRITICAL|WARN(?:ING)?)\b"
+    r"|错误[:：]|エラー[:：]|失败[:：])"
+    r"|\b(?:expired|timed out|refused|denied|exceeded|unreachable|aborted|abgelaufen|verweigert|überschritten)\b"
+    r"|过期|超时|被拒绝|超出限制|期限切れ|タイムアウト|拒否され"
     r"|: (?:command not found|[Nn]o such file|[Pp]ermission denied|[Nn]ot found$)|[Nn]o such file or directory"
     r"|(?:exit(?:ed)? (?:with )?(?:code|status)|returncode)\W{0,3}[1-9]\d*|\b[1-9]\d* (?:failed|errors?)\b"
 )
 """One line of a tool's output that says that something went wrong. Case matters: ``error`` in running text does not."""
+
+OUTCOME = re.compile(
+    r"\b\d+ (?:passed|skipped|failures?|warnings?|tests?|files? changed|bestanden|übersprungen)\b"
+    r"|\b(?:is ready|succeeded|completed|deployed|installed|created|built|finished|erfolgreich|fertig|abgeschlossen)\b"
+    r"|^(?:note|hint|result|hinweis)s?:|成功|完成|失败|通过|已部署|注意[:：]|完了|成功しました|失敗",
+    re.IGNORECASE,
+)
+"""One line of a tool's output that says what came of it, or tells the reader something."""
+
+MEASURE = re.compile(
+    r"(?<![\w.])\d[\d.,]*\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?|requests?|[KMG]bit/s"
+    r"|€|USD|EUR|Sekunden|Minuten|Stunden|Tage|Zeilen|Anfragen)(?!\w)"
+    r"|\d[\d.,]*\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)"
+)
+"""An amount with its unit."""
 
 CHANGING = re.compile(
     r"edit|write|creat|patch|replace|delet|remov|move|renam|insert|updat|save|commit|push|deploy|send|book|cancel|pay|post"

@@ -8,8 +8,8 @@ The frames are files, one per language, in ``prompts``.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 
 OPEN, CLOSE = "<conversation_summary>", "</conversation_summary>"
@@ -23,16 +23,20 @@ _MESSAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The two sentences around a summary: what it is, and what its evidence is."""
+    """The sentences around a summary: what it is, what its evidence is, and where the originals are."""
 
     about: str
     evidence: str
+    place: str
 
 
-def summary_text(prose: str, evidence: str, *, language: str = "en") -> str:
-    """The content of the summary message."""
+def summary_text(prose: str, evidence: str, *, language: str = "en", place: str | None = None) -> str:
+    """The content of the summary message. ``place`` is the address of the archive that has the originals, if any."""
     frame = _frame(language)
-    lines = [OPEN, frame.about, "", neutral(prose.strip())] if prose.strip() else [OPEN, frame.about]
+    about = (
+        frame.about if place is None else f"{frame.about} {frame.place.format(place=neutral(' '.join(place.split())))}"
+    )
+    lines = [OPEN, about, "", neutral(prose.strip())] if prose.strip() else [OPEN, about]
     if evidence:
         lines += ["", EVIDENCE_OPEN, frame.evidence, neutral(evidence.strip()), EVIDENCE_CLOSE]
     return "\n".join([*lines, CLOSE])
@@ -51,10 +55,17 @@ def neutral(text: str) -> str:
     return re.sub(r"<(/?)(conversation_summary|evidence)>", r"‹\1\2›", text)
 
 
-@cache
 def _frame(language: str) -> Frame:
-    folder = resources.files("contextfold.summary") / "prompts"
-    file = folder / f"frame.{language}.md"
-    text = (file if file.is_file() else folder / "frame.en.md").read_text(encoding="utf-8")
-    about, evidence = (line for line in text.splitlines() if line.strip())
-    return Frame(about, evidence)
+    return _FRAMES.get(language) or _FRAMES["en"]
+
+
+def _read() -> Mapping[str, Frame]:
+    """All frames by language, read when this is imported: a summary may be sized on an event loop (R33)."""
+    frames = {}
+    for file in (resources.files("contextfold.summary") / "prompts").iterdir():
+        if file.name.startswith("frame."):
+            frames[file.name.split(".")[1]] = Frame(*filter(None, file.read_text(encoding="utf-8").splitlines()))
+    return frames
+
+
+_FRAMES = _read()

@@ -22,6 +22,9 @@ _AT_LEAST = {
     "max_string_characters": 4 * SMALLEST_REQUEST,
     "parallel": 1,
     "retries_on_rejection": 0,
+    "retries_on_failure": 0,
+    "breaker_failures": 1,
+    "breaker_seconds": 0,
 }
 
 
@@ -50,13 +53,31 @@ class SummaryOptions(BaseModel):
     max_string_characters: int = 1_048_576
     """The longest prompt in characters: the cap that OpenAI puts on one string."""
     parallel: int = 8
-    """Requests side by side."""
+    """Requests side by side to one model, those of other conversations in this process included."""
     retries_on_rejection: int = 1
     """How often an unacceptable answer (blank, cut off, a tool call, ...) is asked for again."""
+    retries_on_failure: int = 3
+    """How often a request is sent again after a failure that may pass: a rate limit, a server's error, a lost
+    connection, silence. Waits half a second and then twice as long each time, or as long as the provider says."""
+    total_seconds: float | None = 600
+    """The longest that one summary may take, with all its requests and waiting. None: any time."""
+    idle_seconds: float | None = 120
+    """The longest silence: before an answer, and between the pieces of one that is streamed. None: any."""
+    breaker_failures: int | None = 3
+    """After so many failed requests in a row, of any kind, a model is left alone for ``breaker_seconds``; then one
+    request tries whether it works again. None: never."""
+    breaker_seconds: float = 60
+
+    @field_validator("total_seconds", "idle_seconds")
+    @classmethod
+    def _above_zero(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if value is not None and not value > 0:
+            raise ValueError(f"{info.field_name} is {value:g}: it must be above 0, or None for no limit")
+        return value
 
     @field_validator(*_AT_LEAST)
     @classmethod
-    def _not_too_small(cls, value: int | None, info: ValidationInfo) -> int | None:
+    def _not_too_small(cls, value: float | None, info: ValidationInfo) -> float | None:
         smallest = _AT_LEAST[str(info.field_name)]
         if value is not None and value < smallest:
             raise ValueError(f"{info.field_name} is {value:,}: it must be at least {smallest:,}")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 from typing import Literal
 
 from contextfold.summary.render import neutralise
 
-Kind = Literal["summarise", "update", "merge", "shorten"]
+Kind = Literal["summarise", "chunk", "update", "merge", "shorten"]
+"""``chunk``: as ``summarise``, in few words, for requests that are mostly prompt otherwise."""
 
 _PLACEHOLDER = re.compile(r"\{(messages|previous|language|max_tokens|instructions|rules|reason)\}")
 
@@ -42,8 +42,8 @@ class Wording:
             "messages": _summaries(material) if kind in ("merge", "shorten") else "\n\n".join(material),
         }
         if self.prompt is None:
-            return _fill(_file(kind), {**values, "rules": _fill(_tidy("rules", values), values)})
-        return self._own(kind, values)
+            return _fill(_tidy(kind, values), {**values, "rules": _fill(_tidy("rules", values), values)})
+        return self._own("summarise" if kind == "chunk" else kind, values)
 
     def _own(self, kind: Kind, values: Mapping[str, str]) -> str:
         """The caller's prompt with the material in its place; the task is said beside the material where it differs."""
@@ -77,6 +77,14 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template).rstrip("\n")
 
 
-@cache
+def _read() -> Mapping[str, str]:
+    """All prompts, read when this is imported: a request may be composed on an event loop (R33)."""
+    files = resources.files("contextfold.summary") / "prompts"
+    return {file.name.removesuffix(".md"): file.read_text(encoding="utf-8") for file in files.iterdir()}
+
+
+_FILES = _read()
+
+
 def _file(name: str) -> str:
-    return (resources.files("contextfold.summary") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    return _FILES[name]

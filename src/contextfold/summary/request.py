@@ -15,21 +15,27 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from contextfold import overflow
-from contextfold.errors import SummaryFailed
+from contextfold.errors import SummaryFailed, is_control_flow
 from contextfold.observe import Observer
 from contextfold.overflow import Overflow
 from contextfold.ports import Ports
 from contextfold.summary.accept import clean, rejection
 from contextfold.summary.chunks import Room, clip
+from contextfold.summary.models.asking import Asker, describe
+from contextfold.summary.models.base import Model
 from contextfold.summary.options import SMALLEST_REQUEST, SummaryOptions
+from contextfold.summary.progress import Progress
 from contextfold.summary.prompt_files import Kind, Wording, again
-from contextfold.summary.summarizer import Summarizer, to_answer
+from contextfold.summary.summarizer import Answer
 
 SUPPORTED_WINDOW = 2_000
 """Tokens. The window that any summariser is promised to work with; tried when halving has gone ``max_depth`` deep."""
 
 SMALLEST_MATERIAL = 96
 """Tokens. A request with less material than this that still overflows is clipped, then given up."""
+
+BRIEF_BELOW = 4_096
+"""Tokens. In shorter prompts the full instructions take more than two parts in a hundred."""
 
 _TOLD, _LEARNT = 0.95, 0.88
 """How much of a window a prompt may take. Our count may be a little off; and a window learnt from an error often
@@ -44,6 +50,10 @@ _ASKED = 0.9
 
 _LEAST_ASKED = 48
 """Tokens. The shortest answer that is ever asked for."""
+
+_READ = 0.6
+"""A model that tells it has read less than this share of a prompt has not read all of it: more than our count may be
+off. Some servers cut what does not fit without a word."""
 
 _BISECTABLE = ("prompt_too_long", "item_too_long", "output_budget")
 
@@ -117,6 +127,7 @@ class Outcome:
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    model: str = ""
 
 
 @dataclass(slots=True)
@@ -127,7 +138,8 @@ class Requester:
     ``truncated``: text was cut away to make something fit.
     """
 
-    summarizer: Summarizer
+    asker: Asker
+    progress: Progress
     options: SummaryOptions
     wording: Wording
     max_tokens: int
@@ -153,6 +165,11 @@ class Requester:
         if self.limits.tokens is None:
             return Room(None, characters)
         return Room(max(smallest, self.limits.tokens - self.count(bare)), characters)
+
+    @property
+    def chunk_kind(self) -> Kind:
+        """How one of several chunks is asked about: in few words where these weigh much."""
+        return "chunk" if self.limits.tokens is not None and self.limits.tokens < BRIEF_BELOW else "summarise"
 
     def answer_tokens(self, results: int) -> int:
         """What each of so many answers may take: a share of the cap, and little enough that two fit in one request."""
@@ -206,30 +223,76 @@ class Requester:
         return outcomes
 
     async def _ask(self, request: Request) -> Outcome:
-        """One request with its retries. Runs beside others: reads this object, writes nothing."""
+        """The outcome of one request, by the first model that does not fail. Runs beside others: writes nothing."""
+        *others, last = self.asker.models
+        for model in others:
+            try:
+                outcome = await self._ask_model(model, request)
+            except Exception as error:
+                if is_control_flow(error):
+                    raise
+                self._announce_next(model, describe(error))
+                continue
+            if outcome.text is not None or outcome.overflow is not None:
+                return outcome
+            self._announce_next(model, outcome.refusals[-1])
+        return await self._ask_model(last, request)
+
+    async def _ask_model(self, model: Model, request: Request) -> Outcome:
+        """What one model made of a request. Its breaker learns of it: an overflow is an answer, too."""
+        asker = self.asker
+        asker.check_allowed(model)
+        try:
+            outcome = await self._until_usable(model, request)
+        except Exception as error:
+            if is_control_flow(error):
+                model.endpoint.abandoned()
+            else:
+                asker.note_failure(model, describe(error))
+            raise
+        except BaseException:
+            model.endpoint.abandoned()
+            raise
+        if outcome.text is None and outcome.overflow is None:
+            asker.note_failure(model, outcome.refusals[-1])
+        else:
+            model.endpoint.succeeded()
+        if outcome.text is not None and request.kind in ("summarise", "chunk", "update"):
+            await self.progress.done(request.material)
+        return outcome
+
+    async def _until_usable(self, model: Model, request: Request) -> Outcome:
+        """One request, asked again while its answers cannot be used."""
         prompt, refusals = request.prompt, list[str]()
         read = written = calls = 0
         while True:
             calls += 1
             try:
-                reply = await self.ports.call(self.summarizer.complete, prompt)
+                answer = await self.asker.answer(model, prompt, request.answer_tokens, request.kind)
             except Exception as error:
                 found = overflow.classify(error)
                 if found is None or found.kind not in _BISECTABLE:
                     raise
-                return Outcome(None, found, tuple(refusals), calls, read, written)
-            answer = to_answer(reply)
+                return Outcome(None, found, tuple(refusals), calls, read, written, model.name)
             text = clean(answer.text)
-            read += answer.input_tokens or self.count(prompt)
+            size = self.count(prompt)
+            read += answer.input_tokens or size
             written += answer.output_tokens or self.count(text)
+            if (unread := _unread(answer, size)) is not None:
+                return Outcome(None, unread, tuple(refusals), calls, read, written, model.name)
             refusal = rejection(answer, input_tokens=request.longest_answer, count=self.count)
             if refusal is None:
-                return Outcome(text, None, tuple(refusals), calls, read, written)
+                return Outcome(text, None, tuple(refusals), calls, read, written, model.name)
             refusals.append(refusal)
             if len(refusals) > self.options.retries_on_rejection:
-                return Outcome(None, None, tuple(refusals), calls, read, written)
+                return Outcome(None, None, tuple(refusals), calls, read, written, model.name)
             retry = again(request.prompt, refusal, max_tokens=request.answer_tokens)
             prompt = retry if self.limits.room.holds(retry, self.count) else request.prompt
+
+    def _announce_next(self, model: Model, problem: str) -> None:
+        self.observer.emit(
+            "summary_model_failed", f"{model.name} failed ({problem}): the next model is asked", model=model.name
+        )
 
     # ---- what is learnt and reported ----
 
@@ -270,3 +333,10 @@ class Requester:
                 calls=outcome.calls,
                 depth=request.depth,
             )
+
+
+def _unread(answer: Answer, size: int) -> Overflow | None:
+    """The verdict on an answer to only a part of its prompt of ``size`` tokens; None if all was read."""
+    if answer.input_tokens is None or answer.input_tokens >= _READ * size:
+        return None
+    return Overflow("truncated_silently", limit=answer.input_tokens, used=size)

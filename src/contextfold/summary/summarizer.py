@@ -1,22 +1,20 @@
-"""What can write a summary, and how each kind of it is asked.
+"""What can write a summary, and what it answers.
 
-What belongs here: the protocol, the answer, and the adapters from what users have (a callable, an object with
-``complete``, a LangChain model or runnable) to it. What does not: what is asked (``prompt_files``), whether an answer
-will do (``accept``), and the built-in summariser that asks nobody (``extractive``).
+What belongs here: the protocol, the answer, and reading one out of what summarisers return. What does not: models and
+how they are asked (``models``), what is asked (``prompt_files``), whether an answer will do (``accept``), and the
+built-in summariser that asks nobody (``extractive``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from contextfold.errors import PolicyError
 
-ACCEPTED = (
-    "a callable from prompt to text (sync or async), an object with a method complete(prompt), "
-    "or a LangChain chat model or runnable (an object with invoke)"
-)
+if TYPE_CHECKING:
+    from contextfold.summary.models.chain import ModelChain
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +47,11 @@ class Summarizer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A summariser made of a function. The function itself is kept, so that its colour stays visible to the ports."""
-
-    complete: Callable[[str], Any]
-    window: int | None = None
-
-
-def as_summarizer(value: Any) -> Summarizer:
+def as_summarizer(value: Any) -> ModelChain:
     """A summariser from anything that can be one. Raises ``PolicyError`` that says what is accepted."""
-    if not isinstance(value, type):
-        window = _whole(getattr(value, "window", None))
-        if callable(getattr(value, "complete", None)):
-            return value if hasattr(value, "window") else _Asked(value.complete, window)
-        if callable(getattr(value, "invoke", None)):
-            return _Asked(value.invoke, window or _profiled_window(value))
-        if callable(value):
-            return _Asked(value, window)
-    kind = f"the class {value.__name__} itself" if isinstance(value, type) else f"{value!r} ({type(value).__name__})"
-    raise PolicyError(f"summarizer is {kind}: it must be {ACCEPTED}, or None for the built-in one")
+    from contextfold.summary.models.chain import chain_of  # it builds on this module
+
+    return chain_of(value)
 
 
 def to_answer(reply: Any) -> Answer:
@@ -112,16 +95,6 @@ def _text_of(content: Any) -> str:
         for block in blocks
         if isinstance(block, str) or (isinstance(block, Mapping) and block.get("type", "text") == "text")
     )
-
-
-def _profiled_window(model: Any) -> int | None:
-    """The window that a LangChain model's profile names, through the bindings that may wrap the model."""
-    for _ in range(4):
-        profile = getattr(model, "profile", None)
-        if isinstance(profile, Mapping):
-            return _whole(profile.get("max_input_tokens"))
-        model = getattr(model, "bound", None)
-    return None
 
 
 def _whole(value: Any) -> int | None:

@@ -1,0 +1,71 @@
+"""How a LangChain chat model or runnable is asked for a summary.
+
+What belongs here: which of its methods to call, and with which configuration. What does not: reading its messages
+(``summarizer.to_answer``). Nothing here imports LangChain, and the model object is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from contextfold.ports import BothColours
+from contextfold.summary.models.base import PlainFold, Session
+from contextfold.summary.models.endpoint import Endpoint, of_object
+
+CONFIG = {
+    "run_name": "contextfold_summary",
+    "tags": ["nostream", "langsmith:nostream"],
+    "metadata": {"lc_source": "summarization"},
+}
+"""Keeps the summary's tokens out of a graph's message stream, and says in traces what the call was for (R27)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LangChainModel:
+    """An object with ``invoke``; a real runnable is asked through ``stream`` when somebody wants to see text arrive."""
+
+    runnable: Any
+    name: str
+    window: int | None
+    endpoint: Endpoint
+
+    @classmethod
+    def of(cls, runnable: Any, *, window: int | None) -> LangChainModel:
+        told = (getattr(runnable, name, None) for name in ("model_name", "model"))
+        name = next((name for name in told if isinstance(name, str) and name), type(runnable).__name__)
+        package = type(runnable).__module__.partition(".")[0]
+        if package.startswith("langchain_") and package != "langchain_core":
+            name = f"{package.removeprefix('langchain_')}:{name}"
+        return cls(runnable, name, window or profiled_window(runnable), of_object(name, runnable))
+
+    def opening(self, *, stream: bool) -> BothColours:
+        if not _is_runnable(self.runnable):
+            return BothColours(partial(self._session, self.runnable.invoke), partial(self._session, self._ainvoke))
+        names = ("stream", "astream") if stream else ("invoke", "ainvoke")
+        blocking, suspending = (partial(getattr(self.runnable, name), config=dict(CONFIG)) for name in names)
+        return BothColours(partial(self._session, blocking), partial(self._session, suspending))
+
+    @property
+    def _ainvoke(self) -> Any:
+        return getattr(self.runnable, "ainvoke", None) or self.runnable.invoke
+
+    def _session(self, method: Any) -> Session:
+        return Session(lambda prompt, answer_tokens, seconds: partial(method, prompt), PlainFold)
+
+
+def profiled_window(model: Any) -> int | None:
+    """The window that a LangChain model's profile names, through the bindings that may wrap the model."""
+    for _ in range(4):
+        profile = getattr(model, "profile", None)
+        if isinstance(profile, Mapping):
+            size = profile.get("max_input_tokens")
+            return size if isinstance(size, int) and size > 0 else None
+        model = getattr(model, "bound", None)
+    return None
+
+
+def _is_runnable(value: Any) -> bool:
+    return any(cls.__name__ == "Runnable" for cls in type(value).__mro__)
