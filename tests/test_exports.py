@@ -7,6 +7,8 @@ import re
 import contextfold
 
 PUBLIC = [
+    "ArchiveError",
+    "Cancelled",
     "CannotFit",
     "Compaction",
     "CompactionResult",
@@ -18,7 +20,11 @@ PUBLIC = [
     "InputError",
     "Policy",
     "PolicyError",
+    "StillTooLong",
+    "StoreError",
     "SummaryFailed",
+    "SummaryModel",
+    "TimedOut",
     "__version__",
     "count_tokens",
 ]
@@ -35,7 +41,13 @@ def test_every_public_name_is_there_and_explains_itself() -> None:
 
 
 def test_the_errors_share_one_base_that_a_caller_can_catch() -> None:
-    for name in ("InputError", "FormatError", "PolicyError", "CannotFit", "SummaryFailed", "ContextOverflow"):
+    errors = [
+        name
+        for name in PUBLIC
+        if isinstance(value := getattr(contextfold, name), type) and issubclass(value, Exception)
+    ]
+    assert len(errors) > 10
+    for name in errors:
         assert issubclass(getattr(contextfold, name), contextfold.ContextfoldError)
 
 
