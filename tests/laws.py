@@ -66,6 +66,11 @@ class Pass:
     def entries(self) -> list[Entry]:
         return self.known if self.known is not None else wire.read(self.format, self.history)
 
+    @property
+    def spoken(self) -> list[Entry]:
+        """The history without the messages that say nothing: there is nothing of them to be in the view."""
+        return [entry for entry in self.entries if not entry.is_empty]
+
     @cached_property
     def view(self) -> list[Entry]:
         reader = wire.READERS[self.format]
@@ -233,6 +238,13 @@ def a_provider_accepts_the_view(case: Pass) -> Iterator[str]:
             yield f"L2 a provider refuses the view: {kind} ({call_id})"
 
 
+def nothing_in_the_view_breaks_a_rule_of_its_format(case: Pass) -> Iterator[str]:
+    """Whether compacted or not, and however the history arrived."""
+    if not all(entry.is_instruction for entry in case.entries):
+        for what, times in wire.rule_breaks(case.format, case.out.messages).items():
+            yield f"L2 a provider refuses the view: {what} ({times} times)"
+
+
 def unanswered(entries: Sequence[Entry]) -> Counter[str]:
     """Calls for which no later result stands in the history, by id."""
     waiting: Counter[str] = Counter()
@@ -318,7 +330,7 @@ def roles_are_in_order(case: Pass) -> Iterator[str]:
         yield f"L2 the view begins with {after[0]}, the history with user"
     if before[-1] != "assistant" and after[-1] == "assistant" and not _ends_with_late_results(case):
         yield f"L2 the view ends with assistant, the history with {before[-1]}"
-    if case.format == "anthropic" and _alternates(case.entries) and not _alternates(case.view):
+    if case.format == "anthropic" and _alternates(case.spoken) and not _alternates(case.view):
         yield "L2 roles alternate in the history and not in the view"
 
 
@@ -412,19 +424,24 @@ def there_is_one_summary(case: Pass) -> Iterator[str]:
 def holds(part: Entry, original: Entry) -> bool:
     """Whether a message of the view contains all of a message of the history."""
     return (
-        (part.role == original.role or original.role == "tool")
+        (part.role == original.role or (original.role in ("tool", "system") and part.role == "user"))
         and all(any(text in said for said in part.texts) for text in original.texts if text.strip())
         and all(_holds_result(part, call_id, texts) for call_id, texts in original.results)
-        and set(original.calls) <= set(part.calls)
+        and set(original.calls) <= {*part.calls, *((unnumbered(call_id), name) for call_id, name in part.calls)}
         and set(original.arguments) <= set(part.arguments)
         and set(original.others) <= set(part.others)
         and set(original.shown) <= {*part.shown, *part.others}
     )
 
 
+def unnumbered(call_id: str) -> str:
+    """The id of a call as it was before a repeated one got a number behind it."""
+    return re.sub(r"_\d+$", "", call_id)
+
+
 def _holds_result(part: Entry, call_id: str, texts: tuple[str, ...]) -> bool:
     """As the result that it was, or, without its call, as words of the user."""
-    if (call_id, texts) in part.results:
+    if (call_id, texts) in {*part.results, *((unnumbered(found), said) for found, said in part.results)}:
         return True
     return all(any(text in said for said in part.texts) for text in texts)
 
@@ -436,6 +453,7 @@ CHECKS: tuple[Callable[[Pass], Iterator[str]], ...] = (
     nothing_unreadable_is_called_summarised,
     summarised_messages_were_read,
     a_provider_accepts_the_view,
+    nothing_in_the_view_breaks_a_rule_of_its_format,
     parallel_calls_stay_whole,
     pending_calls_are_kept,
     reasoning_is_whole_or_gone,

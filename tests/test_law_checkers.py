@@ -206,3 +206,26 @@ def test_lost_pending_calls_and_alternation_are_noticed() -> None:
     out = untouched(history)
     out.messages.insert(2, {"role": "user", "content": "more"})
     assert "L2" in found("anthropic", history, out)
+
+
+@pytest.mark.parametrize(
+    ("format", "message"),
+    [
+        ("anthropic", {"role": "user", "content": []}),
+        ("anthropic", {"role": "user", "content": [{"type": "text", "text": " "}]}),
+        ("anthropic", {"role": "system", "content": "Be brief."}),
+        ("anthropic", {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}]}),
+        ("openai-chat", {"role": "user", "content": None}),
+        ("openai-chat", {"role": "assistant", "content": "yes", "tool_calls": []}),
+        ("openai-responses", {"type": "custom_tool_call_output", "call_id": "c1", "output": "ok"}),
+    ],
+)
+def test_what_a_format_refuses_is_noticed(format: str, message: dict[str, Any]) -> None:
+    history = [*render(STORY, format), message]
+    problems = laws.violations(format, history, untouched(history), target=9_000, trigger=9_500)
+    assert any("a provider refuses the view" in problem for problem in problems)
+
+
+def test_a_history_that_begins_with_the_model_is_noticed() -> None:
+    history = [{"role": "assistant", "content": "Hello."}, *render(STORY[1:], "anthropic")]
+    assert "L2" in found("anthropic", history, untouched(history))

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import itertools
+from typing import Any
 
-from building import calls, result, results, said, user
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from building import calls, result, results, said, system, user
+from contextfold import CompactionResult, Compactor, formats
+from contextfold.errors import CannotFit
 from contextfold.groups import group
-from contextfold.messages import Message, Text, ToolResult
-from contextfold.repair import is_clean, repair
+from contextfold.messages import Message, Text, ToolCall, ToolResult
+from contextfold.repair import BEGINNING, SILENT, Seen, answer_pending, bare_end, conform, is_clean, repair
+from contextfold.testing import histories
+from contextfold.testing.provider import ProviderServer
+from contextfold.testing.provider.wires.anthropic_rules import anthropic_problem
+from contextfold.testing.provider.wires.chat_rules import chat_problem
+from contextfold.testing.provider.wires.responses_rules import responses_problem
 from test_groups import _MESSAGES
+
+ANTHROPIC = formats.get("anthropic")
 
 
 def mended(messages: list[Message]) -> list[Message]:
     return [place.message for place in repair(messages)]
+
+
+def conformed(messages: list[Message]) -> list[Message]:
+    """As Anthropic wants them."""
+    return [place.message for place in conform(repair(messages), ANTHROPIC)]
 
 
 def test_what_is_right_stays_the_same_objects() -> None:
@@ -63,8 +82,8 @@ def test_mending_loses_no_message_and_no_word(messages: list[Message]) -> None:
 
 @given(_MESSAGES)
 def test_a_list_that_is_called_clean_needs_no_mending(messages: list[Message]) -> None:
-    if is_clean(messages, set()):
-        assert all(new is old for new, old in zip(mended(messages), messages, strict=True))
+    if is_clean(messages, Seen(ANTHROPIC)):
+        assert all(new is old for new, old in zip(conformed(messages), messages, strict=True))
 
 
 def test_a_call_that_was_never_answered_gets_a_result_that_says_so() -> None:
@@ -76,3 +95,306 @@ def test_a_call_that_was_never_answered_gets_a_result_that_says_so() -> None:
 def test_a_pending_call_is_left_to_wait() -> None:
     messages = [user(), calls("a")]
     assert mended(messages) == messages
+
+
+def test_a_call_of_a_custom_tool_is_answered_as_one() -> None:
+    """A provider looks for the output of its own kind, not for any with the id."""
+    call = Message("assistant", (ToolCall("a", "patch", "*** Begin", custom=True),), split=True)
+    answer = mended([call, user(), said()])[1]
+    assert answer.tool_results[0].custom
+    pending = [place.message for place in answer_pending(repair([user(), call]))]
+    assert pending[-1].tool_results[0].custom
+
+
+def test_each_of_two_parallel_calls_with_one_id_gets_an_answer() -> None:
+    twice = [user(), calls("a", "a"), result("a")]
+    assert [len(place.message.tool_results) for place in answer_pending(repair(twice))] == [0, 0, 1, 1]
+
+
+# ---- what only some providers refuse ----
+
+
+def test_calls_that_share_an_id_get_ids_of_their_own_with_their_results() -> None:
+    messages = [user(), calls("a", "a"), result("a", "one"), result("a", "two"), calls("a"), result("a", "three")]
+    view = conformed(messages)
+    assert [[call.id for call in message.tool_calls] for message in view] == [[], ["a", "a_2"], [], [], ["a_3"], []]
+    answers = {answer.call_id: answer.text for message in view for answer in message.tool_results}
+    assert answers == {"a": "one", "a_2": "two", "a_3": "three"}
+
+
+def test_a_name_that_is_given_is_not_given_again() -> None:
+    messages = [user(), calls("a"), result("a"), calls("a_2"), result("a_2"), calls("a"), result("a"), calls("a_2")]
+    ids = [call.id for message in conformed(messages) for call in message.tool_calls]
+    assert ids == ["a", "a_2", "a_3", "a_2_2"]
+
+
+def test_characters_that_an_id_may_not_have_are_replaced() -> None:
+    """Calls of the older function API have no id, and go by the name of the function."""
+    view = conformed([user(), calls("function:ls"), result("function:ls")])
+    assert view[1].tool_calls[0].id == view[2].tool_results[0].call_id == "function_ls"
+
+
+@given(st.lists(st.sampled_from(["a", "a_2", "a_2_2", "a:2", "b"]), max_size=12))
+def test_names_depend_on_earlier_calls_alone(ids: list[str]) -> None:
+    messages = [user(), *(message for call_id in ids for message in (calls(call_id), result(call_id)))]
+    view = conformed(messages)
+    named = [call.id for message in view for call in message.tool_calls]
+    assert len(set(named)) == len(named)
+    for end in range(1, len(messages) + 1, 2):
+        assert conformed(messages[:end]) == view[:end]
+
+
+def test_what_says_nothing_is_left_out_or_noted() -> None:
+    """The user's silence may be what the assistant answers to; the assistant's is nothing."""
+    blank = Message("user", (Text(""), Text(" \n")))
+    placed = conform(repair([user(), said(""), blank, said("Yes?")]), ANTHROPIC)
+    assert [place.message.text for place in placed] == ["Please go on.", SILENT, "Yes?"]
+    assert [place.position for place in placed] == [0, 2, 3]
+
+
+def test_blank_blocks_are_left_out_and_the_others_stay_the_same_objects() -> None:
+    source = {"role": "user", "content": [{"type": "text", "text": "\n"}, {"type": "text", "text": "go"}]}
+    message = ANTHROPIC.decode(source)
+    (view,) = ANTHROPIC.encode(conformed([message]))
+    assert view["content"] == [source["content"][1]]
+    assert view["content"][0] is source["content"][1]
+
+
+def test_a_list_that_begins_with_the_assistant_is_opened_by_a_note() -> None:
+    view = conformed([system(), said("Hello."), user()])
+    assert [message.role for message in view] == ["system", "user", "assistant", "user"]
+    assert view[1].text == BEGINNING
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "openai-responses", "langchain"])
+def test_other_providers_take_what_anthropic_refuses(format: str) -> None:
+    """Nothing is renamed, added or left out where it need not be."""
+    several = [said("Hi"), calls("a"), result("a"), calls("a"), result("a"), said("")]
+    native = formats.get(format)
+    wire = native.encode(several)
+    messages = formats.decode(wire, native)
+    placed = conform(repair(messages), native)
+    assert all(place.message is message for place, message in zip(placed, messages, strict=True))
+
+
+def test_white_space_behind_the_last_words_of_the_assistant_goes_only_when_they_are_sent() -> None:
+    placed = repair([user(), said("The answer is \n")])
+    assert bare_end(placed, ANTHROPIC)[-1].message.text == "The answer is"
+    assert conform(placed, ANTHROPIC)[-1].message is placed[-1].message
+    assert bare_end(placed, formats.get("openai-chat")) == placed
+    behind = repair([said("The answer is \n"), user("42 \n")])
+    assert bare_end(behind, ANTHROPIC) == behind
+
+
+def test_a_call_that_is_overtaken_by_the_next_step_is_looked_at_closely() -> None:
+    """Responses: its late result is right behind other results, but the call may have left the view by then (R5)."""
+    overtaken = [calls("a", split=True), calls("b", split=True), result("b"), calls("c", split=True), result("c")]
+    assert not is_clean([user(), *overtaken, result("a")], Seen(formats.get("openai-responses")))
+    parallel = [
+        calls("a", split=True),
+        said(),
+        calls("b", split=True),
+        result("b"),
+        result("a"),
+        calls("c", split=True),
+    ]
+    assert is_clean([user(), *parallel[:1], *parallel[2:]], Seen(formats.get("openai-responses")))
+
+
+# ---- views, by the rules of the providers ----
+
+PROBLEMS = {
+    "anthropic": lambda wire: anthropic_problem({"max_tokens": 9, "messages": wire}),
+    "openai-chat": lambda wire: chat_problem({"messages": wire}),
+    "openai-responses": lambda wire: responses_problem({"input": wire}),
+}
+BLANKS: dict[str, list[dict[str, Any]]] = {
+    "anthropic": [
+        {"role": "user", "content": []},
+        {"role": "user", "content": " "},
+        {"role": "assistant", "content": [{"type": "text", "text": "\n"}]},
+        {"role": "assistant", "content": ""},
+        {"role": "assistant", "content": "I see. \n"},
+        {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "text", "text": "and?"}]},
+        {"role": "system", "content": "Be brief."},
+    ],
+    "openai-chat": [
+        {"role": "user", "content": None},
+        {"role": "user", "content": []},
+        {"role": "assistant", "content": None},
+        {"role": "assistant", "content": None, "reasoning_content": "hm"},
+        {"role": "assistant", "content": "Yes.", "tool_calls": []},
+        {"role": "system", "content": None},
+    ],
+    "openai-responses": [
+        {"type": "message", "role": "user", "content": None},
+        {"type": "message", "role": "assistant", "content": None},
+        {"type": "custom_tool_call", "call_id": "call_0", "name": "patch", "input": "***"},
+        {"type": "function_call", "call_id": "call_0", "name": "run", "arguments": "{}"},
+        {"type": "custom_tool_call_output", "call_id": "call_0", "output": "patched"},
+    ],
+}
+
+
+@st.composite
+def broken(draw: st.DrawFn, format: str) -> list[dict[str, Any]]:
+    """A conversation without its beginning, broken, and with messages in it that only this provider refuses."""
+    wire = draw(histories(format, broken=True, max_turns=4, max_units=5, huge_units=60))
+    wire = wire[draw(st.integers(0, len(wire))) :]
+    for blank in draw(st.lists(st.sampled_from(BLANKS[format]), max_size=3)):
+        place = draw(st.integers(0, len(wire)))
+        wire = [*wire[:place], dict(blank), *wire[place:]]
+    return wire
+
+
+def without_instructions(format: str, view: list[Any]) -> list[Any]:
+    """Anthropic takes leading ones beside the messages."""
+    first = next((n for n, entry in enumerate(view) if entry.get("role") != "system"), len(view))
+    return view[first:] if format == "anthropic" else view
+
+
+@pytest.mark.parametrize("format", BLANKS)
+def test_whatever_comes_in_a_provider_accepts_what_is_sent(format: str) -> None:
+    """L2, with and without a compaction, at every length of a growing history; and views only grow (L4)."""
+
+    @settings(max_examples=30, deadline=None, derandomize=True)
+    @given(wire=broken(format), window=st.sampled_from([3_000, 100_000]))
+    def check(wire: list[dict[str, Any]], window: int) -> None:
+        compactor = Compactor(window=window)
+        kept: list[CompactionResult] = []
+        for length in range(1, len(wire) + 1):
+            previous = kept[-1].compaction if kept else None
+            try:
+                view = compactor.call(list, wire[:length], previous, format=format, on_result=kept.append)
+            except CannotFit:
+                continue
+            if rest := without_instructions(format, view):
+                assert PROBLEMS[format](rest) is None
+
+    check()
+
+
+@pytest.mark.parametrize("format", BLANKS)
+def test_what_is_mended_for_one_provider_stays_so_while_the_conversation_grows(format: str) -> None:
+    """L4: a blank message, a repeated id or a missing beginning never changes what was sent before."""
+
+    @settings(max_examples=40, deadline=None, derandomize=True)
+    @given(plain=histories(format, max_turns=3, max_units=3, huge_units=9), data=st.data())
+    def check(plain: list[dict[str, Any]], data: st.DataObject) -> None:
+        blanks = [blank for blank in BLANKS[format] if "call_id" not in blank]
+        wire = plain[data.draw(st.integers(0, 1)) :]
+        place = data.draw(st.integers(0, len(wire)))
+        between = [n for n in range(len(wire) + 1) if not _parts_calls_from_results(format, wire, n)]
+        place = min(between, key=lambda n: abs(n - place))
+        wire = [*wire[:place], dict(data.draw(st.sampled_from(blanks))), *wire[place:]]
+        compactor = Compactor(window=1_000_000)
+        views = [compactor.compact(wire[:length], format=format).messages for length in range(len(wire) + 1)]
+        for shorter, longer in itertools.pairwise(views):
+            assert longer[: len(shorter)] == shorter
+
+    check()
+
+
+def _parts_calls_from_results(format: str, wire: list[dict[str, Any]], place: int) -> bool:
+    """Whether a call before this place has its result behind it."""
+    messages = formats.decode(wire, formats.get(format))
+    return place not in group(messages).cuts()
+
+
+def test_an_id_that_is_used_again_is_renamed_the_same_way_in_every_view_of_one_record() -> None:
+    """And the ledger says so. A prefix that a pass rewrites takes the caller's own objects back where it can."""
+    wire: list[dict[str, Any]] = [{"role": "user", "content": "Look at all files."}]
+    for number in range(150):
+        wire.append({"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "cat", "input": {}}]})
+        output = {"type": "tool_result", "tool_use_id": "c", "content": f"file {number}: " + "word " * 60}
+        wire.append({"role": "user", "content": [output]})
+    compactor = Compactor(window=12_000)
+    out = compactor.compact(wire)
+    assert out.compaction is not None
+    again = Compactor(window=12_000).compact(wire, out.compaction)
+    grown = compactor.compact([*wire, {"role": "assistant", "content": "All read."}], out.compaction)
+    assert again.messages == out.messages == grown.messages[:-1]
+    assert anthropic_problem({"max_tokens": 9, "messages": out.messages}) is None
+    reasons = [entry.reason for entry in out.ledger if entry.fate == "kept"]
+    assert any("another one" in reason for reason in reasons)
+    assert next(event for event in compactor.compact(wire).events if event.name == "history_repaired")
+
+
+# ---- against a provider, with the official SDKs ----
+
+
+def test_anthropic_answers_a_history_that_it_would_refuse() -> None:
+    """Assistant first, an empty message, an id used twice, a prefilled answer with white space behind it."""
+    anthropic = pytest.importorskip("anthropic")
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}]}
+    answer = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "noon"}]}
+    wire = [
+        use,
+        answer,
+        {"role": "user", "content": []},
+        dict(use),
+        dict(answer),
+        {"role": "assistant", "content": "At "},
+    ]
+    before = [dict(message) for message in wire]
+    with (
+        ProviderServer() as server,
+        anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0) as client,
+    ):
+
+        def send(view: list[Any]) -> Any:
+            return client.messages.create(model="m", max_tokens=50, messages=view)
+
+        with pytest.raises(anthropic.BadRequestError):
+            send(wire)
+        results: list[CompactionResult] = []
+        assert Compactor(window=8_000).call(send, wire, on_result=results.append).content
+    assert any("assistant speaks first" in event.message for event in results[0].events)
+    assert wire == before
+
+
+def test_responses_answers_a_custom_call_that_was_never_answered() -> None:
+    openai = pytest.importorskip("openai")
+    wire: list[Any] = [
+        {"role": "user", "content": "Mend it."},
+        {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "*** Begin"},
+        {"type": "function_call", "call_id": "c1", "name": "run", "arguments": "{}"},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "patched"},
+        {"role": "user", "content": "Stop. What did you do?"},
+        {"role": "assistant", "content": "I mended it."},
+        {"type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "*** Begin"},
+        {"role": "user", "content": "Go on."},
+    ]
+    with ProviderServer() as server, openai.OpenAI(base_url=server.openai_url, api_key="any", max_retries=0) as client:
+
+        def send(view: list[Any]) -> Any:
+            return client.responses.create(model="m", input=view)
+
+        with pytest.raises(openai.BadRequestError):
+            send(wire)
+        assert Compactor(window=8_000).call(send, wire).output_text
+        body = server.requests[-1].body["input"]
+    answers = [(item["type"], item["call_id"]) for item in body if item.get("type", "").endswith("_output")]
+    assert sorted(answers) == [
+        ("custom_tool_call_output", "c1"),
+        ("custom_tool_call_output", "c2"),
+        ("function_call_output", "c1"),
+    ]
+
+
+def test_chat_completions_answers_a_history_with_empty_contents() -> None:
+    openai = pytest.importorskip("openai")
+    wire: list[Any] = [
+        {"role": "user", "content": None},
+        {"role": "assistant", "content": None},
+        {"role": "assistant", "content": "Hello.", "tool_calls": []},
+        {"role": "user", "content": "Hello?"},
+    ]
+    with ProviderServer() as server, openai.OpenAI(base_url=server.openai_url, api_key="any", max_retries=0) as client:
+
+        def send(view: list[Any]) -> Any:
+            return client.chat.completions.create(model="m", messages=view)
+
+        with pytest.raises(openai.BadRequestError):
+            send(wire)
+        assert Compactor(window=8_000).call(send, wire, format="openai-chat").choices[0].message.content

@@ -7,6 +7,7 @@ does not: anything of ``contextfold``. A mistake in a format module must not be 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -308,3 +309,70 @@ def _directly_after(entries: Sequence[Entry]) -> Counter[Fault]:
             found["call without result", call_id] += 1
         open_calls = Counter(entry.call_ids)
     return found
+
+
+# ---- what only one provider refuses -----------------------------------------------------------------------------
+
+
+def rule_breaks(format: str, messages: Sequence[Any]) -> Counter[str]:
+    """What one provider refuses whatever is paired: the rules of its roles, contents and ids.
+
+    Sources: Anthropic ("`tool_use` ids must be unique", "text content blocks must contain non-whitespace text", "first
+    message must use the "user" role"), OpenAI ("expected a string, got null", "empty array", "No tool call found for
+    custom tool call output").
+    """
+    finders = {"anthropic": _anthropic_breaks, "openai-chat": _chat_breaks, "openai-responses": _responses_breaks}
+    return Counter(finders[format](messages)) if format in finders else Counter()
+
+
+def _anthropic_breaks(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    seen: set[str] = set()
+    begun = False
+    for message in messages:
+        if message["role"] == "system":
+            if begun:
+                yield "an instruction behind other messages"
+            continue
+        if not begun and message["role"] != "user":
+            yield "the assistant speaks first"
+        begun = True
+        content = message["content"]
+        if not content or (isinstance(content, str) and not content.strip()):
+            yield "a message that says nothing"
+        for block in content if isinstance(content, list) else ():
+            yield from _block_breaks(block, seen)
+
+
+def _block_breaks(block: Mapping[str, Any], seen: set[str]) -> Iterator[str]:
+    inner = block.get("content") if block.get("type") == "tool_result" else ()
+    for text in (block, *(inner if isinstance(inner, list) else ())):
+        if text.get("type") == "text" and not text["text"].strip():
+            yield "a blank text"
+    if block.get("type") == "tool_use":
+        if block["id"] in seen:
+            yield f"the call id {block['id']} again"
+        if not re.fullmatch("[a-zA-Z0-9_-]+", block["id"]):
+            yield f"the call id {block['id']}"
+        seen.add(block["id"])
+
+
+def _chat_breaks(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for message in messages:
+        if message.get("role") != "assistant" and message.get("content") in (None, []):
+            yield "a message that says nothing"
+        if message.get("tool_calls") == []:
+            yield "an empty list of calls"
+
+
+def _responses_breaks(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """An output stands behind a call of its own kind with its id."""
+    called: set[tuple[str, str]] = set()
+    for item in items:
+        kind = item.get("type", "message")
+        if kind in ("function_call", "custom_tool_call"):
+            called.add((kind, item["call_id"]))
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            if (kind.removesuffix("_output"), item["call_id"]) not in called:
+                yield f"a {kind} without its call"
+        elif kind == "message" and item.get("content") is None:
+            yield "a message that says nothing"

@@ -6,7 +6,8 @@ step can part a call from its result.
 
 The rules, each a reason for two messages to share a group:
 
-1. a tool result belongs to the nearest earlier call with its id that has no result yet;
+1. a tool result belongs to the nearest earlier call with its id that has no result yet; where a function and a custom
+   tool were called with one id, to the call of its own kind;
 2. assistant messages with the same message id are one turn (session files write one row per block);
 3. consecutive entries of a format that splits a turn over several entries are one turn.
 
@@ -86,13 +87,21 @@ def group(messages: Sequence[Message]) -> Grouping:
     return _Pass(messages).result()
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A call without a result so far: the ``index`` of its message, and whether it called a custom tool."""
+
+    index: int
+    custom: bool
+
+
 class _Pass:
     """The state of one walk over a history."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self.messages = messages
         self.parent = list(range(len(messages)))
-        self.unanswered: dict[str, list[int]] = {}  # call id -> messages that called, oldest first
+        self.unanswered: dict[str, list[_Waiting]] = {}  # by call id, oldest first
         self.called: set[str] = set()
         self.turns: dict[str, int] = {}  # message id -> a message of that assistant turn
         self.answers: dict[tuple[int, int], int] = {}
@@ -118,7 +127,7 @@ class _Pass:
                 if part.id in self.called:
                     self.faults.append(Fault("duplicate_call_id", index, part.id))
                 self.called.add(part.id)
-                self.unanswered.setdefault(part.id, []).append(index)
+                self.unanswered.setdefault(part.id, []).append(_Waiting(index, part.custom))
             elif isinstance(part, ToolResult):
                 self._match_result(index, number, part)
 
@@ -127,7 +136,8 @@ class _Pass:
         if not waiting:
             self.faults.append(Fault("orphan_result", index, result.call_id))
             return
-        caller = waiting.pop()
+        of_its_kind = (place for place in range(len(waiting) - 1, -1, -1) if waiting[place].custom == result.custom)
+        caller = waiting.pop(next(of_its_kind, -1)).index
         self.answers[index, number] = caller
         self._union(caller, index)
         if not self._stands_right(caller, index):
@@ -155,7 +165,7 @@ class _Pass:
         members: dict[int, list[int]] = {}
         for index in range(len(self.messages)):
             members.setdefault(self._find(index), []).append(index)
-        waiting = {self._find(caller): caller for callers in self.unanswered.values() for caller in callers}
+        waiting = {self._find(call.index): call.index for calls in self.unanswered.values() for call in calls}
         last_spoken = max((n for n, m in enumerate(self.messages) if m.role == "assistant"), default=-1)
         groups: list[Group] = []
         group_of = [0] * len(self.messages)
@@ -169,9 +179,9 @@ class _Pass:
 
     def _all_faults(self, groups: list[Group], group_of: list[int]) -> tuple[Fault, ...]:
         dangling = [
-            Fault("dangling_call", caller, call_id)
-            for call_id, callers in self.unanswered.items()
-            for caller in callers
-            if not groups[group_of[caller]].pending
+            Fault("dangling_call", call.index, call_id)
+            for call_id, calls in self.unanswered.items()
+            for call in calls
+            if not groups[group_of[call.index]].pending
         ]
         return tuple(sorted([*self.faults, *dangling], key=lambda fault: (fault.index, fault.kind, fault.detail)))

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from contextfold.messages import Message
 
 Fate = Literal["kept", "pinned", "shortened", "summarised", "dropped"]
 FATES: tuple[Fate, ...] = ("kept", "pinned", "shortened", "summarised", "dropped")
 
+Account: TypeAlias = tuple[Fate, str]
+"""A fate and its reason."""
 
-MENDED: Mapping[Fate, str] = {
-    "shortened": "a result whose call is not in the view, shown as text",
-    "dropped": "a result that was there already, word for word",
-}
-NOTHING: Mapping[int, Fate] = {}
+NOTHING: Mapping[int, Account] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Run:
     reason: str
 
 
-def runs(fates: Iterable[tuple[Fate, str]]) -> tuple[Run, ...]:
+def runs(fates: Iterable[Account]) -> tuple[Run, ...]:
     """Neighbours with one fate and reason, put together."""
     found: list[Run] = []
     for index, (fate, reason) in enumerate(fates):
@@ -59,7 +57,7 @@ class Ledger:
     """Iterate for one ``Entry`` per message of the history, in order."""
 
     def __init__(
-        self, account: Sequence[Run], messages: Sequence[Message], mended: Mapping[int, Fate] = NOTHING
+        self, account: Sequence[Run], messages: Sequence[Message], mended: Mapping[int, Account] = NOTHING
     ) -> None:
         """``mended`` are kept messages that had to take another form to be sent, or could not be sent."""
         self._account = tuple(account)
@@ -77,8 +75,8 @@ class Ledger:
         if not self._mended:
             return account
         fates = [(run.fate, run.reason) for run in account for _ in range(run.start, run.stop)]
-        for index, fate in self._mended.items():
-            fates[index] = (fate, MENDED[fate])
+        for index, account in self._mended.items():
+            fates[index] = account
         return runs(fates)
 
     def counts(self) -> dict[Fate, int]:

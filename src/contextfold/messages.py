@@ -77,12 +77,13 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to the call with ``call_id``."""
+    """What a tool answered to the call with ``call_id``. ``custom``: on the wire, it is marked as a custom tool's."""
 
     call_id: str
     content: tuple[Text | Media | Opaque, ...]
     name: str | None = None
     is_error: bool = False
+    custom: bool = False
     source: Any = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)
 

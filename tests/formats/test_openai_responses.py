@@ -65,7 +65,7 @@ SHELL = {"type": "local_shell_call", "call_id": "s", "action": {"type": "exec", 
         (
             {"type": "custom_tool_call_output", "call_id": "p", "output": [{"type": "input_text", "text": "x"}]},
             "tool",
-            (ToolResult("p", (Text("x"),)),),
+            (ToolResult("p", (Text("x"),), custom=True),),
         ),
         (
             {

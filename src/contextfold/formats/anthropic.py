@@ -5,6 +5,8 @@ list; transcripts and requests read from files put what was in the ``system`` pa
 the role ``system``. Such leading entries are kept and written as ``{"role": "system", ...}``, and belong into the
 ``system`` parameter of a request; a system message in the middle becomes a user message in ``<system>`` tags.
 
+The API refuses blank texts, and calls that share an id; other formats have both, and so have transcripts.
+
 Blocks of the server's own tools, search results, compaction and whatever comes next are opaque, with readable text.
 
 Reference: https://docs.anthropic.com/en/api/messages
@@ -12,11 +14,14 @@ Reference: https://docs.anthropic.com/en/api/messages
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
+from contextfold.formats.base import Rules
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 ROLES = ("system", "user", "assistant")
@@ -32,6 +37,7 @@ class Anthropic:
 
     name: ClassVar[str] = "anthropic"
     alternates: ClassVar[bool] = True
+    rules: ClassVar[Rules] = Rules(not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True)
 
     def recognises(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
@@ -51,6 +57,17 @@ class Anthropic:
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         return crossing.encode(messages, self.name, _rebuild, _build)
 
+    def acceptable(self, message: Message, *, leading: bool) -> Message:
+        if message.is_instruction:
+            native = message.source_format == self.name
+            return message if leading or not native else _instruction_between(message)
+        if not message.parts:
+            return message.with_parts(())
+        parts = tuple(_without_blanks(part) for part in message.parts if not _is_blank(part))
+        if len(parts) == len(message.parts) and all(new is old for new, old in zip(parts, message.parts, strict=True)):
+            return message
+        return message.with_parts(parts)
+
     def join(self, first: Any, second: Any) -> Any | None:
         if first.get("role") != second.get("role"):
             return None
@@ -67,6 +84,30 @@ def _is_marked(entry: Any) -> bool:
 def _is_own_block(block: Mapping[str, Any]) -> bool:
     kind = values.block_type(block)
     return kind in MARKED_BLOCKS or (kind in MEDIA_BLOCKS and isinstance(block.get("source"), dict))
+
+
+def _instruction_between(message: Message) -> Message:
+    """An instruction behind other messages, as words of the user."""
+    if message.is_empty:
+        return message.with_parts(())
+    return replace(message.with_parts((Text(_in_tags(crossing.joined_text(message.parts))),)), role="user")
+
+
+def _in_tags(text: str) -> str:
+    return f"<system>\n{text}\n</system>"
+
+
+def _is_blank(part: Part) -> bool:
+    return isinstance(part, Text) and not part.text.strip()
+
+
+def _without_blanks(part: Part) -> Part:
+    """A tool result without its blank blocks; a blank string is accepted there."""
+    if not isinstance(part, ToolResult) or not any(_is_blank(inner) for inner in part.content):
+        return part
+    if isinstance(part.source, dict) and isinstance(part.source.get("content"), str):
+        return part
+    return replace(part, content=tuple(inner for inner in part.content if not _is_blank(inner)), edited=True)
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
@@ -126,7 +167,8 @@ def _arguments(value: Any) -> str:
 
 def _rebuild(message: Message) -> dict[str, Any]:
     source: dict[str, Any] = message.source
-    return {**source, "content": values.rebuilt_content(source.get("content"), message.parts, _rebuild_block)}
+    content = values.rebuilt_content(source.get("content"), message.parts, _rebuild_block)
+    return {**source, "role": "user" if message.role == "tool" else message.role, "content": content}
 
 
 def _rebuild_block(part: Part) -> Any:
@@ -138,8 +180,10 @@ def _rebuild_block(part: Part) -> Any:
     if isinstance(part, ToolCall) and source.get("type") == "tool_use":
         return {**source, "id": part.id, "name": part.name, "input": values.arguments_object(part.arguments)}
     if isinstance(part, ToolResult):
-        content = values.rebuilt_content(source.get("content"), part.content, _rebuild_block)
-        return {**source, "tool_use_id": part.call_id, "content": content}
+        block = {**source, "tool_use_id": part.call_id}
+        if part.content or "content" in source:
+            block["content"] = values.rebuilt_content(source.get("content"), part.content, _rebuild_block)
+        return block
     if isinstance(part, Text) and source.get("type") == "text":
         return {**source, "text": part.text}
     return {**_build_block(part), **{key: source[key] for key in ("cache_control",) if key in source}}
@@ -169,7 +213,7 @@ def _build_message(message: Message, *, leading: bool) -> dict[str, Any]:
         text = crossing.joined_text(message.parts)
         if leading:
             return {"role": "system", "content": text}
-        return {"role": "user", "content": f"<system>\n{text}\n</system>"}
+        return {"role": "user", "content": _in_tags(text)}
     results, said = crossing.results_and_rest(message)
     role = "assistant" if message.role == "assistant" else "user"
     parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]

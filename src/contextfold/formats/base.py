@@ -9,10 +9,24 @@ Laws, held by tests over every real and generated conversation:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from contextfold.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a provider demands of a list of messages, beside results that follow their calls. The default: nothing."""
+
+    not_in_call_ids: re.Pattern[str] | None = None
+    """A character that no id of a call may have; and no two calls share an id. None: any id, as often as it comes."""
+    user_first: bool = False
+    """The first message that is no instruction is the user's."""
+    bare_end: bool = False
+    """The text of a last message does not end in white space if it is the assistant's."""
 
 
 class Format(Protocol):
@@ -23,6 +37,9 @@ class Format(Protocol):
 
     alternates: ClassVar[bool]
     """True where the provider's rules want user and assistant to take turns (joined by ``join``)."""
+
+    rules: ClassVar[Rules]
+    """What ``repair`` sees to in a whole list."""
 
     def recognises(self, wire: Sequence[Any]) -> bool:
         """Whether these objects carry marks of this format. Cheap: may look at a sample, must not raise."""
@@ -38,6 +55,14 @@ class Format(Protocol):
         A message that came from this format and was not edited is its own source object. One that was edited is
         rebuilt from its source. One that came from elsewhere is built anew, and may then become several objects
         (tool results of one user message) or share one with its neighbours (results that this format keeps together).
+        """
+        ...
+
+    def acceptable(self, message: Message, *, leading: bool) -> Message:
+        """The message as the provider takes it, without its blank blocks for instance; mostly itself.
+
+        ``leading``: nothing but instructions stands before it. A copy without parts says that nothing is left to send.
+        Messages of other formats may be given too.
         """
         ...
 

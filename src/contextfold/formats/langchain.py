@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
+from contextfold.formats.base import Rules
 from contextfold.formats.langchain_shapes import Shape, new_message, shape_of, type_and_fields, with_fields
 from contextfold.messages import (
     NO_METADATA,
@@ -75,6 +76,7 @@ class LangChain:
 
     name: ClassVar[str] = "langchain"
     alternates: ClassVar[bool] = False
+    rules: ClassVar[Rules] = Rules()
 
     def recognises(self, wire: Sequence[Any]) -> bool:
         return any(shape_of(entry) is not None for entry in wire)
@@ -98,6 +100,9 @@ class LangChain:
         sources = (message.source for message in messages if message.source_format == self.name)
         shape: Shape = next((found for found in map(shape_of, sources) if found is not None), "flat")
         return crossing.encode(messages, self.name, _rebuild, lambda run, before: _build(run, shape))
+
+    def acceptable(self, message: Message, *, leading: bool) -> Message:
+        return message
 
     def join(self, first: Any, second: Any) -> Any | None:
         kind, fields = type_and_fields(first, None)

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
+from contextfold.formats.base import Rules
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -47,6 +48,7 @@ class OpenAIChat:
 
     name: ClassVar[str] = "openai-chat"
     alternates: ClassVar[bool] = False
+    rules: ClassVar[Rules] = Rules()
 
     def recognises(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
@@ -74,6 +76,17 @@ class OpenAIChat:
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         return crossing.encode(messages, self.name, _rebuild, _build)
 
+    def acceptable(self, message: Message, *, leading: bool) -> Message:
+        if message.source_format != self.name or not _lacks_something(message.source):
+            return message
+        if message.role == "tool":
+            said: tuple[Part, ...] = tuple(
+                replace(result, content=(Text(""),), edited=True) for result in message.tool_results
+            )
+        else:
+            said = (*message.parts, Text("")) if message.parts and not message.text else message.parts
+        return message.with_parts(said)
+
     def join(self, first: Any, second: Any) -> Any | None:
         role = first.get("role")
         if role != second.get("role") or first.get("name") != second.get("name") or role in ("tool", "function"):
@@ -97,6 +110,15 @@ def _is_marked(entry: Any) -> bool:
 
 def _role(role: str) -> Role:
     return "tool" if role == "function" else role  # type: ignore[return-value]
+
+
+def _lacks_something(entry: Mapping[str, Any]) -> bool:
+    """Whether a message has null or nothing for its content, or an empty list of calls: the API takes neither."""
+    content, role = entry.get("content"), entry.get("role")
+    if role == "assistant":
+        speaks = any(entry.get(key) for key in ("tool_calls", "function_call", "refusal", "audio"))
+        return (content is None and not speaks) or entry.get("tool_calls") == []
+    return content is None or content == []
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
@@ -235,7 +257,7 @@ def _with_calls(entry: dict[str, Any], calls: Sequence[ToolCall]) -> dict[str, A
     modern = [_rebuild_call(call) for call in calls if call not in legacy]
     if modern:
         entry["tool_calls"] = modern
-    elif entry.get("tool_calls"):
+    elif entry.get("tool_calls") is not None:
         del entry["tool_calls"]  # the API takes no empty list
     if legacy and legacy[0].edited:
         body = entry["function_call"]

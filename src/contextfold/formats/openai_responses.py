@@ -14,12 +14,14 @@ from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
+from contextfold.formats.base import Rules
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 ROLES = ("system", "developer", "user", "assistant")
 TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 OWN_TEXT_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 NAMED_CALLS = ("function_call", "custom_tool_call")
+CUSTOM = ("custom_tool_call", "custom_tool_call_output")
 LOCAL_CALLS = ("local_shell_call", "shell_call", "computer_call", "apply_patch_call")
 ARGUMENT_KEYS = ("arguments", "input", "action", "operation")
 """Where a call keeps what it was called with: functions, custom tools, shell and computer, patches."""
@@ -30,6 +32,7 @@ class OpenAIResponses:
 
     name: ClassVar[str] = "openai-responses"
     alternates: ClassVar[bool] = False
+    rules: ClassVar[Rules] = Rules()
 
     def recognises(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
@@ -49,6 +52,11 @@ class OpenAIResponses:
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         return crossing.encode(messages, self.name, _rebuild, _build)
+
+    def acceptable(self, message: Message, *, leading: bool) -> Message:
+        if message.source_format != self.name or message.parts or "role" not in message.source:
+            return message
+        return message.with_parts(()) if message.source.get("content") is None else message
 
     def join(self, first: Any, second: Any) -> Any | None:
         if first.get("role") is None or first.get("role") != second.get("role"):
@@ -122,7 +130,7 @@ def _arguments_key(item: Mapping[str, Any]) -> str:
 def _decode_output(item: dict[str, Any], kind: str, index: int | None) -> ToolResult:
     call_id = values.required_text(item, "call_id", f"a {kind} item", index)
     content = values.decoded_content(item.get("output"), _decode_block, index, "output")
-    return ToolResult(call_id, content, is_error=item.get("status") == "failed", source=item)
+    return ToolResult(call_id, content, is_error=item.get("status") == "failed", custom=kind in CUSTOM, source=item)
 
 
 def _decode_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
@@ -183,13 +191,14 @@ def _rebuild_block(part: Part, text_type: str) -> Any:
 
 def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
     """A run of foreign messages, as one item per call, result and stretch of words."""
-    custom = {call.id for message in run for call in message.tool_calls if call.custom}
+    open_calls: dict[str, list[bool]] = {}  # id -> of which kind its calls without a result are
     items: list[Any] = []
     for message in run:
         role = "user" if message.role == "tool" else message.role
         said: list[Text | Media] = []
         results, _ = crossing.results_and_rest(message)
-        items.extend(_build_output(result, custom=result.call_id in custom) for result in results)
+        for result in results:
+            items.append(_build_output(result, custom=_answers_custom(result, open_calls.get(result.call_id, []))))
         for part in message.parts:
             if isinstance(part, Text | Media):
                 said.append(part)
@@ -197,6 +206,7 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
                 items.extend(_build_message(role, said))
                 said = []
                 items.append(_build_call(part))
+                open_calls.setdefault(part.id, []).append(part.custom)
         items.extend(_build_message(role, said))
     return items
 
@@ -223,6 +233,16 @@ def _build_output(result: ToolResult, *, custom: bool) -> dict[str, Any]:
         output = [_rebuild_input(part) for part in result.content]
     kind = "custom_tool_call_output" if custom else "function_call_output"
     return {"type": kind, "call_id": result.call_id, "output": output}
+
+
+def _answers_custom(result: ToolResult, open_calls: list[bool]) -> bool:
+    """Whether a result answers a custom tool. Most formats say so with the call only, which is taken off the list."""
+    if not open_calls:
+        return result.custom
+    if result.custom in open_calls:
+        open_calls.remove(result.custom)
+        return result.custom
+    return open_calls.pop()
 
 
 def _build_media(media: Media) -> dict[str, Any]:
