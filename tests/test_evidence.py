@@ -150,7 +150,7 @@ def test_what_stands_in_the_view_already_is_not_repeated() -> None:
 
 
 def test_a_name_that_a_longer_path_shows_needs_no_line_of_its_own() -> None:
-    messages = [said("assistant", "open /srv/shop/src/cart.py for this"), said("assistant", "then src/cart.py it is")]
+    messages = [answered("open /srv/shop/src/cart.py for this"), answered("then src/cart.py it is")]
     assert chosen(messages).count("cart.py") == 1
 
 
@@ -195,7 +195,7 @@ def test_a_name_alone_on_its_line_brings_its_neighbour_along() -> None:
 
 def test_nothing_to_say_gives_nothing() -> None:
     assert select([], budget=100, already=(), count=count, now=0) == ""
-    assert chosen([said("user", "hello there, how are you today?")]) == ""
+    assert chosen([answered("hello there, how are you today?"), said("user", "...")]) == ""
     assert chosen([said("user", "open src/login.py")], budget=0) == ""
 
 

@@ -21,12 +21,18 @@ from contextfold.errors import CannotFit
 from contextfold.groups import Group
 from contextfold.ledger import Fate
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
-from contextfold.policy import Policy, Toggle
+from contextfold.policy import PROSE, Policy, Toggle
 from contextfold.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.situation import MANUAL, Situation, triggered
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
+
+LARGE = 0.05
+"""Share of the window from which on a group that the model has not read yet makes a pass wait for the next call."""
+
+PATIENCE = 0.95
+"""Share of the window up to which a view may grow meanwhile. The rest is for what an estimate may be wrong."""
 
 NO_USERS: Mapping[int, str] = MappingProxyType({})
 
@@ -100,6 +106,8 @@ class _Pass:
         An explicit target is a promise and is never raised. While the view fits the window, the default never ends a
         conversation either.
         """
+        if self._is_worth_waiting():
+            return Skip("the newest messages are large and not read yet: they can leave at the next call")
         try:
             return self._at(self.limits.target)
         except CannotFit as problem:
@@ -107,10 +115,28 @@ class _Pass:
                 raise
             return self._above_target(problem)
 
+    def _is_worth_waiting(self) -> bool:
+        """Whether the newest group takes so much that a pass had better wait until the model has read it.
+
+        Until then it has to stay as it is, in the place of what else could be carried. Only under the default trigger,
+        and as long as the view leaves room.
+        """
+        if self.situation.forced or self.situation.policy.has_own_trigger or not self.groups:
+            return False
+        newest, window = self.groups[0], self.limits.window
+        is_unread = newest.last == len(self.situation.messages) - 1
+        return (
+            is_unread and self._free_size(newest) > LARGE * window and self.situation.view_tokens <= PATIENCE * window
+        )
+
     def _above_target(self, problem: CannotFit) -> Plan | Skip:
-        """At a higher target, as low as it can be and below the trigger."""
+        """At a higher target, as low as it can be and below the trigger; below the window where the view exceeds that.
+
+        A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do (L5).
+        """
         ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
-        for target in (problem.needed + (ceiling - problem.needed) // 2, ceiling):
+        room = 2 if self.situation.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
+        for target in (problem.needed + (ceiling - problem.needed) // room, ceiling):
             if self.limits.target < target <= ceiling:
                 try:
                     return self._at(target)
@@ -118,7 +144,13 @@ class _Pass:
                     problem = other
         if self.situation.view_tokens <= self.limits.window:
             return Skip(f"what must stay takes {problem.needed:,} tokens, too much to end below the trigger")
-        raise CannotFit(limit=ceiling, floor=problem.floor, limit_name="highest possible target") from None
+        window = self.limits.window
+        for share in (8, 8, 1):  # the first may find that the newest messages need more than was known
+            try:
+                return self._at(problem.needed + (window - problem.needed) // share)
+            except CannotFit as other:
+                problem = other
+        raise CannotFit(limit=window, floor=problem.floor, limit_name="window") from None
 
     def _at(self, target: int) -> Plan | Skip:
         if self.floor_tokens + SMALLEST_SUMMARY > target:
@@ -223,8 +255,19 @@ class _Pass:
         )
 
     def _share_for_evidence(self) -> float:
-        budgets = self.situation.policy.budgets
-        return budgets.summary * (1 - budgets.prose) if self.situation.policy.evidence else 0.0
+        return self.situation.policy.budgets.summary * (1 - PROSE) if self.situation.policy.evidence else 0.0
+
+    def _less_evidence(self, target: int) -> Plan | None:
+        """A plan that keeps every message and quotes less, where no message is left to evict: after a refusal the
+        summary message itself may be what is too much. None where that does not bring the view down to the target.
+        """
+        kept_tokens = self.situation.view_tokens - self.situation.summary_tokens
+        budget = target - kept_tokens
+        if not SMALLEST_SUMMARY <= budget < self.situation.summary_tokens:
+            return None
+        if self._too_little(set(), target):
+            return None
+        return self._plan(target, evicted=set(), found=NOTHING, kept_tokens=kept_tokens, evidence_tokens=budget)
 
     # ---- with a summary ----
 
@@ -240,11 +283,14 @@ class _Pass:
         kept = {n for group in [*tail, *middle] for n in group.indices}
         evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
         if not evicted and not found.edits:
-            return self._nothing_to_do()
+            return self._less_evidence(target) or self._nothing_to_do()
         budget = min(room - tail_size - middle_size, summary)
-        if budget < summary // 2 and target < self.limits.comfortable:
-            return self._at(self.limits.comfortable)
         kept_tokens = target - room + tail_size + middle_size
+        if self.limits.carried is not None and not self.by_count:
+            budget = min(self.limits.carried, max(budget, self.limits.most - kept_tokens))
+            target = kept_tokens + budget
+        elif budget < summary // 2 and target < self.limits.comfortable:
+            return self._at(self.limits.comfortable)
         if skip := self._too_little(evicted, kept_tokens + budget):
             return skip
         prose = self._prose(budget)
@@ -320,9 +366,10 @@ class _Pass:
         return found, left
 
     def _prose(self, budget: int) -> int:
-        share = 1.0 if not self.situation.policy.evidence else self.situation.policy.budgets.prose
-        cap = self.situation.policy.summary.max_tokens
-        prose = max(min(budget, SMALLEST_SUMMARY), int(budget * share))
+        policy = self.situation.policy
+        share = policy.budgets.prose_of(budget, built_in=self.situation.summary_is_free) if policy.evidence else budget
+        prose = max(min(budget, SMALLEST_SUMMARY), share)
+        cap = policy.summary.max_tokens
         return min(budget, prose if cap is None else cap)
 
     def _nothing_to_do(self) -> Skip:

@@ -130,29 +130,44 @@ class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
+PROSE, BUILT_IN_PROSE = 0.1, 0.03
+"""Of the summary message, for a model's own words and for those of the built-in summariser: it quotes, which evidence
+does better."""
+
+WORTH_ASKING, LARGEST_PROSE = 1_100, 0.4
+"""Tokens that a model may write in any case, as far as this share of the summary message holds them. Models seldom
+write less, and a summary that has to be asked for again to be shorter costs its input and output twice."""
+
+
 class Budgets(_Settings):
     """How the room after the system prompt and the tools is shared, where ``target`` and ``keep`` do not say it.
 
-    ``usage`` is the share of the window that a pass fills. What is left of it after the floor is shared between the
-    summary with its evidence, the newest messages word for word (``recent``), and the ones before these in a shortened
-    form; the rest is slack. ``Budgets(usage=0.6, summary=0.26, recent=0.65)`` is a division that other systems use;
-    replays of real conversations favour much more evidence and a shorter tail, hence these defaults: what is recent
+    Either ``usage`` says what share of the window a pass fills, and ``summary``, ``recent`` and ``shortened`` divide
+    what the floor leaves of that; the rest is slack. ``Budgets(usage=0.6, summary=0.26, recent=0.65)`` is a division
+    that other systems use. Or, by default, the summary message has a size of its own (``carried``) and a pass ends
+    where that and what stays word for word end: a turn with long results does not push out what is known.
+
+    The defaults are from replays of real conversations, which favour much evidence and a short tail: what is recent
     soon becomes old, while one line of evidence may save a whole file from being read again.
     """
 
     usage: Share | None = None
-    """None: ``usage_of`` the window."""
+    """None: ``usage_of`` the window, and ``carried`` has its say."""
+    carried: Share | None = None
+    """The summary message, prose and evidence, as a share of the window, if none of ``usage``, ``target`` and ``keep``
+    is given: more of one thing leaves less of the others. None: ``carried_of`` the window."""
     summary: Share = 0.8
-    """The summary message: prose and evidence."""
-    recent: Share = 0.13
+    """The summary message's share, if one of these is given."""
+    recent: Share = 0.08
     """The newest messages, word for word, and at least the newest group."""
-    shortened: Share = 0.06
-    """The messages before these, with old arguments, outputs, media and reasoning reduced."""
-    prose: Share = 0.1
-    """Of the summary's share, what prose may take; evidence takes the rest."""
+    shortened: Share = 0.0
+    """The messages before these, with old arguments, outputs, media and reasoning reduced. None by default: in replays
+    evidence made more of the same tokens."""
+    prose: Share | None = None
+    """Of the summary message, what prose may take; evidence takes the rest. None: ``PROSE`` or ``BUILT_IN_PROSE``."""
 
     def usage_of(self, window: int) -> float:
-        """The share of a window of so many tokens that a pass fills.
+        """The share of a window of so many tokens that a pass fills, as far as what must stay allows.
 
         Half of a small window; of larger ones less, by a power of their size. What a model needs again from long ago
         falls off with its age, so what is worth carrying grows more slowly than the window, and every token carried is
@@ -162,6 +177,21 @@ class Budgets(_Settings):
             return self.usage
         share: float = 0.48 * (16_000 / window) ** 0.2
         return min(0.5, max(0.25, share))
+
+    def carried_of(self, window: int) -> float:
+        """The share of a window of so many tokens for the summary message, by the same rule as ``usage_of``."""
+        if self.carried is not None:
+            return self.carried
+        share: float = 0.35 * (16_000 / window) ** 0.08
+        return min(0.4, max(0.2, share))
+
+    def prose_of(self, tokens: int, *, built_in: bool) -> int:
+        """Tokens of a summary message of so many that prose may take. What it leaves is the evidence's."""
+        if self.prose is not None:
+            return int(self.prose * tokens)
+        if built_in:
+            return int(BUILT_IN_PROSE * tokens)
+        return max(int(PROSE * tokens), min(WORTH_ASKING, int(LARGEST_PROSE * tokens)))
 
     @model_validator(mode="after")
     def _whole(self) -> Budgets:
@@ -184,6 +214,18 @@ class Pins(_Settings):
     @property
     def is_empty(self) -> bool:
         return not (self.ids or self.tools or self.metadata or self.predicate)
+
+    def joined(self, more: Pins) -> Pins:
+        """These pins and those: a message is pinned if either pins it by id, tool or predicate; metadata are those of
+        ``more`` where it has some.
+        """
+        predicates = [one for one in (self.predicate, more.predicate) if one is not None]
+        return Pins(
+            ids=self.ids | more.ids,
+            tools=self.tools | more.tools,
+            metadata=more.metadata or self.metadata,
+            predicate=(lambda message: any(one(message) for one in predicates)) if predicates else None,
+        )
 
 
 class ToolArguments(_Settings):
@@ -221,6 +263,8 @@ class Policy(_Settings):
     """Every knob of a compaction. Immutable; a wrong value raises ``PolicyError`` naming field, value and remedy."""
 
     trigger: TriggerField = (Clause((Size("fraction", 0.8),)),)
+    """Not given: ``start_of`` the window, 0.8 of small ones and down to 0.6 of large ones, and a pass may wait a call
+    for large results to be read. What is given is obeyed to the letter."""
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     """Compaction starts at this many tokens, whatever ``trigger`` says."""
     target: SizeField | None = None
@@ -232,7 +276,7 @@ class Policy(_Settings):
     budgets: Budgets = Budgets()
     first_user: bool = True
     """Keep the first message that a person wrote, word for word."""
-    recent_users: Share = 0.03
+    recent_users: Share = 0.02
     """User messages older than the tail stay word for word, newest first, up to this share of the window."""
     pins: Pins = Pins()
     tool_arguments: ToolArguments = ToolArguments()
@@ -250,6 +294,9 @@ class Policy(_Settings):
     """When the summary fails: go on with the old view as long as it fits the window, or raise what was raised."""
     fallback: Literal["extractive"] | None = "extractive"
     """With ``on_failure="keep"``, when the old view does not fit: the built-in summariser, or ``SummaryFailed``."""
+    on_overflow: Literal["raise", "drop_oldest"] = "raise"
+    """When a provider refuses even the compacted view for its size (``Compactor.call``): raise ``StillTooLong``, or
+    drop the older half of what may leave the view, step by step, until it is taken."""
     alternate: bool | None = None
     """Join neighbours of one role that compaction brought together. None: where the format wants it."""
 
@@ -265,6 +312,17 @@ class Policy(_Settings):
         if value is not None and info.field_name == "target" and value.unit == "messages":
             raise ValueError("a target is a size in tokens or a fraction of the window, not a number of messages")
         return value
+
+    @property
+    def has_own_trigger(self) -> bool:
+        """Whether the caller said when to compact. Then that is obeyed to the letter; the default may be put off."""
+        return self.max_tokens is not None or "trigger" in self.model_fields_set
+
+    def clauses(self, window: int) -> tuple[Clause, ...]:
+        """What starts a pass in a window of so many tokens; any clause may."""
+        if "trigger" in self.model_fields_set:
+            return self.trigger
+        return (Clause((Size("fraction", start_of(window)),)),)
 
     @model_validator(mode="after")
     def _ordered(self) -> Policy:
@@ -282,6 +340,31 @@ class Policy(_Settings):
 COMFORTABLE = 0.5
 """Share of the window. See ``Limits.comfortable``."""
 
+MOST = 0.68
+"""Share of the window. See ``Limits.most``."""
+
+LATEST, EARLIEST = 0.8, 0.6
+"""Shares of the window between which the default trigger lies."""
+
+CALL = 400
+"""Tokens that one call of an agent adds to a history: a short step. Replays show 300 to 700."""
+
+CARRYING, REWRITING = 0.1, 1.15
+"""Prices in input tokens: of sending a token that the provider has cached, and of sending it anew beyond that."""
+
+
+def start_of(window: int) -> float:
+    """The share of a window of so many tokens at which a pass starts, where the caller did not say it.
+
+    What came since the last pass is carried at every call. A pass pays when that has cost as much as sending what it
+    leaves: with ``left`` tokens after a pass and ``CALL`` more at each call, at ``left + sqrt(2 * left * CALL *
+    REWRITING / CARRYING)`` (the lot size of Harris, "How many parts to make at once", 1913). Small windows
+    end before that; then it is as late as is safe.
+    """
+    left = 0.4 * window
+    best = left + math.sqrt(2 * left * CALL * REWRITING / CARRYING)
+    return round(min(LATEST, max(EARLIEST, best / window)), 2)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -296,6 +379,10 @@ class Limits:
     keep: Size | None
     recent_users: int
     minimum_gain: int
+    carried: int | None = None
+    """The summary message, where the target follows from it; None where the policy says the target."""
+    most: int = 0
+    """What a target that follows from what stays and the summary message is at most."""
 
     @classmethod
     def of(cls, policy: Policy, window: int) -> Limits:
@@ -308,6 +395,7 @@ class Limits:
         trigger = _lowest_trigger(policy, usable)
         if trigger is not None and trigger > usable:
             raise PolicyError(f"the trigger of {trigger:,} tokens is above the usable window of {usable:,} tokens")
+        own = trigger if policy.has_own_trigger else None
         target = _target(policy, usable, trigger)
         kept = policy.keep.tokens(usable) if policy.keep else None
         if kept is not None and kept >= usable:
@@ -316,10 +404,12 @@ class Limits:
             window=usable,
             trigger=trigger,
             target=target,
-            comfortable=target if policy.target is not None else max(target, _scaled(COMFORTABLE, usable, trigger)),
+            comfortable=target if policy.target is not None else max(target, _scaled(COMFORTABLE, usable, own)),
             keep=policy.keep,
             recent_users=int(policy.recent_users * usable),
             minimum_gain=int(policy.minimum_gain * usable),
+            carried=_carried(policy, usable, own),
+            most=min(_scaled(MOST, usable, own), int(0.85 * (trigger or usable))),
         )
 
     def shrunk(self, window: int) -> Limits:
@@ -334,11 +424,13 @@ class Limits:
             comfortable=max(1, min(int(self.comfortable * share), trigger - 1)),
             recent_users=int(self.recent_users * share),
             minimum_gain=0,
+            carried=None if self.carried is None else int(self.carried * share),
+            most=max(1, min(int(self.most * share), trigger - 1)),
         )
 
 
 def _lowest_trigger(policy: Policy, window: int) -> int | None:
-    sizes = [size.tokens(window) for clause in policy.trigger for size in clause.sizes]
+    sizes = [size.tokens(window) for clause in policy.clauses(window) for size in clause.sizes]
     known = [size for size in [*sizes, policy.max_tokens] if size is not None]
     return min(known, default=None)
 
@@ -358,7 +450,13 @@ def _target(policy: Policy, window: int, trigger: int | None) -> int:
                 f"target {policy.target} is {target:,} tokens, not below the trigger of {trigger:,} tokens"
             )
         return target
-    return _scaled(policy.budgets.usage_of(window), window, trigger)
+    return _scaled(policy.budgets.usage_of(window), window, trigger if policy.has_own_trigger else None)
+
+
+def _carried(policy: Policy, window: int, trigger: int | None) -> int | None:
+    if policy.target is not None or policy.keep is not None or policy.budgets.usage is not None:
+        return None
+    return _scaled(policy.budgets.carried_of(window), window, trigger)
 
 
 def _scaled(usage: float, window: int, trigger: int | None) -> int:

@@ -116,7 +116,21 @@ def clip_tail(
         return NOTHING
     parts = sorted(_clippable(messages, indices, counter, pending), key=lambda item: (-item[0], item[1], item[2]))
     excess = sum(counter.message(messages[index]) for index in indices) - limit
-    ceiling = _ceiling([size for size, _, _ in parts], excess, policy.oversized.minimum)
+    least = policy.oversized.minimum
+    ceiling = _ceiling([size for size, _, _ in parts], excess, least)
+    while True:
+        found = _under(ceiling, messages, parts, counter)
+        missing = excess - sum(found.saved.values())
+        if missing <= 0 or ceiling <= least:
+            return found
+        # the tier knows only the estimate; the counter that has to be satisfied may count more
+        ceiling = max(least, min(ceiling - missing // max(1, len(found.edits)), int(0.9 * ceiling)))
+
+
+def _under(
+    ceiling: int, messages: Sequence[Message], parts: Sequence[tuple[int, int, int]], counter: TokenCounter
+) -> Shortening:
+    """Every part (tokens, message, number) above the ceiling clipped to it."""
     edits = tuple(
         Edit(index=index, part=part, tier="oversized", limit=ceiling) for size, index, part in parts if size > ceiling
     )

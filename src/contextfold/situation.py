@@ -47,7 +47,7 @@ def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced
     """What makes a view of this size compact, in words; None when nothing does."""
     if forced:
         return forced
-    for clause in policy.trigger:
+    for clause in policy.clauses(limits.window):
         if clause.reached(tokens=tokens, messages=messages, window=limits.window):
             return str(clause)
     return f"max_tokens:{policy.max_tokens}" if policy.max_tokens is not None and tokens >= policy.max_tokens else None

@@ -1,15 +1,18 @@
-"""Verbatim lines worth carrying: chosen by code from everything that has left the view.
+"""Which lines are carried: what each would add, and a greedy choice under a token budget.
 
-What belongs here: cutting messages into lines, weighing what they hold, and choosing among them under a token budget.
-What does not: recognising identifiers (``identifiers``), prose (``summary``), and where the lines stand in the view
-(the engine).
+What belongs here: weights, gains and the choice. What does not: what a line holds (``lines``).
 
 **What is an identifier worth?** Whether something will be needed again follows its history of use: the odds grow with
 how often it was met and fade as a power of how long ago (Anderson and Schooler, "Reflections of the Environment in
 Memory", Psychological Science 2, 1991). Agent sessions obey the same law. Fitted to which identifiers of evicted
 messages came back in 27 real conversations, a mention by the assistant, in words or in a call, counts at least twice as
 much as one by a user and ten times one in a tool's output. So an identifier weighs the sum over its mentions of
-``MENTION / age ** FADING``, times what it would cost to get it wrong (``_worth``).
+``MENTION / age ** FADING``, times what it would cost to get it wrong (``Line.worths``).
+
+**What is a sentence worth that names nothing?** What it says that no other message says. Its plain words weigh
+``TERM / age ** FADING / messages ** RARITY``: words said everywhere weigh next to nothing, those said once tell that a
+sentence is about something of its own. A summary as a cover of weighted concepts (Gillick and Favre, "A Scalable Global
+Model for Summarization", 2009), beside the names as further concepts.
 
 **Which line shows it?** A bare name helps little: ``max_age`` in a list says less than ``max_age = 3600 # seconds``. So
 an identifier counts in full only where plain words stand with it, in its line or in a neighbouring one that is
@@ -22,21 +25,12 @@ functions", 1978).
 from __future__ import annotations
 
 import heapq
-import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from contextfold import identifiers
-from contextfold.identifiers import Kind
-from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
-from contextfold.summary import extractive_cues as cues
-
-Source = Literal["user", "assistant", "tool"]
-
-WIDTH = 160
-"""Characters. A longer source line is cut into pieces of at most this size, at blanks or punctuation."""
+from contextfold.evidence.lines import Line, Source, is_cjk
 
 MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
 """What one mention counts, by who made it. Calls are the assistant's words."""
@@ -54,181 +48,20 @@ ENOUGH_WORDS = 2
 BARE = 0.6
 """What an identifier counts without any plain word beside it."""
 
-RULE, WISH, ERROR = 1.5, 0.5, 0.15
-"""What a user's constraint, a milder one, and a tool's line about a failure count by themselves, whatever stands in
-them and at any age: nobody repeats a rule."""
+TERM: dict[Source, float] = {"user": 0.8, "assistant": 0.1, "tool": 0.0}
+"""What one plain word counts, by who said it."""
+
+PAIR = 0.4
+"""What a pair of CJK signs counts of a word: a word is one or two of them, and so is the border between two words."""
+
+RARITY = 0.5
+"""Exponent of the number of messages that say a plain word."""
 
 JOINED = 200
 """Characters. Two neighbouring lines longer than this together are not offered as a pair."""
 
-_KIND_WORTH: dict[Kind, float] = {
-    "date": 0.6,
-    "flag": 0.6,
-    "title": 0.5,
-    "person": 0.4,
-    "member": 0.4,
-    "number": 0.3,
-}
-"""What is short, common or made of plain words is easily said another way; the other kinds count 1."""
 
-_DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
-_GUTTER = re.compile(r"\s*\d+(?:→|\t|\s*\|\s)")
-_ESCAPED_BREAK = re.compile(r"(?:\\+[nrt])+")
-_PLAIN_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a message, word for word but without indentation and line numbers.
-
-    ``names`` are the identifiers in it and the parts that they may be called by, ``worths`` what each would cost to get
-    wrong (0 to 1). ``words`` counts the plain words beside them. ``bonus`` is what the line counts besides its names.
-    """
-
-    text: str
-    source: Source
-    names: tuple[str, ...] = ()
-    worths: tuple[float, ...] = ()
-    words: int = 0
-    bonus: float = 0.0
-
-
-# ---- lines of a message ----
-
-
-def lines_of(message: Message) -> tuple[Line, ...]:
-    """All lines of a message that hold a letter or digit, in order. Pure, so that a caller can keep them per message.
-
-    Text, tool arguments and results; neither hidden reasoning nor encoded data.
-    """
-    if message.is_instruction:
-        return ()
-    lines: list[Line] = []
-    for part in message.parts:
-        if isinstance(part, ToolResult):
-            lines += _lines(part.text, "tool")
-        elif isinstance(part, ToolCall):
-            lines += _call_lines(part)
-        elif isinstance(part, Text | Opaque):
-            lines += _lines(part.text, "user" if message.role == "user" else "assistant")
-    return tuple(lines)
-
-
-def _lines(text: str, source: Source) -> Iterator[Line]:
-    for raw in _without_data(text).splitlines():
-        for piece in _pieces(_GUTTER.sub("", raw, count=1).strip() if _GUTTER.match(raw) else raw.strip()):
-            if any(map(str.isalnum, piece)):
-                yield _line(piece, source)
-
-
-def _without_data(text: str) -> str:
-    return _DATA.sub("\n", text) if len(text) >= 300 else text
-
-
-def _line(text: str, source: Source, searched: str | None = None) -> Line:
-    """A line with what it holds. ``searched`` is the part of it that may name something, if not all of it."""
-    names: dict[str, float] = {}
-    plain = text if searched is None else searched
-    rest: list[str] = []
-    end = 0
-    for found in identifiers.find(plain):
-        names.setdefault(found.text, _worth(found.text, found.kind))
-        for part in found.parts:
-            names.setdefault(part, _worth(part, "name"))
-        if found.start >= end:
-            rest.append(plain[end : found.start])
-            end = found.end
-    rest.append(plain[end:])
-    words = len({word.lower() for piece in rest for word in _PLAIN_WORD.findall(piece)})
-    return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
-
-
-def _worth(name: str, kind: Kind) -> float:
-    """What getting it wrong would cost, from 0 to 1: the longer a name is, the less it can be guessed."""
-    return _KIND_WORTH.get(kind, 1.0) * min(1.0, (len(name) - 1) / 6)
-
-
-def _bonus(text: str, source: Source) -> float:
-    if source == "user":
-        return RULE if cues.PROHIBITION.search(text) else WISH if cues.CONSTRAINT.search(text) else 0.0
-    return ERROR if source == "tool" and cues.ERROR.search(text) else 0.0
-
-
-def _pieces(line: str) -> Iterator[str]:
-    """The line, or what it falls into when it is too long: at escaped line breaks (JSON in JSON), then by width."""
-    if len(line) <= WIDTH:
-        yield line
-        return
-    for part in _ESCAPED_BREAK.split(line) if line.count("\\") > 3 else (line,):
-        yield from _by_width(part.strip())
-
-
-def _by_width(line: str) -> Iterator[str]:
-    start = 0
-    while len(line) - start > WIDTH:
-        end = start + _cut(line[start : start + identifiers.LONGEST])
-        yield line[start:end].strip()
-        start = end
-    yield line[start:].strip()
-
-
-def _cut(text: str) -> int:
-    """Where to cut: behind the last sentence in the second half of the width, else at its last blank or the next."""
-    half = WIDTH // 2
-    for marks in ((". ", "! ", "? ", "; ", "。", "！", "？", "；"), (" ", "，", "、", "\t"), (",", "|", "&")):
-        cut = max(text.rfind(mark, half, WIDTH) + len(mark) - 1 for mark in marks)
-        if cut >= half:
-            return cut + 1
-    found = re.search(r"[\s,;|&，。、；]", text[WIDTH:])
-    return WIDTH + found.end() if found else len(text)
-
-
-def _call_lines(call: ToolCall) -> Iterator[Line]:
-    """A call as lines: the tool's name with the short arguments, and long arguments line by line.
-
-    Keys and the tool's name are shown, but only values name something: the others belong to the tool's definition.
-    """
-    shown: list[str] = [call.name]
-    values: list[str] = []
-    for key, value in _leaves(_arguments(call)):
-        if len(value) > WIDTH or "\n" in value:
-            yield from _joined(shown, values)
-            shown, values = [], []
-            yield from _lines(value, "assistant")
-            continue
-        if values and sum(map(len, shown)) + len(key) + len(value) > WIDTH:
-            yield from _joined(shown, values)
-            shown, values = [], []
-        shown.append(f"{key}: {value}" if key else value)
-        values.append(value)
-    yield from _joined(shown, values)
-
-
-def _joined(shown: Sequence[str], values: Sequence[str]) -> Iterator[Line]:
-    if shown:
-        yield _line(_without_data(" ".join(shown)), "assistant", _without_data("\n".join(values)))
-
-
-def _arguments(call: ToolCall) -> Any:
-    try:
-        return json.loads(call.arguments)
-    except ValueError:
-        return call.arguments
-
-
-def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """The scalars inside a JSON value, each with the key that it stands under."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _leaves(inner, str(name))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(inner, key)
-    elif value is not None and not isinstance(value, bool) and value != "":
-        yield key, str(value)
-
-
-# ---- choosing ----
+_FIGURES = re.compile(r"\d+")
 
 
 class Span(NamedTuple):
@@ -256,6 +89,7 @@ def select(
     weights = _weights(candidates, now)
     for name in already:
         weights.pop(name, None)
+    weights |= _term_weights(candidates, now)
     choice = _Choice(candidates, weights, count)
     chosen = choice.make(budget)
     text = _rendered(choice.lines, chosen)
@@ -269,13 +103,32 @@ def _weights(candidates: Sequence[tuple[int, Sequence[Line]]], now: int) -> dict
     """Name -> how much it will be missed. A name counts once per message and source, however often it stands there."""
     weights: dict[str, float] = {}
     for end, lines in candidates:
-        factor = (1000 / (max(0, now - end) + YOUNGEST)) ** FADING
+        factor = _faded(now - end)
         mentions = {
             (line.source, name): worth for line in lines for name, worth in zip(line.names, line.worths, strict=True)
         }
         for (source, name), worth in mentions.items():
             weights[name] = weights.get(name, 0.0) + MENTION[source] * worth * factor
     return weights
+
+
+def _term_weights(candidates: Sequence[tuple[int, Sequence[Line]]], now: int) -> dict[str, float]:
+    """Term -> how much of what was said hangs on it: its best mention, less the more messages say it."""
+    messages: dict[str, int] = {}
+    best: dict[str, float] = {}
+    for end, lines in candidates:
+        factor = _faded(now - end)
+        said = {term: line.source for line in lines for term in line.terms}
+        for term, source in said.items():
+            messages[term] = messages.get(term, 0) + 1
+            best[term] = max(best.get(term, 0.0), TERM[source] * factor)
+    return {term: weight * (PAIR if is_cjk(term) else 1.0) / messages[term] ** RARITY for term, weight in best.items()}
+
+
+def _faded(age: int) -> float:
+    """What an age in tokens leaves of a weight."""
+    share: float = (1000 / (max(0, age) + YOUNGEST)) ** FADING
+    return share
 
 
 class _Choice:
@@ -381,18 +234,22 @@ class _Choice:
 
 
 def _once(lines: Sequence[Line]) -> list[float]:
-    """The bonus of each line; of lines that say the same only the newest has one."""
+    """The bonus of each line; of lines that say the same only the newest has one.
+
+    Lines of tools that differ in nothing but figures say the same: a log of a hundred durations is one fact.
+    """
     said: set[str] = set()
     bonuses = []
     for line in reversed(lines):
-        bonuses.append(0.0 if line.text in said else line.bonus)
-        said.add(line.text)
+        shape = _FIGURES.sub("0", line.text) if line.bonus and line.source == "tool" else line.text
+        bonuses.append(0.0 if shape in said else line.bonus)
+        said.add(shape)
     return bonuses[::-1]
 
 
 def _wanted(line: Line, weights: Mapping[str, float]) -> tuple[str, ...]:
-    """The names that the line would show, those among them that a path in it ends with."""
-    shown = dict.fromkeys(line.names)
+    """The names and terms that the line would show, and what a path in it can be called by from its end."""
+    shown = dict.fromkeys((*line.names, *line.terms))
     for name in line.names:
         if "/" in name:
             shown.update(dict.fromkeys(identifiers.endings(name)))

@@ -1,0 +1,11 @@
+"""Verbatim lines worth carrying: chosen by code from everything that has left the view.
+
+What belongs here: cutting messages into lines and what each of them holds (``lines``), what that is worth and which
+lines are chosen under a token budget (``choice``). What does not: recognising identifiers (``identifiers``), prose
+(``summary``), and where the lines stand in the view (the engine).
+"""
+
+from contextfold.evidence.choice import select
+from contextfold.evidence.lines import WIDTH, Line, lines_of
+
+__all__ = ["WIDTH", "Line", "lines_of", "select"]

@@ -1,0 +1,246 @@
+"""A message as lines that may be quoted, word for word, and what each of them holds.
+
+What belongs here: cutting texts, calls and results into lines, and reading a line once. What does not: what a line is
+worth beside others (``choice``).
+
+A line holds **names** (identifiers that must be repeated exactly) and, where a person or the assistant speaks,
+**terms** (its plain words). A decision, a preference or an open question often names nothing: all there is to know it
+by are its words. Short messages of users are one line each, so that what people said stays whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from contextfold import identifiers
+from contextfold.identifiers import Kind
+from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
+from contextfold.summary import extractive_cues as cues
+
+Source = Literal["user", "assistant", "tool"]
+
+WIDTH = 160
+"""Characters. A longer source line is cut into pieces of at most this size, at blanks or punctuation."""
+
+WHOLE = 400
+"""Characters. A user's text up to this size is one line, line breaks and all: a user's words are few and all meant."""
+
+RULE, WISH = 1.5, 0.5
+"""What a user's constraint and a milder one count by themselves, whatever stands in them and at any age: nobody repeats
+a rule."""
+
+ERROR, OUTCOME, MEASURE = 0.4, 0.4, 0.3
+"""What a tool's line about a failure, about what came of something, and with an amount in it count by themselves."""
+
+STEM = 6
+"""Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
+
+_KIND_WORTH: dict[Kind, float] = {
+    "date": 0.6,
+    "flag": 0.6,
+    "title": 0.5,
+    "person": 0.4,
+    "member": 0.4,
+    "number": 0.3,
+}
+"""What is short, common or made of plain words is easily said another way; the other kinds count 1."""
+
+_DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
+_GUTTER = re.compile(r"\s*\d+(?:→|\t|\s*\|\s)")
+_ESCAPED_BREAK = re.compile(r"(?:\\+[nrt])+")
+_PLAIN_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
+
+
+_SAID = re.compile(rf"[{identifiers.CJK}]+|[^\W\d_{identifiers.CJK}]{{4,}}")
+"""Where terms come from: words of four letters and more, and runs of CJK signs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a message, word for word but without indentation and line numbers.
+
+    ``names`` are the identifiers in it and the parts that they may be called by, ``worths`` what each would cost to get
+    wrong (0 to 1). ``words`` counts the plain words beside them. ``bonus`` is what the line counts besides its names.
+    ``terms`` are the plain words of what was said, each behind a blank so that none is taken for a name.
+    """
+
+    text: str
+    source: Source
+    names: tuple[str, ...] = ()
+    worths: tuple[float, ...] = ()
+    words: int = 0
+    bonus: float = 0.0
+    terms: tuple[str, ...] = ()
+
+
+# ---- lines of a message ----
+
+
+def lines_of(message: Message) -> tuple[Line, ...]:
+    """All lines of a message that hold a letter or digit, in order. Pure, so that a caller can keep them per message.
+
+    Text, tool arguments and results; neither hidden reasoning nor encoded data.
+    """
+    if message.is_instruction:
+        return ()
+    lines: list[Line] = []
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            lines += _lines(part.text, "tool")
+        elif isinstance(part, ToolCall):
+            lines += _call_lines(part)
+        elif isinstance(part, Text | Opaque):
+            lines += _spoken(part.text, "user" if message.role == "user" else "assistant")
+    return tuple(lines)
+
+
+def _spoken(text: str, source: Source) -> Iterator[Line]:
+    """The lines of what a person or the assistant said, with their terms."""
+    whole = text.strip()
+    if source == "user" and len(whole) <= WHOLE:
+        lines = iter([_line(whole, source)] if any(map(str.isalnum, whole)) else [])
+    else:
+        lines = _lines(text, source)
+    for line in lines:
+        yield replace(line, terms=_terms(line))
+
+
+def _terms(line: Line) -> tuple[str, ...]:
+    """The distinct plain words of a line: the stems of words outside names, and every two neighbouring CJK signs."""
+    text = line.text
+    for name in line.names:
+        text = text.replace(name, " ")
+    found: dict[str, None] = {}
+    for word in _SAID.findall(text):
+        if is_cjk(word):
+            found.update(dict.fromkeys(f" {word[n : n + 2]}" for n in range(len(word) - 1)))
+        else:
+            found[f" {word[:STEM].lower()}"] = None
+    return tuple(found)
+
+
+def is_cjk(word: str) -> bool:
+    """Whether a word, or a term behind its blank, is made of CJK signs."""
+    return word.lstrip()[0] >= "\u3040"
+
+
+def _lines(text: str, source: Source) -> Iterator[Line]:
+    for raw in _without_data(text).splitlines():
+        for piece in _pieces(_GUTTER.sub("", raw, count=1).strip() if _GUTTER.match(raw) else raw.strip()):
+            if any(map(str.isalnum, piece)):
+                yield _line(piece, source)
+
+
+def _without_data(text: str) -> str:
+    return _DATA.sub("\n", text) if len(text) >= 300 else text
+
+
+def _line(text: str, source: Source, searched: str | None = None) -> Line:
+    """A line with what it holds. ``searched`` is the part of it that may name something, if not all of it."""
+    names: dict[str, float] = {}
+    plain = text if searched is None else searched
+    rest: list[str] = []
+    end = 0
+    for found in identifiers.find(plain):
+        names.setdefault(found.text, _worth(found.text, found.kind))
+        for part in found.parts:
+            names.setdefault(part, _worth(part, "name"))
+        if found.start >= end:
+            rest.append(plain[end : found.start])
+            end = found.end
+    rest.append(plain[end:])
+    words = len({word.lower() for piece in rest for word in _PLAIN_WORD.findall(piece)})
+    return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
+
+
+def _worth(name: str, kind: Kind) -> float:
+    """What getting it wrong would cost, from 0 to 1: the longer a name is, the less it can be guessed."""
+    return _KIND_WORTH.get(kind, 1.0) * min(1.0, (len(name) - 1) / 6)
+
+
+def _bonus(text: str, source: Source) -> float:
+    if source == "user":
+        return RULE if cues.PROHIBITION.search(text) else WISH if cues.CONSTRAINT.search(text) else 0.0
+    if source == "assistant":
+        return 0.0
+    if cues.ERROR.search(text):
+        return ERROR
+    return OUTCOME if cues.OUTCOME.search(text) else MEASURE if cues.MEASURE.search(text) else 0.0
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """The line, or what it falls into when it is too long: at escaped line breaks (JSON in JSON), then by width."""
+    if len(line) <= WIDTH:
+        yield line
+        return
+    for part in _ESCAPED_BREAK.split(line) if line.count("\\") > 3 else (line,):
+        yield from _by_width(part.strip())
+
+
+def _by_width(line: str) -> Iterator[str]:
+    start = 0
+    while len(line) - start > WIDTH:
+        end = start + _cut(line[start : start + identifiers.LONGEST])
+        yield line[start:end].strip()
+        start = end
+    yield line[start:].strip()
+
+
+def _cut(text: str) -> int:
+    """Where to cut: behind the last sentence in the second half of the width, else at its last blank or the next."""
+    half = WIDTH // 2
+    for marks in ((". ", "! ", "? ", "; ", "。", "！", "？", "；"), (" ", "，", "、", "\t"), (",", "|", "&")):
+        cut = max(text.rfind(mark, half, WIDTH) + len(mark) - 1 for mark in marks)
+        if cut >= half:
+            return cut + 1
+    found = re.search(r"[\s,;|&，。、；]", text[WIDTH:])
+    return WIDTH + found.end() if found else len(text)
+
+
+def _call_lines(call: ToolCall) -> Iterator[Line]:
+    """A call as lines: the tool's name with the short arguments, and long arguments line by line.
+
+    Keys and the tool's name are shown, but only values name something: the others belong to the tool's definition.
+    """
+    shown: list[str] = [call.name]
+    values: list[str] = []
+    for key, value in _leaves(_arguments(call)):
+        if len(value) > WIDTH or "\n" in value:
+            yield from _joined(shown, values)
+            shown, values = [], []
+            yield from _lines(value, "assistant")
+            continue
+        if values and sum(map(len, shown)) + len(key) + len(value) > WIDTH:
+            yield from _joined(shown, values)
+            shown, values = [], []
+        shown.append(f"{key}: {value}" if key else value)
+        values.append(value)
+    yield from _joined(shown, values)
+
+
+def _joined(shown: Sequence[str], values: Sequence[str]) -> Iterator[Line]:
+    if shown:
+        yield _line(_without_data(" ".join(shown)), "assistant", _without_data("\n".join(values)))
+
+
+def _arguments(call: ToolCall) -> Any:
+    try:
+        return json.loads(call.arguments)
+    except ValueError:
+        return call.arguments
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """The scalars inside a JSON value, each with the key that it stands under."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner, str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, key)
+    elif value is not None and not isinstance(value, bool) and value != "":
+        yield key, str(value)
