@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [page for name in ("README.md", "ARCHITECTURE.md") if (page := ROOT / name).is_file()]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 FENCE = re.compile(r"(?P<before>[^\n]*)\n```(?P<language>\w+)[^\n]*\n(?P<code>.*?)\n```", re.DOTALL)
+SESSIONS = ("list", "show", "import", "export", "undo", "compact")
 PLAIN = {"COLUMNS": "200", "NO_COLOR": "1"}
 SHELLS = {"sh", "bash", "shell", "console"}
 
@@ -112,7 +113,8 @@ def problem_of(command: str) -> str | None:
 
 def problem_of_options(words: list[str]) -> str | None:
     """The subcommand exists, and its help names every option that is used."""
-    subcommand = [word for word in words[:1] if not word.startswith("-")]
+    groups = {group.name for group in app.registered_groups}  # such as ``sessions``, with commands of their own
+    subcommand = [word for word in words[: 2 if words[0] in groups else 1] if not word.startswith("-")]
     shown = CliRunner().invoke(app, [*subcommand, "--help"], env=PLAIN)
     if shown.exit_code:
         return f"no command {' '.join(subcommand)}"
@@ -127,13 +129,18 @@ def test_what_cannot_work_is_noticed() -> None:
     assert problem_of("contextfold compact session.json --window 16000 | head") is None
     assert problem_of("contextfold compact session.json --widow 16000") == "no option --widow"
     assert problem_of("contextfold expand session.json") == "no command expand"
+    assert problem_of("contextfold sessions import session.json --thread demo") is None
+    assert problem_of("contextfold sessions import session.json --quiet") == "no option --quiet"
+    assert problem_of("contextfold sessions expand demo") == "no command sessions expand"
     assert problem_of("CI=true .ci/run") is None
     assert problem_of("python examples/none.py") == "no script examples/none.py"
 
 
-def test_every_option_of_compact_is_documented() -> None:
+@pytest.mark.parametrize("command", ["compact", "inspect", "recall", *(f"sessions {name}" for name in SESSIONS)])
+def test_every_option_of_a_command_is_documented(command: str) -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    shown = CliRunner().invoke(app, ["compact", "--help"], env=PLAIN)
+    shown = CliRunner().invoke(app, [*command.split(), "--help"], env=PLAIN)
+    assert shown.exit_code == 0
     options = set(re.findall(r"(--[a-z-]+)", shown.output)) - {"--help"}
     missing = sorted(option for option in options if option not in text)
     assert not missing, f"say in the documentation what these do: {missing}"

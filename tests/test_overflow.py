@@ -157,7 +157,7 @@ TOO_LONG: list[tuple[str, int | None, int | None]] = [
         "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded "
         "with context length of only 4096 tokens",
         4096,
-        None,
+        5000,
     ),
     (
         "Requested token count exceeds the model's maximum context length of 131072 tokens. You requested "

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -21,9 +21,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from contextfold.errors import InputError
-from contextfold.ledger import Fate, Run
+from contextfold.formats.base import Format
+from contextfold.ledger import Account, Fate, Run
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from contextfold.repair import repair
+from contextfold.repair import answer_pending, bare_end, conform, repair
 from contextfold.summary.message import summary_text
 from contextfold.tiers import TIERS
 
@@ -66,6 +67,8 @@ class SummaryRecord(BaseModel):
     """How many messages of the history it stands for."""
     original_tokens: int = 0
     """Their size in tokens."""
+    archive: str | None = None
+    """Where the originals are, if they were saved."""
 
     @property
     def compression_ratio(self) -> float:
@@ -152,35 +155,51 @@ class Compaction(BaseModel):
 class ViewItem:
     """One message of a view. ``index`` is its place in the history, None for the summary.
 
-    ``changed``: not as it stands in the history. ``joinable``: it has a new neighbour before it.
+    ``changed``: not as it stands in the history. ``joinable``: it has a new neighbour before it. ``account``: what
+    mending made of it, where that is worth telling.
     """
 
     message: Message
     index: int | None
     changed: bool = False
     joinable: bool = False
+    account: Account | None = None
 
 
-def apply(messages: Sequence[Message], compaction: Compaction | None) -> list[ViewItem]:
-    """The view of a history under a compaction, valid for a provider. The history is not changed.
+def apply(
+    messages: Sequence[Message], compaction: Compaction | None, target: Format, *, answered: bool = False
+) -> list[ViewItem]:
+    """The view of a history under a compaction, valid for a provider of format ``target``. The history is not changed.
 
+    ``answered``: as it is sent at once: calls that still wait for their results get one that says so.
     The caller has made sure that the compaction matches (``matches``).
     """
     chosen = _chosen(messages, compaction)
     placed = repair([item.message for item in chosen])
+    placed = conform(answer_pending(placed) if answered else placed, target)
+    placed = bare_end(placed, target) if answered else placed
+    shown = {place.position for place in placed}
+    left_out = {item.index for position, item in enumerate(chosen) if position not in shown}
     view: list[ViewItem] = []
     before: int | None = -1
     for place in placed:
         if place.position is None:
-            view.append(ViewItem(place.message, None, changed=True, joinable=True))
+            view.append(ViewItem(place.message, None, changed=True, joinable=True, account=place.account))
             before = None
             continue
         item = chosen[place.position]
         changed = item.changed or place.message is not item.message
-        neighbour = item.index is not None and before is not None and item.index == before + 1
-        view.append(ViewItem(place.message, item.index, changed, joinable=not neighbour or place.moved))
+        neighbour = _are_neighbours(before, item.index, left_out)
+        view.append(ViewItem(place.message, item.index, changed, not neighbour or place.moved, place.account))
         before = item.index
     return view
+
+
+def _are_neighbours(before: int | None, index: int | None, left_out: Container[int | None]) -> bool:
+    """Whether nothing stands between two messages in the history but what mending left out of the view."""
+    if before is None or index is None or index <= before:
+        return False
+    return all(between in left_out for between in range(before + 1, index))
 
 
 def _chosen(messages: Sequence[Message], compaction: Compaction | None) -> list[ViewItem]:
@@ -217,7 +236,7 @@ def reduce(message: Message, edits: Sequence[Edit]) -> Message:
 
 def summary_message(summary: SummaryRecord) -> Message:
     """The message that carries the summary in a view."""
-    text = summary_text(summary.text, summary.evidence, language=summary.language)
+    text = summary_text(summary.text, summary.evidence, language=summary.language, place=summary.archive)
     return Message(role=summary.role, parts=(Text(text),), metadata=SUMMARY_MARK)
 
 

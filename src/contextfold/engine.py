@@ -8,11 +8,15 @@ as ``async def`` over ports (see ``ports``). What does not: any decision of its 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from contextfold import carry
 from contextfold.compaction import Compaction, FateRun, SummaryRecord, summary_message
-from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
+from contextfold.errors import ArchiveError, CannotFit, ContextfoldError, SummaryFailed, is_control_flow
 from contextfold.job import Job
 from contextfold.ledger import runs
+from contextfold.messages import Message
+from contextfold.observe import SummaryEnd
 from contextfold.plan import Plan, Skip, decide
 from contextfold.ports import Ports
 from contextfold.summary.bisect import Summary, SummaryStats, summarise
@@ -41,16 +45,36 @@ async def run_pass(job: Job, ports: Ports) -> Compaction | None:
     except _KeepOld:
         return None
     compaction = await ports.compute(_complete, job, plan, summary)
-    _conclude(job, plan, compaction)
+    if summary is not None and summary.stats.calls:
+        await job.observer.tell(ports, _end(compaction, summary.stats))
+    _conclude(job, plan, compaction, summary.stats if summary is not None else SummaryStats())
     return compaction
 
 
-def is_control_flow(error: BaseException) -> bool:
-    """Whether a framework raised this to steer a program, not to report a failure: LangGraph's interrupts.
+async def archived(job: Job, originals: Mapping[int, Message], ports: Ports) -> bool:
+    """Save the originals of what is about to leave the view. False where that failed and the old view can go on.
 
-    Known by name, since the framework is never imported here. All else that a summariser raises is its failure (L3).
+    ``originals``: by the index under which they are to be saved. Raises ``ArchiveError`` where saving failed and the
+    old view does not fit the window.
     """
-    return any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
+    if job.archive is None:
+        return True
+    place = job.archive.address
+    try:
+        await ports.call(job.archive.append, originals)
+    except Exception as error:
+        if is_control_flow(error):
+            raise
+        text = f"nothing leaves the view, because {place} did not take the originals: {error}"[:500]
+        job.observer.emit("archive_failed", text, archive=place, error=type(error).__name__)
+        if job.view_tokens <= job.limits.window:
+            return False
+        raise ArchiveError(
+            f"the originals could not be saved to {place} ({error}), and the conversation of {job.view_tokens:,} tokens "
+            f"does not fit the window of {job.limits.window:,} unless some of it leaves"
+        ) from error
+    job.observer.emit("archived", f"{len(originals)} originals are in {place}", archive=place, count=len(originals))
+    return True
 
 
 class _KeepOld(Exception):
@@ -74,7 +98,7 @@ def _announce(job: Job, plan: Plan) -> None:
         job.observer.emit("tier_applied", f"{tier} saved {saved:,} tokens", tier=tier, saved=saved)
 
 
-def _conclude(job: Job, plan: Plan, compaction: Compaction) -> None:
+def _conclude(job: Job, plan: Plan, compaction: Compaction, took: SummaryStats) -> None:
     summary = compaction.summary
     job.observer.emit(
         "compaction_finished",
@@ -87,6 +111,9 @@ def _conclude(job: Job, plan: Plan, compaction: Compaction) -> None:
         saved=dict(plan.saved),
         calls=summary.calls if summary else 0,
         max_depth=summary.max_depth if summary else 0,
+        model=took.model,
+        seconds=round(took.seconds, 3),
+        cost=took.cost,
     )
 
 
@@ -102,6 +129,8 @@ async def _prose(job: Job, plan: Plan, ports: Ports) -> Summary:
     except Exception as error:
         if is_control_flow(error):
             raise
+        problem = job.observer.scrub(f"{type(error).__name__}: {error}")
+        await job.observer.tell(ports, SummaryEnd(text=None, model="", error=problem))
         return await _without_summariser(job, plan, error, ports)
 
 
@@ -137,7 +166,7 @@ async def _without_summariser(job: Job, plan: Plan, error: Exception, ports: Por
     fits = job.view_tokens <= job.limits.window
     job.observer.emit(
         "summary_failed",
-        f"{type(error).__name__}: {error}"[:500],
+        job.observer.scrub(f"{type(error).__name__}: {error}")[:500],
         error=type(error).__name__,
         view_fits=fits,
     )
@@ -148,13 +177,31 @@ async def _without_summariser(job: Job, plan: Plan, error: Exception, ports: Por
     if job.policy.fallback is None:
         if isinstance(error, ContextfoldError):
             raise error
+        problem = job.observer.scrub(f"{type(error).__name__}: {error}")
         raise SummaryFailed(
-            f"the summariser failed ({type(error).__name__}: {error}), the conversation of {job.view_tokens:,} tokens "
+            f"the summariser failed ({problem}), the conversation of {job.view_tokens:,} tokens "
             f"does not fit the window of {job.limits.window:,} without a summary, and no fallback is allowed",
-            attempts=[f"{type(error).__name__}: {error}"],
+            attempts=[problem],
         ) from error
     job.observer.emit("fallback_used", "the built-in extractive summary stands in", fallback=job.policy.fallback)
     return await ports.compute(carry.extract, job, plan)
+
+
+def _end(compaction: Compaction, stats: SummaryStats) -> SummaryEnd:
+    """What a hook is told of a summary that a model made, and that a record holds now."""
+    record = compaction.summary
+    return SummaryEnd(
+        text=record.text if record else "",
+        model=stats.model,
+        input_tokens=stats.input_tokens,
+        output_tokens=stats.output_tokens,
+        calls=stats.calls,
+        chunk_count=stats.chunk_count,
+        max_depth=stats.max_depth,
+        compression_ratio=record.compression_ratio if record else 0.0,
+        seconds=stats.seconds,
+        cost=stats.cost,
+    )
 
 
 # ---- the record ----
@@ -189,8 +236,19 @@ def _or_none(summary: SummaryRecord) -> SummaryRecord | None:
 
 def _standing_summary(job: Job) -> SummaryRecord:
     if job.previous is not None and job.previous.summary is not None:
-        return job.previous.summary.model_copy(update={"evidence": ""})
-    return SummaryRecord(text="", role=job.policy.summary_role, language=job.language, algorithm="evidence")
+        return job.previous.summary.model_copy(update={"evidence": "", "archive": _address(job)})
+    return SummaryRecord(
+        text="",
+        role=job.policy.summary_role,
+        language=job.language,
+        algorithm="evidence",
+        archive=_address(job),
+    )
+
+
+def _address(job: Job) -> str | None:
+    """Where the originals will be: they are saved before the record comes into force, or it never does."""
+    return job.archive.address if job.archive is not None else None
 
 
 def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
@@ -210,6 +268,7 @@ def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
         learned_window=stats.learned_window,
         message_count=len(plan.gone),
         original_tokens=sum(job.history.sizes[n] for n in plan.gone),
+        archive=_address(job),
     )
 
 

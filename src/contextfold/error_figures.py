@@ -29,6 +29,7 @@ _MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
 _SHAPES = (
     re.compile(r"(?P<prompt>\d[\d,]*) \+ (?P<answer>\d[\d,]*) (?:>|exceeds?) (?P<limit>\d[\d,]*)"),
     re.compile(r"(?P<prompt>\d[\d,]*) ?/ ?(?P<limit>\d[\d,]*) tokens"),
+    re.compile(r"\((?P<prompt>\d[\d,]*) > (?P<limit>\d[\d,]*)\)"),
     re.compile(rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]*\[ ?(?P<least>\d+) ?, ?(?P<limit>\d[\d,]*) ?\]"),
 )
 """Sums, shares and ranges: the place of a figure in them tells its role."""
@@ -44,18 +45,20 @@ _AFTER: tuple[tuple[Role, re.Pattern[str]], ...] = (
 _AFTER_OTHER_UNIT = re.compile(r"^ ?(?:bytes|[kmg]i?b\b|characters|chars|pixels|images|pages|messages|items)")
 
 _BEFORE_LIMIT = re.compile(
-    r"max(?:imum)? number of (?:\w+ )?tokens"
+    r"max(?:imum)? number of (?:\w+ )?tokens|(?:max(?:imum)?|allowed)(?: \w+)? (?:length|size)|最大[^\d\s]{0,10}长度"
     r"|max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
     r"|max(?:imum)?(?![ _-]?(?:new|completion|output)?[ _-]?tokens\b(?! allowed))|limit|allowed"
     r"|window(?: has)?|n_?ctx\w*|n ctx|(?:accepts?|supports?|only)(?: up to)?"
     r"|truncated to|超过|限制|上限|最大|超え"
-    r"|context (?:length|size)|exceeds?|exceeded|longer than|greater than|larger than|more than|less than|fewer than"
+    r"|(?:context|session)[ _](?:length|size|of)|コンテキスト長|exceeds?|exceeded"
+    r"|longer than|greater than|larger than|more than|less than|fewer than"
     r"|at most|up to|above|>|<="
 )
 _BEFORE_PROMPT = re.compile(
-    rf"{_PROMPT}|resulted in|current|actual|length(?! of)|count|used|\bn_tokens|长度|输入|上下文|请求|入力|長さ"
+    rf"{_PROMPT}|resulted in|number of tokens|current|actual|length(?! of)|count|used|keep the first|\bn_tokens"
+    r"|长度|输入|上下文|请求|入力|長さ"
 )
-_BEFORE_TOTAL = re.compile(r"requested|total|require[sd]?")
+_BEFORE_TOTAL = re.compile(r"requested|total|require[sd]?|input and (?:\w+ )?output tokens")
 _BEFORE_ANSWER = re.compile(ANSWER)
 # "too large: 9000", "got 9000": the size of whatever was named last
 _BEFORE_EITHER = re.compile(
@@ -72,6 +75,10 @@ _BEFORE: dict[Role | Literal["either", "excess"], re.Pattern[str]] = {
     "either": _BEFORE_EITHER,
     "excess": _BEFORE_EXCESS,
 }
+_STATUS_BEFORE = re.compile(r"(?:status|code|exception)(?: code)?:? $")
+_STATUS_AFTER = re.compile(r"^(?:</| request entity| bad request)")
+"""Beside a number of three digits: it is the status of the answer."""
+
 _ERROR_NUMBER = re.compile(r"limit ?\(\d+\)")
 
 
@@ -95,7 +102,8 @@ def figures_of(text: str) -> Figures:
         after = text[match.end() : match.end() + _REACH_AFTER]
         previous_end = match.end()
         other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after))
-        role = None if match.start() in known else _role(before, after)
+        is_status = len(match[1]) == 3 and (_STATUS_BEFORE.search(before) or _STATUS_AFTER.match(after))
+        role = None if is_status or match.start() in known else _role(before, after)
         if role is not None:
             found.setdefault(role, whole_number(match[1]) * _MULTIPLE[match[2]])
     if found.keys() == {"limit"} and _ERROR_NUMBER.search(text):

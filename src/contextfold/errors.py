@@ -5,9 +5,16 @@
     │   └── FormatError       a wire object that is not what its format says
     ├── PolicyError           the caller's settings (names the field, the value and what is allowed)
     ├── CannotFit             no compaction can reach the target: lists the floor item by item
+    │   └── StillTooLong      the provider refused every view that could be made, the smallest included
+    ├── ArchiveError          originals could not be saved, or are not there any more as they were saved
+    ├── StoreError            a session could not be read or written; what was acknowledged before is still there
+    │   ├── StoreUnavailable  the database is gone, full, read-only or locked: the same call works once it is back
+    │   ├── StoreCorrupt      what is stored cannot be read: names the row
+    │   └── StoreConflict     somebody else changed the session meanwhile
     ├── SummaryFailed         no acceptable summary could be had; nothing has changed
     │   └── TimedOut          the summariser took longer than it was given
     ├── Cancelled             the caller's token asked to stop; nothing has changed
+    ├── RefusedInStream       a provider refused a request inside a stream, after it had answered with success
     └── ContextOverflow       raised *by* a summariser to say that its prompt did not fit
 
 They divide by who can mend it. Foreign exceptions are mapped to these at the border where they arrive.
@@ -16,6 +23,7 @@ They divide by who can mend it. Foreign exceptions are mapped to these at the bo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class ContextfoldError(Exception):
@@ -62,6 +70,54 @@ class CannotFit(ContextfoldError):
             f"the conversation cannot be compacted below {self.needed:,} tokens, and the {limit_name} is {limit:,}: "
             f"{items}. Raise the window or the {limit_name}, shorten these items, or pin less."
         )
+
+
+class StillTooLong(CannotFit):
+    """The provider refused the smallest view that could be made. Its own exception is the cause.
+
+    ``sent``: the sizes of the views that were refused, in tokens. ``floor``: the last one of them, item by item.
+    """
+
+    def __init__(self, *, sent: Sequence[int], limit: int, floor: Mapping[str, int]) -> None:
+        super().__init__(limit=limit, floor=floor, limit_name="window")
+        self.sent = tuple(sent)
+        items = ", ".join(f"{name} {size:,}" for name, size in self.floor.items())
+        self.args = (
+            f"the provider refused {' and '.join(f'{size:,}' for size in self.sent)} tokens as too long, and this view "
+            f"can be made no smaller: {items}. Use a model with a larger window, shorten these items, pin less, or "
+            f'allow Policy(on_overflow="drop_oldest").',
+        )
+
+
+class RefusedInStream(ContextfoldError):
+    """A stream began with success and then said, before any content, that the request was refused.
+
+    ``body``: what the stream said, as a mapping.
+    """
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self.body = dict(body)
+        super().__init__(f"refused inside the stream: {self.body}")
+
+
+class ArchiveError(ContextfoldError):
+    """Originals could not be saved for certain, or cannot be read back as they were saved. The text names the file."""
+
+
+class StoreError(ContextfoldError):
+    """A session could not be read or written. The call changed nothing; what was acknowledged before is still there."""
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached, is full, read-only or locked. The same call works once that is mended."""
+
+
+class StoreCorrupt(StoreError):
+    """What is stored cannot be read. The text names the place."""
+
+
+class StoreConflict(StoreError):
+    """Somebody else changed the session meanwhile, and the caller asked for it to be as it was."""
 
 
 class SummaryFailed(ContextfoldError):

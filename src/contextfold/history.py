@@ -7,6 +7,7 @@ of conversation is the caller's business (``compactor``).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from contextfold.compaction import Compaction, digest, fingerprint
 from contextfold.formats.base import Format
 from contextfold.groups import Grouping, group
 from contextfold.messages import Message
-from contextfold.tokens import TokenCounter
+from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
 
 
 class History:
@@ -59,6 +60,15 @@ class History:
         if changed:
             self.__dict__.pop("grouping", None)
         return changed
+
+    def calibrated(self, calibration: Calibration) -> History:
+        """The same history with sizes as a provider would count them: shares all else that is known of it."""
+        if calibration.ratio == 1.0:
+            return self
+        twin = copy.copy(self)
+        twin.counter = CalibratedCounter(self.counter, calibration)
+        twin.sizes = [calibration.apply(size) for size in self.sizes]
+        return twin
 
     @cached_property
     def grouping(self) -> Grouping:

@@ -18,7 +18,7 @@ from contextfold import formats
 from contextfold.compaction import Compaction
 from contextfold.formats.base import Format
 from contextfold.history import History
-from contextfold.repair import is_clean
+from contextfold.repair import Seen, is_clean
 from contextfold.tokens import TokenCounter
 from contextfold.tokens.media import Rule
 from contextfold.view import View, build
@@ -37,7 +37,7 @@ class Conversation:
         self.history = history
         self.compaction: Compaction | None = None
         self.view = View([], 0)
-        self.open_calls: set[str] = set()
+        self.seen = Seen(history.format)
         self.clean = True
         self.reported = 0
         self.failed: tuple[int, str] | None = None
@@ -68,7 +68,7 @@ class Conversation:
         start = len(self.history.messages)
         self.history.extend(wire)
         new = self.history.messages[start:]
-        self.clean = is_clean(new, self.open_calls) and self.clean
+        self.clean = is_clean(new, self.seen) and self.clean
         if not self.clean:
             self.rebuild(self.compaction)
             return

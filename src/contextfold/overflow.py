@@ -87,8 +87,9 @@ def _chain_verdict(error: BaseException) -> Overflow | None:
 # What names a matter of its own: rates, rights, money.
 _RATE = re.compile(
     r"per[ -_](?:min(?:ute)?|sec(?:ond)?|hour|day)|\b[tr]p[mds]\b|rate[ _-]?limit|too many requests|throttl|quota"
-    r"|billing|credits|insufficient[ _]balance|this minute|monthly|daily|weekly|wait before|try again (?:later|in \d)"
-    r"|频率|限流|额度|余额|配额"
+    r"|billing|credits|insufficient[ _]balance|enqueued|this minute"
+    r"|monthly|daily|weekly|wait before|try again (?:later|in \d)"
+    r"|频率|限流|额度|余额|配额|リクエスト数|요청 (?:수|한도)"
 )
 _CLOSED_ELSEWHERE = frozenset({401, 402, 403, 404, 429})
 _REQUEST_ITSELF = re.compile(r"request too large|requested tokens? exceed")
@@ -102,19 +103,29 @@ _PAIRING = re.compile(
     r"|did not have|not found|were found|unexpected|does not match|mismatch|equal to|unanswered|number of)"
     r"|(?:no|missing|expected|unexpected|orphan(?:ed)?|each|unanswered|duplicate) (?:tool|function)[ _-]?"
     r"(?:call|use|result|response|output)s?\b|not the same number of function|number of tool_?results? blocks"
+    r"|tool messages? must follow|role:tool[^\n]*must be satisfied|ids must be unique"
+    r"|tool[^\n]*(?:必须|缺少|不匹配|没有对应)"
     r"|reasoning[^\n]*without its required|(?:thinking|reasoning)[^\n]*cannot be modified|expected thinking"
 )
-_ROLES = re.compile(r"roles? must alternate|(?:first|last) message must|(?:expected|unexpected) (?:last )?role")
+_ROLES = re.compile(
+    r"roles? (?:must|should) (?:be )?alternat|(?:first|last) message[^.\n]*must|(?:expected|unexpected) (?:last )?role"
+    r"|conversation must (?:start|end|begin)|(?:consecutive|successive) (?:user|assistant|messages?)"
+)
 
 # One field of the request, or one medium, over its own cap.
 _NAMED_FIELD = re.compile(r"(?:invalid )?([a-z_]+(?:[.\[][\w\].\[]*)?):? (?:string|array) too long")
 _ITEM_FIELD = re.compile(r"\b((?:messages|input|contents|content)(?:\[\d+\]|\.\d+)[\w.\[\]]*)")
 _ITEM_CAP = re.compile(r"too (?:long|large)|exceeds?|at most|above")
 _ITEM_LENGTHS = re.compile(
-    r"(?P<used>\d[\d,]*) bytes > (?P<limit>\d[\d,]*)|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]*)"
+    r"(?P<used>\d[\d,]*) (?:bytes|characters) > (?P<limit>\d[\d,]*)"
+    r"|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]*)"
     r"(?! ?[kmg]i?b)(?:.*?(?:length|got|given) (?P<length>\d[\d,]*))?"
 )
-_MEDIA_CAP = re.compile(r"\b(?:image|document|pdf|audio|video|file)\b[^\n]*(?:exceeds?|too large|too big|larger than)")
+_MEDIA_CAP = re.compile(
+    r"\b(?:image|document|pdf|audio|video)\b(?![^\n]*\btokens\b)(?![^\n]*\bfile\b)[^\n]*"
+    r"(?:exceeds?|too large|too big|larger than)"
+)
+_PIXELS = re.compile(r"\bpixels?\b|\bdimensions?\b")
 _IDENTITY = re.compile(r"(?:^|[._])(?:id|call_id|tool_call_id|name|role|type|title)$")
 _HISTORY_ROOT = re.compile(r"^(?:messages|inputs?|prompt|contents?)\b")
 _MESSAGE_LIST = re.compile(r"messages|input|contents")
@@ -124,10 +135,12 @@ _NEGATIVE_ANSWER_ROOM = re.compile(r"at least [01],? (?:but )?(?:got|received|wa
 _NOT_SIZES = re.compile(
     r"time[d ]?-?out|deadline|retries|attempts|concurren|connection|recursion|header|seconds|api[ _](?:key|token)|jwt"
     r"|(?:access|bearer|session|refresh) token|authenticat|too small|file ?name|url|budget"
+    r"|safety|moderation|blocked|flagged|sensitive|pixels?\b|dimensions?\b|token (?:has )?expired"
+    r"|(?:took|taking) too long|too long to (?:complete|respond|process|answer|run)"
 )
 _OVER = (
     r"(?:too (?:long|large|many|big)|exceed\w*|longer than|greater than|larger than|more than|surpass\w*|overflow\w*"
-    r"|over the|is full|less than|fewer than|reached)"
+    r"|over the|is full|less than|fewer than|reached|(?:not|cannot|n't) fit)"
 )
 _WINDOW = r"(?:context[ _-]?(?:window|length|size|limit)?|token limit|max[ _]?model[ _]?len\w*|model length)"
 _WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力")
@@ -141,15 +154,16 @@ _TOO_LONG = tuple(
         rf"(?:too (?:long|large|many|big)|exceed\w*|overflow\w*|reached)[^\n]*\b(?:{_WINDOW}|tokens)\b",
         r"(?:reduce|shorten|decrease)[^\n]*\b(?:prompt|input|messages|conversation|context)\b",
         r"max(?:imum)? (?:context|prompt|input|sequence)[ _](?:length|size|tokens)\b[^\n]{0,12}\d",
-        r"(?:entity|payload|content) too large",
+        r"(?:entity|payload|content) too large|^(?:the )?(?:text|content) (?:is )?too long",
+        rf"(?:ran|run|running) out of [^\n]*{_WINDOW}",
         r"range of (?:input|prompt|messages?)[^\n]*\[\d+",
     )
 )
 _TOO_LONG_EAST_ASIAN = re.compile(
-    r"(?:输入|提示|上下文|消息|请求|prompt|token|入力|プロンプト|コンテキスト|トークン)[^\n]*"
-    r"(?:超长|超过|超出|超限|过长|太长|長すぎ|超え|超過|上限)"
+    r"(?:输入|提示|上下文|消息|对话长度|请求|prompt|token|入力|プロンプト|コンテキスト|トークン|입력|프롬프트|컨텍스트|토큰)[^\n]*"
+    r"(?:超长|超过|超出|超限|过长|太长|長すぎ|超え|超過|上限|초과|너무 [길긴깁])"
 )
-_ANSWER_EAST_ASIAN = re.compile(r"输出|出力")
+_ANSWER_EAST_ASIAN = re.compile(r"输出|出力|출력")
 _ONLY_ANSWER = re.compile(rf"{ANSWER}[^\n]*(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)")
 _ONLY_ANSWER_INVERTED = re.compile(rf"(?:range|value|maximum) of {ANSWER}")
 _NAMES_PROMPT = re.compile(
@@ -193,7 +207,9 @@ def _rate_verdict(text: str) -> Overflow | None:
 
 
 def _is_item(said: ErrorText, text: str) -> bool:
-    """Whether the complaint is about one named field or one medium."""
+    """Whether the complaint is about one named field or one medium. Pixels are no length: nothing shortens them."""
+    if _PIXELS.search(text):
+        return False
     if _NAMED_FIELD.search(text) or "string_above_max_length" in said.codes or _MEDIA_CAP.search(text):
         return True
     return bool((_ITEM_FIELD.search(text) or _item_fields(said)) and _ITEM_CAP.search(text))
@@ -229,7 +245,8 @@ def _size_verdict(said: ErrorText, text: str, figures: Figures) -> Overflow | No
     if windowed and prompt is not None and answer is not None and limit is not None:
         if prompt >= limit:  # at the limit not one token of an answer is left
             return Overflow("prompt_too_long", limit, prompt)
-        return Overflow("output_budget", limit, prompt) if prompt + answer > limit else None
+        # exactly full is refused as well: some servers want a token to spare
+        return Overflow("output_budget", limit, prompt) if prompt + answer >= limit else None
     if (_number(_NEGATIVE_ANSWER_ROOM, text) or 0) > 1:  # the prompt left less than no room; -1 is a caller's "no cap"
         return Overflow("prompt_too_long", limit)
     if _is_only_answer(text):

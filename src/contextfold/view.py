@@ -13,8 +13,9 @@ from typing import Any
 from contextfold.compaction import Compaction, ViewItem, apply
 from contextfold.formats.base import Format
 from contextfold.history import History
-from contextfold.ledger import Fate
+from contextfold.ledger import Account
 from contextfold.messages import Message
+from contextfold.repair import EMPTY, REPEATED
 
 
 @dataclass(slots=True)
@@ -22,16 +23,18 @@ class View:
     """Wire objects to send, and their size in tokens without system prompt and tools.
 
     ``mended``: messages that no record shortened or dropped, but that could not be sent as they stand in the history.
+    ``added``: what stands in the view for no message, in words.
     """
 
     wire: list[Any]
     tokens: int
-    mended: Mapping[int, Fate] = field(default_factory=dict)
+    mended: Mapping[int, Account] = field(default_factory=dict)
+    added: tuple[str, ...] = ()
 
 
 def build(history: History, compaction: Compaction | None) -> View:
     """The view of a history in its own format. With nothing to change, the caller's very objects."""
-    items = apply(history.messages, compaction)
+    items = apply(history.messages, compaction, history.format)
     alternate = history.format.alternates if compaction is None else compaction.alternate
     wire = _encoded(history, items, alternate)
     own = {id(history.wire[item.index]): item.index for item in items if item.index is not None and not item.changed}
@@ -39,23 +42,31 @@ def build(history: History, compaction: Compaction | None) -> View:
         history.sizes[own[id(entry)]] if id(entry) in own else history.counter.message(history.format.decode(entry))
         for entry in wire
     )
-    return View(wire, tokens, _mended(history, compaction, items))
+    added = tuple(item.account[1] for item in items if item.account is not None and item.index is None)
+    return View(wire, tokens, _mended(history, compaction, items), added)
 
 
-def _mended(history: History, compaction: Compaction | None, items: Sequence[ViewItem]) -> dict[int, Fate]:
+def _mended(history: History, compaction: Compaction | None, items: Sequence[ViewItem]) -> dict[int, Account]:
+    """What mending did to messages that the record let be."""
     edited = {edit.index for edit in compaction.edits} if compaction else set()
     gone = compaction.gone() if compaction else set()
-    shown = {item.index for item in items}
-    mended: dict[int, Fate] = {n: "dropped" for n in range(len(history.messages)) if n not in gone and n not in shown}
-    changed = (item.index for item in items if item.changed and item.index is not None and item.index not in edited)
-    return mended | dict.fromkeys(changed, "shortened")
+    shown = {item.index: item.account for item in items if item.index is not None}
+    mended: dict[int, Account] = {}
+    for index, message in enumerate(history.messages):
+        if index not in shown:
+            account: Account | None = REPEATED if message.tool_results else EMPTY
+        else:
+            account = shown[index]
+        if account is not None and index not in gone and index not in edited:
+            mended[index] = account
+    return mended
 
 
 def translate(history: History, compaction: Compaction | None, target: Format) -> list[Any]:
     """The view of a history in another format."""
-    messages = [item.message for item in apply(history.messages, compaction)]
+    messages = [item.message for item in apply(history.messages, compaction, target)]
     wire = target.encode(messages)
-    return _alternating(wire, target) if target.alternates else wire
+    return alternating(wire, target) if target.alternates else wire
 
 
 def _encoded(history: History, items: Sequence[ViewItem], alternate: bool) -> list[Any]:
@@ -86,8 +97,17 @@ def _encode_one(format: Format, message: Message, known: Message | None) -> list
     return format.encode([known, message])[1:]
 
 
-def _alternating(wire: Sequence[Any], target: Format) -> list[Any]:
-    """Every run of one role joined: in a translated list no neighbours are the caller's own."""
+def answered(history: History, compaction: Compaction | None, target: Format) -> list[Any]:
+    """The view to send at once, in a format: calls that still wait for their results get one that says so."""
+    items = apply(history.messages, compaction, target, answered=True)
+    if target is history.format:
+        return _encoded(history, items, target.alternates if compaction is None else compaction.alternate)
+    wire = target.encode([item.message for item in items])
+    return alternating(wire, target) if target.alternates else wire
+
+
+def alternating(wire: Sequence[Any], target: Format) -> list[Any]:
+    """Every run of one role joined, the caller's own neighbours included. What needs no joining stays as it is."""
     joined: list[Any] = []
     for entry in wire:
         both = target.join(joined[-1], entry) if joined else None

@@ -1,7 +1,11 @@
 """How many tokens the receiving model takes, and who says so (R21).
 
-Belongs here: the order in which sources are asked. Does not: what of the window is kept free for the answer
-(``policy``), and reading limits out of errors (``overflow``).
+Belongs here: the order in which sources are asked, and what refusals taught about an endpoint. Does not: what of the
+window is kept free for the answer (``policy``), and reading limits out of errors (``overflow``).
+
+The order says what is assumed as long as nobody was refused. A refusal is no assumption: what an endpoint proved to be
+smaller than assumed stays smaller in the calls that follow, whatever the assumption was based on. Otherwise the next
+turn would be refused again.
 """
 
 from __future__ import annotations
@@ -10,13 +14,18 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from contextfold.errors import PolicyError
+from contextfold.observe import Observer
+from contextfold.ports import Ports
 
 DEFAULT_WINDOW = 64_000
 """Tokens, for a model that nobody knows. Seven in eight models of the registry take this or more, and an agent's
 prompt and tools still leave room in it: too small costs some compactions, too large ends in refused requests."""
+
+LEAST_WINDOW = 256
+"""Tokens. A smaller figure in an error is about something else."""
 
 Source = Literal["explicit", "profile", "registry", "learned", "default"]
 
@@ -29,6 +38,154 @@ class Window:
 
     tokens: int
     source: Source
+    most: int = 0
+    """More tokens that are not disproved, where ``tokens`` is a guess after a refusal that named no limit; else 0."""
+
+
+class WindowStore(Protocol):
+    """Keeps what refusals taught beyond the life of a process. Methods may be sync or async.
+
+    ``endpoint`` is the base URL that requests go to, ``model`` the name they carry; either may be empty.
+    """
+
+    def load_window(self, endpoint: str, model: str) -> Any:
+        """The window in tokens, or None."""
+        ...
+
+    def save_window(self, endpoint: str, model: str, tokens: int) -> Any:
+        """Remember it in place of an earlier one."""
+        ...
+
+
+class Windows:
+    """The windows of the models that one ``Compactor`` talks to.
+
+    ``explicit``, ``model`` and ``profile`` are as for ``resolve``; the model is used where a call names none.
+    """
+
+    def __init__(
+        self,
+        explicit: int | None = None,
+        model: str | None = None,
+        profile: int | None = None,
+        store: WindowStore | None = None,
+    ) -> None:
+        self.model = model
+        self._explicit = explicit
+        self._profile = profile
+        self._store = store
+        self._assumed: dict[str | None, Window] = {}
+        self._proved: dict[tuple[str, str], int | None] = {}
+        self._accepted: dict[tuple[str, str], int] = {}
+        self._refused: dict[tuple[str, str], int] = {}
+        self._distrusted: set[tuple[str, str]] = set()
+
+    def assumed(self, model: str | None = None) -> Window:
+        """What is taken for the window as long as nothing was refused. Raises ``PolicyError`` as ``resolve`` does."""
+        model = model or self.model
+        if model not in self._assumed:
+            profile = self._profile if model == self.model else None
+            self._assumed[model] = resolve(self._explicit, model, profile=profile)
+        return self._assumed[model]
+
+    async def find(self, endpoint: str, model: str | None, ports: Ports, observer: Observer) -> Window:
+        """The window for a call, and an event that says whose figure it is."""
+        assumed = self.assumed(model)
+        key = self._key(endpoint, model)
+        proved = await self._recall(key, ports, observer)
+        found = assumed
+        if proved is not None and (proved < assumed.tokens or assumed.source == "default"):
+            found = Window(proved, "learned", self._refused.get(key, 1) - 1)
+        name = model or self.model or "the model"
+        figures = {"tokens": found.tokens, "source": found.source, "assumed": assumed.tokens}
+        data = {"model": model or self.model, "endpoint": endpoint, **figures, "assumed_source": assumed.source}
+        if not any(event.name == "window_resolved" and event.data == data for event in observer.events):
+            observer.emit("window_resolved", f"{name} takes {found.tokens:,} tokens ({found.source})", **data)
+        return found
+
+    async def learn(
+        self, endpoint: str, model: str | None, tokens: int, ports: Ports, observer: Observer, *, refused: int | None
+    ) -> None:
+        """A refusal taught that the window is ``tokens``.
+
+        ``refused``: the tokens that were refused, where the provider named no limit and ``tokens`` is a guess. Only
+        what a provider said is stored. A figure that is no window, or above what is assumed already, teaches nothing.
+        """
+        key, stated = self._key(endpoint, model), refused is None
+        known, assumed = self._proved.get(key), self.assumed(model)
+        if tokens < LEAST_WINDOW or tokens == known:
+            return
+        if tokens >= assumed.tokens and assumed.source != "default":
+            return
+        if not stated and known is not None and tokens > known:
+            return
+        self._proved[key] = tokens
+        self._refused.pop(key, None)
+        if refused is not None:
+            self._refused[key] = refused
+        observer.emit(
+            "window_learned",
+            f"{model or self.model or 'the model'} takes {tokens:,} tokens, not {known or assumed.tokens:,}",
+            model=model or self.model,
+            endpoint=endpoint,
+            tokens=tokens,
+            stated=stated,
+            assumed=assumed.tokens,
+            assumed_source=assumed.source,
+        )
+        if stated and self._store is not None:
+            await self._ask_store(self._store.save_window, (*key, tokens), ports, observer)
+
+    def accept(self, endpoint: str, model: str | None, tokens: int) -> None:
+        """A request of so many tokens was taken: a guess never goes below it."""
+        key = self._key(endpoint, model)
+        self._accepted[key] = max(tokens, self._accepted.get(key, 0))
+
+    def accepted(self, endpoint: str, model: str | None) -> int:
+        """The largest request that was taken, in tokens; 0 before the first."""
+        return self._accepted.get(self._key(endpoint, model), 0)
+
+    def distrust(self, endpoint: str, model: str | None) -> None:
+        """The input tokens that this endpoint reports do not count what is sent to it."""
+        self._distrusted.add(self._key(endpoint, model))
+
+    def trusts(self, endpoint: str, model: str | None) -> bool:
+        """Whether its input tokens may be compared with what was sent."""
+        return self._key(endpoint, model) not in self._distrusted
+
+    def _key(self, endpoint: str, model: str | None) -> tuple[str, str]:
+        return endpoint, model or self.model or ""
+
+    async def _recall(self, key: tuple[str, str], ports: Ports, observer: Observer) -> int | None:
+        if key not in self._proved:
+            stored = None
+            if self._store is not None:
+                stored = await self._ask_store(self._store.load_window, key, ports, observer)
+            usable = isinstance(stored, int) and not isinstance(stored, bool) and stored >= LEAST_WINDOW
+            self._proved[key] = stored if usable else None
+        return self._proved[key]
+
+    async def _ask_store(self, ask: Any, arguments: tuple[Any, ...], ports: Ports, observer: Observer) -> Any:
+        """A store that is out of order costs at most one refused request, so it never ends a call."""
+        try:
+            return await ports.call(ask, *arguments)
+        except Exception as error:  # noqa: BLE001 - user code: any failure of it is the same to us
+            observer.emit("window_store_failed", f"{type(error).__name__}: {error}"[:500], error=type(error).__name__)
+            return None
+
+
+def name_and_profile(model: Any) -> tuple[str | None, int | None]:
+    """The name of a model, and the input tokens that it says it takes.
+
+    ``model`` is a name, a chat model object with a ``profile`` (LangChain's say ``max_input_tokens``), or None.
+    """
+    if model is None or isinstance(model, str):
+        return model, None
+    profile = getattr(model, "profile", None)
+    tokens = profile.get("max_input_tokens") if isinstance(profile, dict) else None
+    named = (getattr(model, attribute, None) for attribute in ("model_name", "model", "model_id"))
+    name = next((name for name in named if isinstance(name, str) and name), None)
+    return name, tokens if isinstance(tokens, int) else None
 
 
 def resolve(window: int | None, model: str | None, *, profile: int | None = None, learned: int | None = None) -> Window:

@@ -38,7 +38,7 @@ def messages(amount: int, tokens: int, start: int = 0) -> list[dict[str, str]]:
 @pytest.fixture
 def opened(sqlite_store: SQLStore) -> Callable[..., Session]:
     def make(window: int = 128_000, policy: Policy | None = None, **options: Any) -> Session:
-        compactor = Compactor(window=window, count_text=count, policy=policy)
+        compactor = Compactor(window=window, count_text=count, policy=policy or Policy(trigger=("fraction", 0.8)))
         return compactor.session("thread", sqlite_store, options=options)
 
     return make

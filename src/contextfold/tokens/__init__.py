@@ -13,9 +13,9 @@ from contextfold.errors import PolicyError
 from contextfold.tokens.counter import TokenCounter
 from contextfold.tokens.estimate import estimate
 from contextfold.tokens.tiktoken import tiktoken_counter
-from contextfold.tokens.usage import Calibration
+from contextfold.tokens.usage import CalibratedCounter, Calibration
 
-__all__ = ["Calibration", "TokenCounter", "count_tokens", "estimate", "tiktoken_counter"]
+__all__ = ["CalibratedCounter", "Calibration", "TokenCounter", "count_tokens", "estimate", "tiktoken_counter"]
 
 
 def count_tokens(messages: Sequence[Any], model: str | None = None, tools: Sequence[Any] | None = None) -> int:

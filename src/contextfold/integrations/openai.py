@@ -1,0 +1,63 @@
+"""OpenAI's SDK, and everything that speaks its language: Chat Completions and Responses with a compaction around them.
+
+    from contextfold.integrations.openai import with_compaction
+
+    create = with_compaction(client.chat.completions.create, compactor)
+    response = create(model="gpt-5", messages=history)
+
+What belongs here: the names of arguments. What does not: all else (``wrapping``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from contextfold.compaction import Compaction
+from contextfold.compactor import Compactor
+from contextfold.integrations.wrapping import Dialect, WithCompaction
+from contextfold.tokens import Calibration
+
+__all__ = ["with_compaction"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CHAT = Dialect(
+    format="openai-chat",
+    messages="messages",
+    system=None,
+    answer_limits=("max_tokens", "max_completion_tokens"),
+)
+RESPONSES = Dialect(
+    format="openai-responses",
+    messages="input",
+    system="instructions",
+    answer_limits=("max_output_tokens",),
+    elsewhere=("previous_response_id", "conversation"),
+)
+
+
+def with_compaction(
+    method: Callable[P, R],
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> WithCompaction[P, R]:
+    """The same method, for one conversation, that never ends in "prompt too long".
+
+    Args:
+        method: ``client.chat.completions.create`` or ``client.responses.create`` (or their ``stream`` and ``parse``),
+            of a sync or an async client. Plain and with ``stream=True``.
+        compactor: may serve any number of conversations.
+        previous, calibration: of this conversation, where it was stored.
+
+    A Responses request that leaves the conversation to the provider (``previous_response_id``, ``conversation``) goes
+    through as it is: there is nothing here to compact.
+    """
+    return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration)
+
+
+def _dialect(arguments: Mapping[str, Any]) -> Dialect:
+    return CHAT if "messages" in arguments else RESPONSES

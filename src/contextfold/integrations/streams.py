@@ -1,0 +1,194 @@
+"""Streams of the SDKs, opened up to their first content before a caller gets them.
+
+A provider may accept a request with status 200 and refuse it inside the stream. Whoever hands the stream out at once
+can do nothing about that any more. So events are read until the first content; what refuses the request on the way is
+raised, as if the request had been refused. The caller then gets a stream that gives the same events in order.
+
+What belongs here: reading ahead, in both colours around one ``Progress`` that does no input or output. What does not:
+what to do about a refusal (``recovery``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from contextfold.errors import RefusedInStream
+from contextfold.overflow import classify
+from contextfold.reply import Reply, get, read_reply
+
+OnUsage = Callable[[Reply], object]
+"""Called once, when the caller has come to the event that says how many tokens the request took."""
+
+
+class Progress:
+    """What the events of a stream have said so far."""
+
+    def __init__(self) -> None:
+        self.has_content = False
+        self.reply = Reply()
+
+    def see(self, event: Any) -> None:
+        """One more event. Raises ``RefusedInStream`` if it refuses the request before any content came."""
+        chunk = get(event, "chunk") or event  # OpenAI's stream helpers wrap the raw chunk
+        if not self.has_content and (refusal := _refusal(chunk)) is not None:
+            raise RefusedInStream(refusal)
+        holder = get(chunk, "response") or get(chunk, "message") or chunk
+        self.reply = self.reply.merged(read_reply(holder))
+        self.has_content = self.has_content or _has_content(chunk)
+
+
+def _refusal(event: Any) -> dict[str, Any] | None:
+    """What an event says against the request, if that is a matter of sizes or shape; all else is the caller's."""
+    kind = get(event, "type")
+    if kind == "response.failed":
+        said = get(get(event, "response"), "error")
+    elif kind == "error" or (kind is None and get(event, "error")):
+        said = get(event, "error") or event
+    else:
+        return None
+    body = _plain(said)
+    return body if classify(body) is not None else None
+
+
+def _has_content(event: Any) -> bool:
+    kind = str(get(event, "type") or "")
+    if kind:
+        return kind == "content_block_delta" or kind.endswith(".delta")
+    choices = get(event, "choices") or ()
+    return any(value for choice in choices for name, value in _plain(get(choice, "delta")).items() if name != "role")
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """An object of an SDK, or a mapping, as a dictionary."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    dump = getattr(value, "model_dump", None)
+    return dict(dump(mode="json")) if callable(dump) else {}
+
+
+class _Handed:
+    """What both colours share: looks like the SDK's own stream to everyone who asks it for anything."""
+
+    def __init__(self, stream: Any, on_usage: OnUsage) -> None:
+        self._stream = stream
+        self._on_usage: OnUsage | None = on_usage
+        self._progress = Progress()
+        self._ahead: deque[Any] = deque()
+
+    @property
+    def contextfold_reply(self) -> Reply:
+        """What the stream has said about its request so far."""
+        return self._progress.reply
+
+    @property
+    def __class__(self) -> Any:
+        return type(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _see(self, event: Any) -> Any:
+        """An event on its way to the caller."""
+        self._progress.see(event)
+        if self._on_usage is not None and self._progress.reply.input_tokens:
+            on_usage, self._on_usage = self._on_usage, None
+            on_usage(self._progress.reply)
+        return event
+
+
+class OpenedStream(_Handed):
+    """A stream for ``for``, ``with`` and ``close``. Creating one reads up to the first content."""
+
+    def __init__(self, stream: Any, on_usage: OnUsage) -> None:
+        super().__init__(stream, on_usage)
+        try:
+            for event in iter(stream.__next__, _NEVER):
+                self._progress.see(event)
+                self._ahead.append(event)
+                if self._progress.has_content:
+                    break
+        except StopIteration:
+            return
+        except BaseException:
+            stream.close()
+            raise
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._ahead:
+            return self._ahead.popleft()
+        return self._see(next(self._stream))
+
+    @property
+    def text_stream(self) -> Iterator[str]:
+        """The text alone, as Anthropic's stream helper has it."""
+        return (text for event in self if (text := _text(event)))
+
+    def __enter__(self) -> OpenedStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the connection."""
+        self._stream.close()
+
+
+class AsyncOpenedStream(_Handed):
+    """A stream for ``async for``, ``async with`` and ``close``. ``opened`` reads up to the first content."""
+
+    @classmethod
+    async def opened(cls, stream: Any, on_usage: OnUsage) -> AsyncOpenedStream:
+        handed = cls(stream, on_usage)
+        try:
+            while not handed._progress.has_content:
+                event = await stream.__anext__()
+                handed._progress.see(event)
+                handed._ahead.append(event)
+        except StopAsyncIteration:
+            return handed
+        except BaseException:
+            await stream.close()
+            raise
+        return handed
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._ahead:
+            return self._ahead.popleft()
+        return self._see(await self._stream.__anext__())
+
+    @property
+    def text_stream(self) -> AsyncIterator[str]:
+        """The text alone, as Anthropic's stream helper has it."""
+        return (text async for event in self if (text := _text(event)))
+
+    async def __aenter__(self) -> AsyncOpenedStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Release the connection."""
+        await self._stream.close()
+
+
+_NEVER = object()
+
+
+def _text(event: Any) -> str:
+    delta = get(event, "delta") if get(event, "type") == "content_block_delta" else None
+    return (get(delta, "text") or "") if get(delta, "type") == "text_delta" else ""

@@ -1,0 +1,288 @@
+"""A method of an SDK's client with a compaction around it: same arguments, same answers, for one conversation.
+
+What belongs here: which argument is the conversation, which one limits the answer, sync or async, plain or stream, and
+the state of one conversation between calls. What does not: any decision. All is done by ``Compactor.call``; the SDKs
+are never imported.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from contextfold.compaction import Compaction
+from contextfold.compactor import CompactionResult, Compactor
+from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream
+from contextfold.reply import Reply
+from contextfold.tokens import Calibration
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a method names what matters here."""
+
+    format: str
+    messages: str
+    """The argument that is the conversation."""
+    system: str | None
+    """The argument that is the system prompt, where that is none of the messages."""
+    answer_limits: tuple[str, ...]
+    """The arguments that limit the answer; the first one is used where the caller gives none."""
+    elsewhere: tuple[str, ...] = ()
+    """Arguments that say that the provider keeps the conversation: nothing can be compacted here then."""
+
+
+class WithCompaction(Generic[P, R]):
+    """Call it as the method that it stands for. It belongs to one conversation: pass the full history every time.
+
+    ``compaction`` is the record in force and ``calibration`` what usage taught: store both with the conversation, and
+    give them to the next one that is made for it. ``result`` is the ``CompactionResult`` of the last call, with its
+    ledger and events; None before the first.
+    """
+
+    def __init__(
+        self,
+        method: Callable[P, R],
+        compactor: Compactor,
+        dialect: Callable[[Mapping[str, Any]], Dialect],
+        *,
+        previous: Compaction | None = None,
+        calibration: Calibration | None = None,
+    ) -> None:
+        self.compaction = previous
+        self.calibration = calibration
+        self.result: CompactionResult | None = None
+        self._method: Callable[..., Any] = method
+        self._compactor = compactor
+        self._dialect = dialect
+        self._plain = PlainMessages()
+        self._makes_managers = getattr(method, "__name__", "") == "stream"
+
+    def __call__(self, *_: P.args, **arguments: P.kwargs) -> R:
+        answer: Any
+        if self._makes_managers:
+            answer = AsyncManager(self, arguments) if is_async(self._method) else Manager(self, arguments)
+        else:
+            answer = self.asend(arguments) if is_async(self._method) else self.send(arguments)
+        return answer  # type: ignore[no-any-return]
+
+    def send(self, arguments: Mapping[str, Any]) -> Any:
+        """The method's answer; its stream, opened."""
+        dialect = self._dialect(arguments)
+        if _is_elsewhere(dialect, arguments):
+            return self._opened(self._method(**arguments), None)
+        call = _Call(self, dialect, arguments)
+
+        def send(view: list[Any], max_tokens: int | None) -> Any:
+            return self._opened(self._method(**call.with_view(view, max_tokens)), call)
+
+        return self._compactor.call(send, call.wire, self.compaction, **call.options)
+
+    async def asend(self, arguments: Mapping[str, Any]) -> Any:
+        """``send`` for an async method."""
+        dialect = self._dialect(arguments)
+        if _is_elsewhere(dialect, arguments):
+            return await self._aopened(self._method(**arguments), None)
+        call = _Call(self, dialect, arguments)
+
+        async def send(view: list[Any], max_tokens: int | None) -> Any:
+            return await self._aopened(self._method(**call.with_view(view, max_tokens)), call)
+
+        return await self._compactor.acall(send, call.wire, self.compaction, **call.options)
+
+    def _opened(self, response: Any, call: _Call | None) -> Any:
+        if self._makes_managers:
+            response = response.__enter__()  # sends the request
+        if call is None or not hasattr(response, "__next__"):
+            return response
+        return OpenedStream(response, call.on_usage)
+
+    async def _aopened(self, response: Any, call: _Call | None) -> Any:
+        if inspect.isawaitable(response):
+            response = await response
+        if self._makes_managers:
+            response = await response.__aenter__()
+        if call is None or not hasattr(response, "__anext__"):
+            return response
+        return await AsyncOpenedStream.opened(response, call.on_usage)
+
+    def plain(self, messages: Any) -> list[Any]:
+        """The conversation as a list of mappings; objects of an SDK among them always as the same mapping."""
+        return [{"role": "user", "content": messages}] if isinstance(messages, str) else self._plain(messages)
+
+    def commit(self, started_from: Compaction | None, result: CompactionResult) -> None:
+        """Take over what a call made, unless another call of this conversation did so meanwhile."""
+        self.result = result
+        self.calibration = result.calibration
+        if self.compaction is started_from:
+            self.compaction = result.compaction
+
+    def learn(self, result: CompactionResult | None, input_tokens: int | None) -> None:
+        """Usage that a stream reported at its end, for the view of ``result``."""
+        if result is not None and self.result is result:
+            self.result = result.after_usage(input_tokens)
+            self.calibration = self.result.calibration
+
+
+class _Call:
+    """One call: what of its arguments the compactor gets, and what of the view the method gets."""
+
+    def __init__(self, owner: WithCompaction[Any, Any], dialect: Dialect, arguments: Mapping[str, Any]) -> None:
+        self.owner = owner
+        self.dialect = dialect
+        self.arguments = arguments
+        self.original = arguments.get(dialect.messages)
+        if not isinstance(self.original, str | Sequence):
+            self.original = list(self.original or ())  # an iterator can be read only once
+        self.wire = owner.plain(self.original)
+        self.started_from = owner.compaction
+        self.result: CompactionResult | None = None
+        self.told = False
+        """Whether the response itself said its usage, so that its stream need not."""
+        self.limit = next(
+            (name for name in dialect.answer_limits if is_given(arguments.get(name))), dialect.answer_limits[0]
+        )
+        self.model = arguments.get("model")
+        self.endpoint = endpoint_of(owner._method)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For ``Compactor.call``."""
+        limit = self.arguments.get(self.limit)
+        tools = self.arguments.get("tools")
+        return {
+            "format": self.dialect.format,
+            "system": _text(self.arguments.get(self.dialect.system)) if self.dialect.system else None,
+            "tools": list(tools) if is_given(tools) and tools else None,
+            "max_tokens": limit if isinstance(limit, int) else None,
+            "calibration": self.owner.calibration,
+            "model": self.model if isinstance(self.model, str) else None,
+            "endpoint": self.endpoint,
+            "on_result": self._on_result,
+        }
+
+    def with_view(self, view: list[Any], max_tokens: int | None) -> dict[str, Any]:
+        """The method's arguments. A view that is the whole conversation is sent as the caller wrote it."""
+        same = len(view) == len(self.wire) and all(new is old for new, old in zip(view, self.wire, strict=True))
+        changed: dict[str, Any] = {self.dialect.messages: self.original if same else view}
+        if max_tokens is not None:
+            changed[self.limit] = max_tokens
+        return {**self.arguments, **changed}
+
+    def on_usage(self, reply: Reply) -> None:
+        """A stream has said its usage. What it gave before its first content was learnt then."""
+        trusted = self.owner._compactor.windows.trusts(self.endpoint, self.options["model"])
+        if trusted and self.result is not None and not self.told:
+            self.owner.learn(self.result, reply.input_tokens)
+
+    def _on_result(self, result: CompactionResult) -> None:
+        self.result = result
+        self.told = result.calibration != (self.owner.calibration or Calibration())
+        self.owner.commit(self.started_from, result)
+
+
+class Manager:
+    """What a method named ``stream`` returns: the request is sent when ``with`` enters it."""
+
+    def __init__(self, owner: WithCompaction[Any, Any], arguments: Mapping[str, Any]) -> None:
+        self._owner = owner
+        self._arguments = arguments
+        self._stream: Any = None
+
+    def __enter__(self) -> Any:
+        self._stream = self._owner.send(self._arguments)
+        return self._stream
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
+class AsyncManager:
+    """``Manager`` for ``async with``."""
+
+    def __init__(self, owner: WithCompaction[Any, Any], arguments: Mapping[str, Any]) -> None:
+        self._owner = owner
+        self._arguments = arguments
+        self._stream: Any = None
+
+    async def __aenter__(self) -> Any:
+        self._stream = await self._owner.asend(self._arguments)
+        return self._stream
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            await self._stream.close()
+
+
+class PlainMessages:
+    """Messages as mappings. Callers append answers as the SDK gave them: pydantic objects, or blocks of them.
+
+    The same message becomes the same mapping at every call, so that the conversation is recognised as the one before.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def __call__(self, messages: Sequence[Any]) -> list[Any]:
+        before, self._known = self._known, {}
+        return [self._one(message, before) for message in messages]
+
+    def _one(self, message: Any, before: Mapping[int, tuple[Any, Any]]) -> Any:
+        plain = _as_mapping(message)
+        if plain is message:
+            return message
+        known = before.get(id(message))
+        if known is not None and known[0] is message and known[1] == plain:
+            plain = known[1]
+        self._known[id(message)] = (message, plain)
+        return plain
+
+
+def _as_mapping(value: Any) -> Any:
+    """As the SDKs themselves put objects into a request: only what was set."""
+    if callable(dump := getattr(value, "model_dump", None)):
+        return dump(mode="json", exclude_unset=True, exclude=getattr(value, "__api_exclude__", None))
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, list) or not any(hasattr(block, "model_dump") for block in content):
+        return value
+    return {**value, "content": [_as_mapping(block) for block in content]}
+
+
+def is_async(method: Callable[..., Any]) -> bool:
+    """Whether a method belongs to an async client. Its ``stream`` is no coroutine function, its class says it."""
+    owner = type(getattr(method, "__self__", None)).__name__
+    return owner.startswith("Async") or inspect.iscoroutinefunction(inspect.unwrap(method))
+
+
+def endpoint_of(method: Callable[..., Any]) -> str:
+    """The base URL of the client that a method belongs to; empty where it cannot be told."""
+    client = getattr(getattr(method, "__self__", None), "_client", None)
+    return str(getattr(client, "base_url", None) or "")
+
+
+def is_given(value: Any) -> bool:
+    """Whether an argument is there: the SDKs write ``NOT_GIVEN`` or ``omit`` for one that is not."""
+    return value is not None and type(value).__name__ not in ("NotGiven", "Omit")
+
+
+def _is_elsewhere(dialect: Dialect, arguments: Mapping[str, Any]) -> bool:
+    return any(is_given(arguments.get(name)) for name in dialect.elsewhere)
+
+
+def _text(system: Any) -> str | None:
+    """A system prompt as text: a string, or blocks of text."""
+    if isinstance(system, str):
+        return system
+    blocks = system if isinstance(system, list | tuple) else ()
+    return "\n".join(str(block.get("text", "")) for block in blocks if isinstance(block, Mapping)) or None

@@ -1,0 +1,98 @@
+"""What a provider's answer says about its request: input tokens, output tokens, why it ended.
+
+What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic and LangChain, as objects or parsed
+JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
+
+Nothing here raises. Usage that is about other messages than the ones sent is not read (R18): where the provider ran its
+own tools, it counts every round; where it edited the context, it counts what was left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Tokens as the provider counts them, cached ones included; None where it does not say, or not about this."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    finish: str | None = None
+
+    def merged(self, later: Reply) -> Reply:
+        """This and what a later event of the same stream adds: input is said first, the rest last."""
+        return Reply(
+            self.input_tokens or later.input_tokens,
+            later.output_tokens or self.output_tokens,
+            later.finish or self.finish,
+        )
+
+
+def read_reply(response: object) -> Reply:
+    """What a response, or an event of a stream, says of its request. An object may say it itself (``reply``)."""
+    own = getattr(response, "contextfold_reply", None)
+    if isinstance(own, Reply):
+        return own
+    usage = get(response, "usage") or get(response, "usage_metadata")
+    finish = _finish(response)
+    if _is_about_other_messages(response, usage):
+        return Reply(finish=finish)
+    read = _number(usage, "prompt_tokens")
+    if read is None:
+        read = _number(usage, "input_tokens")
+        if read is not None and get(usage, "input_tokens_details") is None:  # Anthropic: what was cached stands beside
+            cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
+            read += sum(_number(usage, name) or 0 for name in cached)
+    written = _number(usage, "completion_tokens")
+    return Reply(read or None, written if written is not None else _number(usage, "output_tokens"), finish)
+
+
+def get(value: object, name: str) -> Any:
+    """A field of an object or a mapping; None where there is none."""
+    if isinstance(value, Mapping):
+        return value.get(name)
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001 - a property of a foreign object may raise anything; it says nothing then
+        return None
+
+
+def _finish(response: object) -> str | None:
+    choices = get(response, "choices")
+    first = choices[0] if isinstance(choices, list | tuple) and choices else None
+    metadata = get(response, "response_metadata")
+    said = (
+        get(first, "finish_reason"),
+        get(response, "stop_reason"),
+        get(get(response, "delta"), "stop_reason"),
+        get(get(response, "incomplete_details"), "reason"),
+        get(metadata, "finish_reason"),
+        get(metadata, "stop_reason"),
+    )
+    return next((reason for reason in said if isinstance(reason, str) and reason), None)
+
+
+def _is_about_other_messages(response: object, usage: object) -> bool:
+    if any(isinstance(count, int) and count for count in _values(get(usage, "server_tool_use"))):
+        return True
+    if get(get(response, "context_management"), "applied_edits"):
+        return True
+    output = get(response, "output")
+    items = output if isinstance(output, list | tuple) else ()
+    return any(str(get(item, "type") or "").startswith(_HOSTED) for item in items)
+
+
+def _values(value: object) -> list[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return list(vars(value).values()) if hasattr(value, "__dict__") else []
+
+
+def _number(usage: object, name: str) -> int | None:
+    value = get(usage, name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,451 @@
+"""The official SDKs with a compaction around them, over HTTP against the provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor, formats
+from contextfold.errors import RefusedInStream, StillTooLong
+from contextfold.integrations import anthropic as over_anthropic
+from contextfold.integrations import openai as over_openai
+from contextfold.integrations.wrapping import endpoint_of, is_async
+from contextfold.testing.provider import Answer, Fault, ProviderServer, ToolCall
+
+anthropic = pytest.importorskip("anthropic")
+openai = pytest.importorskip("openai")
+
+Wire = list[dict[str, Any]]
+WINDOW = 8_000
+MODEL = "small"
+
+
+def conversation(steps: int, *, words: int = 120) -> Wire:
+    """A tool-using agent's session of about ``steps`` x (``words`` + 40) tokens, as Chat Completions has it."""
+    wire: Wire = [{"role": "user", "content": "Find out why invoices are late. Never touch the table `ledger_2019`."}]
+    for step in range(steps):
+        call = {"id": f"call_{step}", "type": "function"}
+        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"/srv/app/module_{step}.py"})}
+        wire.append({"role": "assistant", "content": f"Step {step}: reading module_{step}.", "tool_calls": [call]})
+        output = " ".join(f"value{step}x{n}" for n in range(words // 3))
+        wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
+    return wire
+
+
+def in_format(wire: Wire, format: str) -> list[Any]:
+    return formats.get(format).encode(formats.decode(wire, formats.get("openai-chat")))
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer(windows={MODEL: WINDOW}, default_window=100_000) as running:
+        yield running
+
+
+# ---- every method, in every colour ----
+
+SHAPES = ("chat", "responses", "messages", "messages.stream")
+"""The methods: ``chat.completions.create``, ``responses.create``, ``messages.create`` and ``messages.stream``."""
+
+
+def arguments(shape: str, wire: Wire, *, stream: bool) -> dict[str, Any]:
+    if shape == "chat":
+        return {"model": MODEL, "messages": wire, "stream": stream}
+    if shape == "responses":
+        return {"model": MODEL, "input": in_format(wire, "openai-responses"), "stream": stream}
+    anthropics = {"model": MODEL, "messages": in_format(wire, "anthropic"), "system": "Be brief.", "max_tokens": 300}
+    return anthropics if shape == "messages.stream" else anthropics | {"stream": stream}
+
+
+def client_of(server: ProviderServer, shape: str, *, is_async: bool) -> Any:
+    if shape.startswith("messages"):
+        made: Any = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic
+        return made(base_url=server.anthropic_url, api_key="any", max_retries=0)
+    made = openai.AsyncOpenAI if is_async else openai.OpenAI
+    return made(base_url=server.openai_url, api_key="any", max_retries=0)
+
+
+def wrapped(client: Any, shape: str, compactor: Compactor, **state: Any) -> Any:
+    if shape == "messages.stream":
+        return over_anthropic.with_compaction(client.messages.stream, compactor, **state)
+    if shape == "messages":
+        return over_anthropic.with_compaction(client.messages.create, compactor, **state)
+    method = client.chat.completions.create if shape == "chat" else client.responses.create
+    return over_openai.with_compaction(method, compactor, **state)
+
+
+def text_of(shape: str, answer: Any) -> str:
+    if shape == "chat":
+        return str(answer.choices[0].message.content)
+    return str(answer.output_text if shape == "responses" else answer.content[0].text)
+
+
+def piece_of(shape: str, event: Any) -> str:
+    if shape == "chat":
+        return (event.choices[0].delta.content or "") if event.choices else ""
+    if shape == "responses":
+        return event.delta if event.type == "response.output_text.delta" else ""
+    is_text = event.type == "content_block_delta" and event.delta.type == "text_delta"
+    return event.delta.text if is_text else ""
+
+
+def asked(
+    server: ProviderServer, shape: str, compactor: Compactor, wire: Wire, *, colour: str, stream: bool
+) -> tuple[str, Any]:
+    """The answer's text, and what was called for it."""
+    given = arguments(shape, wire, stream=stream)
+    if colour == "sync":
+        with client_of(server, shape, is_async=False) as client:
+            send = wrapped(client, shape, compactor)
+            if shape == "messages.stream":
+                with send(**given) as events:
+                    return "".join(events.text_stream), send
+            answer = send(**given)
+            return ("".join(piece_of(shape, event) for event in answer) if stream else text_of(shape, answer)), send
+
+    async def ask() -> tuple[str, Any]:
+        async with client_of(server, shape, is_async=True) as client:
+            send = wrapped(client, shape, compactor)
+            if shape == "messages.stream":
+                async with send(**given) as events:
+                    return "".join([piece async for piece in events.text_stream]), send
+            answer = await send(**given)
+            if not stream:
+                return text_of(shape, answer), send
+            return "".join([piece_of(shape, event) async for event in answer]), send
+
+    return asyncio.run(ask())
+
+
+EVERY = [
+    (shape, colour, stream)
+    for shape, colour, stream in itertools.product(SHAPES, ("sync", "async"), (False, True))
+    if stream or shape != "messages.stream"
+]
+
+
+@pytest.mark.parametrize(("shape", "colour", "stream"), EVERY)
+@pytest.mark.parametrize("window", [None, WINDOW])
+def test_a_conversation_larger_than_the_window_is_answered(
+    server: ProviderServer, shape: str, colour: str, stream: bool, window: int | None
+) -> None:
+    """R22: with and without a known window, and the answer is about what was sent."""
+    wire = conversation(100)
+    text, send = asked(server, shape, Compactor(window=window), wire, colour=colour, stream=stream)
+    assert text.startswith("Digest of")
+    assert len(server.requests) == (1 if window else 2)
+    assert server.requests[-1].tokens <= WINDOW
+    assert server.requests[-1].status == 200
+    assert "ledger_2019" in server.requests[-1].text
+    assert send.compaction is not None
+    assert send.result.compaction is send.compaction
+    given = arguments(shape, wire, stream=stream)
+    assert sum(send.result.ledger.counts().values()) == len(given["input" if shape == "responses" else "messages"])
+
+
+@pytest.mark.parametrize(("shape", "colour", "stream"), EVERY)
+def test_a_short_conversation_goes_through_as_it_was_written(
+    server: ProviderServer, shape: str, colour: str, stream: bool
+) -> None:
+    wire = conversation(3)
+    _, send = asked(server, shape, Compactor(window=WINDOW), wire, colour=colour, stream=stream)
+    given = arguments(shape, wire, stream=stream)
+    sent = server.requests[0].body
+    assert {name: sent[name] for name in given if name != "stream"} == {
+        name: value for name, value in given.items() if name != "stream"
+    }
+    assert send.compaction is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "wording"),
+    [("chat", "openai-chat-stream"), ("responses", "native"), ("messages", "anthropic-stream"),
+     ("messages.stream", "anthropic-stream")],
+)  # fmt: skip
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_an_overflow_inside_a_stream_is_caught_before_the_first_content(shape: str, wording: str, colour: str) -> None:
+    """The provider answers 200 and then says in the stream that the prompt is too long."""
+    with ProviderServer(windows={MODEL: WINDOW}, overflow=wording) as server:
+        text, send = asked(server, shape, Compactor(window=100_000), conversation(100), colour=colour, stream=True)
+        assert [request.status for request in server.requests] == [200, 200]
+        assert server.requests[0].error
+    assert text.startswith("Digest of")
+    assert send.result.trigger == "overflow: prompt_too_long"
+
+
+# ---- streams behave like the SDK's ----
+
+
+def test_a_stream_is_the_sdks_for_everyone_who_asks(server: ProviderServer) -> None:
+    with client_of(server, "chat", is_async=False) as client:
+        send = wrapped(client, "chat", Compactor(window=WINDOW))
+        own = [
+            type(event) for event in client.chat.completions.create(**arguments("chat", conversation(2), stream=True))
+        ]
+        stream = send(**arguments("chat", conversation(2), stream=True))
+        assert isinstance(stream, openai.Stream)
+        assert stream.response.status_code == 200
+        with stream as entered:
+            first = next(entered)
+            assert [type(first), *(type(event) for event in entered)] == own
+        assert stream.response.is_closed
+        unread = send(**arguments("chat", conversation(2), stream=True))
+        unread.close()
+        assert unread.response.is_closed
+
+
+def test_anthropics_stream_helper_keeps_its_means(server: ProviderServer) -> None:
+    with client_of(server, "messages", is_async=False) as client:
+        send = wrapped(client, "messages.stream", Compactor(window=WINDOW))
+        with send(**arguments("messages.stream", conversation(2), stream=True)) as stream:
+            events = [event.type for event in stream]
+            message = stream.get_final_message()
+        assert {"message_start", "content_block_delta", "text", "message_stop"} <= set(events)
+        with send(**arguments("messages.stream", conversation(2), stream=True)) as stream:
+            assert stream.get_final_text() == message.content[0].text
+
+
+def test_a_manager_that_fails_to_enter_needs_no_exit() -> None:
+    with ProviderServer(windows={MODEL: WINDOW}) as server, client_of(server, "messages", is_async=False) as client:
+        server.faults.add(Fault.server_error())
+        send = wrapped(client, "messages.stream", Compactor(window=WINDOW))
+        with pytest.raises(anthropic.InternalServerError):
+            send(**arguments("messages.stream", conversation(2), stream=True)).__enter__()
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_other_errors_and_errors_after_the_first_content_are_the_callers(colour: str) -> None:
+    with ProviderServer(windows={MODEL: WINDOW}) as server:
+        server.faults.add(Fault.rate_limit(), times=1)
+        with pytest.raises(openai.RateLimitError):
+            asked(server, "chat", Compactor(), conversation(2), colour=colour, stream=True)
+        server.faults.clear()
+        server.faults.add(Fault.cut(after=1), times=1)
+        with pytest.raises((openai.APIError, Exception)) as caught:
+            asked(server, "chat", Compactor(), conversation(2), colour=colour, stream=True)
+        assert not isinstance(caught.value, StillTooLong | RefusedInStream)
+        assert len(server.requests) == 2
+
+
+def test_a_refusal_inside_a_stream_that_nothing_can_mend_names_what_was_said() -> None:
+    wire = [{"role": "user", "content": "fact " * 9_000}]
+    with ProviderServer(windows={MODEL: WINDOW}) as server:
+        with pytest.raises(StillTooLong) as caught:
+            asked(server, "responses", Compactor(window=100_000), wire, colour="sync", stream=True)
+        assert isinstance(caught.value.__cause__, RefusedInStream)
+        assert "context window" in str(caught.value.__cause__)
+        assert len(server.requests) == 1
+
+
+# ---- a conversation over its turns ----
+
+
+@pytest.mark.parametrize("shape", ["chat", "responses", "messages"])
+def test_a_loop_that_appends_the_sdks_own_objects_stays_cheap_and_paired(server: ProviderServer, shape: str) -> None:
+    """Answers are appended as the SDK gave them, calls and all, as its documentation shows."""
+    numbers = itertools.count()
+
+    def answer(_: Any) -> Answer:
+        return Answer("Looking.", tool_calls=(ToolCall("read_file", {"path": f"/srv/module_{next(numbers)}.py"}),))
+
+    with (
+        ProviderServer(windows={MODEL: WINDOW}, answers=answer) as server,
+        client_of(server, shape, is_async=False) as client,
+    ):
+        send = wrapped(client, shape, Compactor(window=WINDOW))
+        history: list[Any] = [{"role": "user", "content": "Why are invoices late?"}]
+        for turn in range(25):
+            sent = len(history)
+            output = " ".join(f"value{turn}x{n}" for n in range(150))
+            if shape == "chat":
+                message = send(model=MODEL, messages=history).choices[0].message
+                history.append(message)
+                history += [
+                    {"role": "tool", "tool_call_id": one.id, "content": output} for one in message.tool_calls or ()
+                ]
+            elif shape == "responses":
+                items = send(model=MODEL, input=history).output
+                history += items
+                history += [
+                    {"type": "function_call_output", "call_id": item.call_id, "output": output}
+                    for item in items
+                    if item.type == "function_call"
+                ]
+            else:
+                content = send(model=MODEL, messages=history, max_tokens=200).content
+                history.append({"role": "assistant", "content": content})
+                results = [
+                    {"type": "tool_result", "tool_use_id": block.id, "content": output}
+                    for block in content
+                    if block.type == "tool_use"
+                ]
+                history.append({"role": "user", "content": results})
+        assert {request.status for request in server.requests} == {200}
+        assert len(server.requests) == 25
+    assert send.result.compaction is not None
+    assert send.calibration.observations > 20  # not the first ones, which are tiny
+    assert sum(send.result.ledger.counts().values()) == sent
+
+
+def test_the_state_of_a_conversation_can_be_stored_and_taken_up_again(server: ProviderServer) -> None:
+    wire = conversation(100)
+    _, send = asked(server, "chat", Compactor(window=WINDOW), wire, colour="sync", stream=False)
+    with client_of(server, "chat", is_async=False) as client:
+        again = wrapped(
+            client, "chat", Compactor(window=WINDOW), previous=send.compaction, calibration=send.calibration
+        )
+        again(model=MODEL, messages=wire)
+    assert not again.result.changed
+    assert server.requests[-1].body["messages"] == server.requests[-2].body["messages"]
+
+
+def test_usage_at_the_end_of_a_stream_corrects_the_next_turn(server: ProviderServer) -> None:
+    """R18: Chat Completions says it only at the end, and only if asked to."""
+    with client_of(server, "chat", is_async=False) as client:
+        send = wrapped(client, "chat", Compactor(window=WINDOW))
+        given = arguments("chat", conversation(10), stream=True)
+        stream = send(**given, stream_options={"include_usage": True})
+        assert send.calibration.observations == 0
+        assert any(event.usage for event in stream)  # the last one, and not read to the end
+        stream.close()
+        assert send.calibration.observations == 1
+        list(send(**given))
+        assert send.calibration.observations == 1
+
+
+def test_usage_of_a_turn_that_is_over_is_not_taken_for_the_one_that_followed(server: ProviderServer) -> None:
+    with client_of(server, "chat", is_async=False) as client:
+        send = wrapped(client, "chat", Compactor(window=WINDOW))
+        options = {"stream_options": {"include_usage": True}}
+        late = send(**arguments("chat", conversation(10), stream=True), **options)
+        list(send(**arguments("chat", conversation(20), stream=True), **options))
+        list(late)
+        assert send.calibration.observations == 1
+
+
+def test_a_request_whose_history_the_provider_keeps_goes_through_as_it_is(server: ProviderServer) -> None:
+    """There is nothing here to compact: an error of the provider is the caller's as well."""
+    items = in_format(conversation(60), "openai-responses")
+    with client_of(server, "responses", is_async=False) as client:
+        send = wrapped(client, "responses", Compactor(window=2_000))
+        with pytest.raises(openai.BadRequestError, match="resp_1"):
+            send(model=MODEL, input=items, previous_response_id="resp_1")
+    assert server.requests[0].body["input"] == items
+
+    async def ask() -> None:
+        async with client_of(server, "responses", is_async=True) as client:
+            with pytest.raises(openai.BadRequestError, match="resp_1"):
+                await wrapped(client, "responses", Compactor())(
+                    model=MODEL, input="Hi", previous_response_id="resp_1", stream=True
+                )
+
+    asyncio.run(ask())
+    assert send.result is None
+    assert len(server.requests) == 2
+
+
+def test_text_as_input_is_one_message_and_stays_text(server: ProviderServer) -> None:
+    with client_of(server, "responses", is_async=False) as client:
+        send = wrapped(client, "responses", Compactor(window=2_000))
+        send(model=MODEL, input="Hello", instructions="Be kind. " * 20)
+        assert server.requests[0].body["input"] == "Hello"
+        assert send.result.floor["system prompt"] > 20
+
+
+def test_what_is_not_given_does_not_count_and_iterators_are_read_once(server: ProviderServer) -> None:
+    with client_of(server, "chat", is_async=False) as client:
+        send = wrapped(client, "chat", Compactor(window=WINDOW))
+        wire = conversation(3)
+        send(model=MODEL, messages=iter(wire), tools=openai.NOT_GIVEN, max_tokens=openai.NOT_GIVEN)
+        assert server.requests[0].body["messages"] == wire
+        assert "tools" not in send.result.floor
+    with client_of(server, "messages", is_async=False) as client:
+        send = wrapped(client, "messages", Compactor(window=WINDOW))
+        system = [{"type": "text", "text": "Be brief. " * 30}]
+        tool = {"name": "run", "description": "Runs it. " * 30, "input_schema": {"type": "object"}}
+        send(model=MODEL, messages=[{"role": "user", "content": "Hi"}], system=system, tools=[tool], max_tokens=9)
+        assert send.result.floor["system prompt"] > 60
+        assert send.result.floor["tools"] > 60
+
+
+@pytest.mark.parametrize("shape", ["chat", "messages"])
+def test_prompt_and_answer_that_do_not_fit_together_get_a_shorter_answer(shape: str) -> None:
+    wire = conversation(30)
+    with ProviderServer(windows={MODEL: WINDOW}, overflow="vllm" if shape == "chat" else "native") as server:
+        with client_of(server, shape, is_async=False) as client:
+            send = wrapped(client, shape, Compactor(window=WINDOW, trigger=None))
+            given = {**arguments(shape, wire, stream=False), "max_tokens": 4_000}
+            send(**given)
+        first, second = server.requests
+        assert first.error
+        assert second.body["max_tokens"] < 4_000
+        assert second.body["messages"] == first.body["messages"]
+        assert send.compaction is None
+
+
+def test_a_pending_call_is_answered_in_what_is_sent_and_stays_pending_in_the_history(server: ProviderServer) -> None:
+    wire = [*conversation(3)[:-1], {"role": "user", "content": "Never mind, what is the time?"}]
+    before = json.dumps(wire)
+    for shape in ("chat", "responses", "messages"):
+        asked(server, shape, Compactor(window=WINDOW), wire, colour="sync", stream=False)
+        assert "never answered" in server.requests[-1].text
+    assert [request.status for request in server.requests] == [200, 200, 200]
+    assert json.dumps(wire) == before
+    assert Compactor(window=WINDOW).compact(wire).messages == wire
+
+
+def test_two_conversations_of_one_compactor_have_their_own_records(server: ProviderServer) -> None:
+    compactor = Compactor(window=WINDOW)
+    with client_of(server, "chat", is_async=False) as client:
+        one, two = (wrapped(client, "chat", compactor) for _ in range(2))
+        one(model=MODEL, messages=conversation(100))
+        two(model=MODEL, messages=conversation(90, words=130))
+    assert one.compaction is not None
+    assert two.compaction is not None
+    assert one.compaction != two.compaction
+
+
+def test_a_window_learnt_on_one_endpoint_says_nothing_about_another(server: ProviderServer) -> None:
+    """R21."""
+    compactor = Compactor(window=100_000)
+    wire = conversation(100)
+    asked(server, "chat", compactor, wire, colour="sync", stream=False)
+    with ProviderServer(windows={MODEL: 60_000}) as other:
+        _, send = asked(other, "chat", compactor, wire, colour="sync", stream=False)
+        assert send.result.window == 100_000
+        assert len(other.requests) == 1
+    _, send = asked(server, "chat", compactor, wire, colour="sync", stream=False)
+    assert (send.result.window, send.result.window_source) == (WINDOW, "learned")
+    assert len(server.requests) == 3
+
+
+def test_colour_and_endpoint_are_read_off_the_method() -> None:
+    def plain(**_: Any) -> None: ...
+
+    async def suspending(**_: Any) -> None: ...
+
+    methods: list[tuple[Callable[..., Any], bool]] = [(plain, False), (suspending, True)]
+    for method, expected in methods:
+        assert is_async(method) is expected
+        assert endpoint_of(method) == ""
+    client = openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="any")
+    assert is_async(client.chat.completions.create)
+    assert is_async(client.chat.completions.stream)
+    assert endpoint_of(client.responses.create) == "http://127.0.0.1:9/v1/"
+
+
+def test_any_function_with_the_same_arguments_can_be_wrapped() -> None:
+    sent: list[Any] = []
+
+    def create(*, model: str, messages: list[Any]) -> dict[str, Any]:
+        sent.append(messages)
+        return {"usage": {"prompt_tokens": 20}}
+
+    send = over_openai.with_compaction(create, Compactor(window=WINDOW))
+    assert send(model=MODEL, messages=[{"role": "user", "content": "Hi"}]) == {"usage": {"prompt_tokens": 20}}
+    assert sent == [[{"role": "user", "content": "Hi"}]]

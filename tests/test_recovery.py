@@ -1,0 +1,813 @@
+"""What ``call`` and ``acall`` do when a provider refuses a view, kind by kind, in both colours.
+
+The provider here is a function that counts what it is sent by the built-in estimate and refuses in the words of real
+ones; the same over HTTP with the official SDKs is in ``tests/integrations/test_sdks.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from contextfold import Compaction, CompactionResult, Compactor, ContextOverflow, InputError, Policy, count_tokens
+from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
+from contextfold.overflow import Overflow
+from contextfold.recovery import shorter_answer
+from contextfold.tokens import Calibration
+from contextfold.window import DEFAULT_WINDOW
+
+Wire = list[dict[str, Any]]
+COLOURS = pytest.mark.parametrize("colour", ["sync", "async"])
+
+
+def conversation(steps: int, *, words: int = 120) -> Wire:
+    """A tool-using agent's session of about ``steps`` x (``words`` + 40) tokens."""
+    wire: Wire = [
+        {"role": "system", "content": "You repair services."},
+        {"role": "user", "content": "Find out why invoices are late. Never touch the table `ledger_2019`."},
+    ]
+    for step in range(steps):
+        call = {"id": f"call_{step}", "type": "function"}
+        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"/srv/app/module_{step}.py"})}
+        wire.append({"role": "assistant", "content": f"Step {step}: reading module_{step}.", "tool_calls": [call]})
+        output = " ".join(f"value{step}x{n}" for n in range(words // 3))
+        wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
+    return wire
+
+
+class Refused(Exception):
+    """As an SDK raises it."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status_code = status
+        self.body = {"error": {"message": message}}
+
+
+@dataclass
+class Provider:
+    """Refuses what it counts as more than ``limit`` tokens. ``ratio``: its tokens for one of the estimate."""
+
+    limit: int
+    names_limit: bool = True
+    ratio: float = 1.0
+    usage: bool = True
+    sent: list[int] = field(default_factory=list)
+    views: list[Wire] = field(default_factory=list)
+    limits: list[Any] = field(default_factory=list)
+
+    def __call__(self, view: Wire, *max_tokens: int | None) -> dict[str, Any]:
+        tokens = round(count_tokens(view) * self.ratio)
+        self.sent.append(tokens)
+        self.views.append(copy.deepcopy(view))
+        self.limits += max_tokens
+        if tokens > self.limit:
+            named = f"prompt is too long: {tokens} tokens > {self.limit} maximum"
+            raise Refused(named if self.names_limit else "Input is too long for requested model.")
+        read = {"prompt_tokens": tokens} if self.usage else {}
+        return {"choices": [{"finish_reason": "stop"}], "usage": read, "n": len(self.sent)}
+
+
+def call(
+    colour: str, compactor: Compactor, send: Callable[..., Any], wire: Wire, previous: Any = None, **options: Any
+) -> tuple[Any, CompactionResult]:
+    """The response and the result whose view was answered."""
+    results: list[CompactionResult] = []
+    options["on_result"] = results.append
+    if colour == "sync":
+        return compactor.call(send, wire, previous, **options), results[0]
+
+    async def asend(*arguments: Any) -> Any:
+        return send(*arguments)
+
+    return asyncio.run(compactor.acall(asend, wire, previous, **options)), results[0]
+
+
+def names(result: CompactionResult) -> list[str]:
+    return [event.name for event in result.events]
+
+
+# ---- the prompt does not fit ----
+
+
+@COLOURS
+@pytest.mark.parametrize("names_limit", [True, False])
+def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(colour: str, names_limit: bool) -> None:
+    """R22."""
+    wire = conversation(100)
+    before = copy.deepcopy(wire)
+    provider = Provider(10_000, names_limit)
+    response, result = call(colour, Compactor(window=100_000), provider, wire)
+    assert response["n"] == 2
+    assert provider.sent[1] <= 10_000 < provider.sent[0]
+    assert result.trigger == "overflow: prompt_too_long"
+    assert {"request_overflowed", "window_learned", "request_resent"} <= set(names(result))
+    assert sum(result.ledger.counts().values()) == len(wire)
+    assert wire == before
+
+
+@COLOURS
+def test_what_cannot_be_made_to_fit_is_a_typed_error_with_the_floor_and_the_providers_error(colour: str) -> None:
+    """R16: the user's own words are never cut."""
+    wire = [*conversation(40), {"role": "user", "content": "Read this: " + "fact " * 4_000}]
+    provider = Provider(2_000)
+    with pytest.raises(StillTooLong) as caught:
+        call(colour, Compactor(window=100_000), provider, wire)
+    assert isinstance(caught.value.__cause__, Refused)
+    assert isinstance(caught.value, CannotFit)
+    assert caught.value.floor["newest user message"] > 3_000
+    assert "newest user message" in str(caught.value)
+    assert caught.value.limit == 2_000
+    assert caught.value.sent == tuple(sorted(caught.value.sent, reverse=True))
+    assert len(provider.sent) == len(caught.value.sent) <= 2
+
+
+@COLOURS
+def test_a_refusal_that_stays_is_answered_once_not_for_ever(colour: str) -> None:
+    provider = Provider(1, names_limit=False)
+    with pytest.raises(StillTooLong) as caught:
+        call(colour, Compactor(window=100_000), provider, conversation(100))
+    assert len(provider.sent) == 2
+    assert provider.sent[1] < provider.sent[0]
+    assert "drop_oldest" in str(caught.value)
+
+
+@COLOURS
+def test_the_next_turn_does_not_overflow_again(colour: str) -> None:
+    """R21: what an endpoint proved holds for later calls, though the window was declared larger."""
+    compactor = Compactor(window=100_000)
+    provider = Provider(10_000)
+    wire = conversation(100)
+    _, result = call(colour, compactor, provider, wire)
+    for turn in range(1, 6):
+        wire = wire + conversation(12, words=100 + turn)[2:]
+        _, result = call(colour, compactor, provider, wire, result.compaction)
+        assert result.window_source == "learned"
+        assert result.window == 10_000
+    assert sum(tokens > 10_000 for tokens in provider.sent) == 1
+
+
+def test_other_errors_come_out_as_they_are_and_are_sent_once() -> None:
+    sent = []
+    for error in (KeyError("no such model"), Refused("rate limit reached", 429), Refused("invalid x-api-key", 401)):
+
+        def send(view: Wire, error: Exception = error) -> str:
+            sent.append(view)
+            raise error
+
+        with pytest.raises(type(error)) as caught:
+            Compactor(window=100_000).call(send, conversation(3))
+        assert caught.value is error
+    assert len(sent) == 3
+
+
+def test_options_of_compact_are_options_of_call() -> None:
+    _, result = call("sync", Compactor(window=100_000), Provider(50_000), conversation(50), force=True, system="Hi")
+    assert result.trigger == "manual"
+    assert result.floor["system prompt"] > 0
+
+
+# ---- the last resort ----
+
+
+@COLOURS
+def test_where_allowed_the_older_half_goes_step_by_step_and_each_drop_is_in_the_ledger(colour: str) -> None:
+    """L1, and the third seed's halving of the history limit."""
+    wire = conversation(100)
+    provider = Provider(1_200, names_limit=False)
+    policy = Policy(on_overflow="drop_oldest", keep=("fraction", 0.4))
+    response, result = call(colour, Compactor(window=100_000, policy=policy), provider, wire)
+    assert response["n"] > 2
+    assert provider.sent == sorted(provider.sent, reverse=True)
+    assert len(set(provider.sent)) == len(provider.sent)
+    assert provider.views[-1][:2] == wire[:2]
+    assert provider.views[-1][-1] == wire[-1]
+    dropped = [entry for entry in result.ledger if entry.fate == "dropped"]
+    assert dropped
+    assert {entry.reason for entry in dropped} == {"history limit halved after an overflow"}
+    assert sum(result.ledger.counts().values()) == len(wire)
+    halved = [event for event in result.events if event.name == "history_halved"]
+    assert sum(event.data["dropped"] for event in halved) == len(dropped)
+    calls = {one["id"] for message in provider.views[-1] for one in message.get("tool_calls", ())}
+    assert calls == {message["tool_call_id"] for message in provider.views[-1] if message["role"] == "tool"}
+
+
+def test_a_record_with_drops_goes_through_json_and_on_into_later_passes() -> None:
+    wire = conversation(100)
+    policy = Policy(on_overflow="drop_oldest", keep=("fraction", 0.4))
+    compactor = Compactor(window=100_000, policy=policy)
+    provider = Provider(1_200, names_limit=False)
+    _, result = call("sync", compactor, provider, wire)
+    assert result.compaction is not None
+    record = Compaction.from_json(result.compaction.to_json())
+    again = Compactor(window=100_000, policy=policy).compact(wire, record)
+    assert again.messages == result.messages
+    gone = {entry.index for entry in result.ledger if entry.fate == "dropped"}
+    later = compactor.compact(wire + conversation(100, words=90)[2:], record, force=True)
+    assert gone <= {entry.index for entry in later.ledger if entry.fate == "dropped"}
+
+
+def test_pins_and_the_users_words_survive_the_last_resort_and_then_it_ends() -> None:
+    wire = conversation(30)
+    policy = Policy(on_overflow="drop_oldest", pins={"predicate": lambda message: "module_7." in message.text})
+    provider = Provider(10, names_limit=False)
+    with pytest.raises(StillTooLong) as caught:
+        Compactor(window=100_000, policy=policy).call(provider, wire)
+    last = json.dumps(provider.views[-1])
+    assert "module_7." in last
+    assert "ledger_2019" in last
+    assert "pinned by policy" in caught.value.floor
+    assert len(provider.sent) < 20
+
+
+def test_the_last_resort_also_works_without_a_record_in_force() -> None:
+    """The compaction fails, because its own promise cannot be kept; dropping half by half still helps."""
+    wire = conversation(60)
+    policy = Policy(on_overflow="drop_oldest", on_failure="raise")
+
+    def broken(prompt: str) -> str:
+        raise ConnectionError("down")
+
+    provider = Provider(4_000)
+    with pytest.raises(ConnectionError):  # the policy asks for the summariser's own error
+        Compactor(window=100_000, policy=policy, summarizer=broken).call(provider, wire)
+    failing = Policy(on_overflow="drop_oldest", fallback=None)
+    _, result = call("sync", Compactor(window=100_000, policy=failing, summarizer=broken), Provider(4_000), wire)
+    assert result.summary is None
+    assert result.ledger.counts()["dropped"] > 0
+    assert result.tokens_after <= 4_000
+
+
+# ---- prompt and answer together ----
+
+
+@COLOURS
+def test_where_prompt_and_answer_do_not_fit_together_the_answer_gets_shorter_and_nothing_is_compacted(
+    colour: str,
+) -> None:
+    wire = conversation(40)
+    limits: list[int | None] = []
+
+    def send(view: Wire, max_tokens: int | None) -> str:
+        limits.append(max_tokens)
+        tokens = count_tokens(view)
+        if max_tokens is None or tokens + max_tokens > 10_000:
+            raise Refused(f"input length and `max_tokens` exceed context limit: {tokens} + {max_tokens} > 10000")
+        return "fine"
+
+    _, result = call(colour, Compactor(window=100_000), send, wire, max_tokens=8_000)
+    assert limits[0] == 8_000
+    assert 0 < (limits[1] or 0) <= 10_000 - result.tokens_after
+    assert len(limits) == 2
+    assert not result.changed
+    assert result.messages == wire
+    assert "answer_limit_lowered" in names(result)
+
+
+def test_a_send_without_an_answer_limit_gets_the_providers_own_error() -> None:
+    def send(view: Wire) -> str:
+        raise Refused("input length and `max_tokens` exceed context limit: 5000 + 8000 > 10000")
+
+    with pytest.raises(Refused):
+        Compactor(window=100_000).call(send, conversation(30))
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "asked", "lowered"),
+    [
+        (10_000, 6_000, 8_000, 3_900),
+        (10_000, 9_990, 8_000, 5),
+        (10_000, 9_999, 8_000, 1),
+        (10_000, 6_000, None, 3_900),
+        (10_000, 2_000, 1_000, None),  # as low already: the figures are about something else
+        (None, None, 8_000, 4_000),
+        (None, None, None, None),
+        (None, None, 1, None),
+    ],
+)
+def test_the_lowered_answer_limit(limit: int | None, used: int | None, asked: int | None, lowered: int | None) -> None:
+    assert shorter_answer(Overflow("output_budget", limit, used), asked) == lowered
+
+
+# ---- broken histories, items, rates ----
+
+
+@COLOURS
+def test_a_history_that_was_broken_in_place_is_read_anew_and_sent_once_more(colour: str) -> None:
+    compactor = Compactor(window=100_000)
+    wire = conversation(10)
+
+    def send(view: Wire) -> str:
+        calls = {one["id"] for message in view for one in message.get("tool_calls", ())}
+        results = {message["tool_call_id"] for message in view if message["role"] == "tool"}
+        if calls != results:
+            raise Refused("An assistant message with 'tool_calls' must be followed by tool messages")
+        return "fine"
+
+    call(colour, compactor, send, wire)
+    wire[3]["tool_call_id"] = "call_of_nobody"
+    sent: list[Wire] = []
+
+    def recorded(view: Wire) -> str:
+        sent.append(view)
+        return send(view)
+
+    response, result = call(colour, compactor, recorded, wire)
+    assert response == "fine"
+    assert len(sent) == 2
+    assert "history_repaired" in names(result)
+
+
+@COLOURS
+def test_where_roles_must_alternate_neighbours_are_joined_now_and_from_then_on(colour: str) -> None:
+    wire: Wire = [{"role": "user", "content": "One."}, {"role": "user", "content": "Two."}]
+    sent: list[list[str]] = []
+
+    def send(view: Wire) -> str:
+        roles = [message["role"] for message in view]
+        sent.append(roles)
+        if any(one == two for one, two in itertools.pairwise(roles)):
+            raise Refused("Conversation roles must alternate user/assistant/user/assistant/...")
+        return "fine"
+
+    compactor = Compactor(window=100_000)
+    call(colour, compactor, send, wire)
+    assert sent == [["user", "user"], ["user"]]
+    call(colour, compactor, send, wire)
+    assert sent[2:] == [["user"]]
+
+
+@COLOURS
+def test_a_history_that_is_right_and_refused_all_the_same_is_not_sent_again(colour: str) -> None:
+    sent: list[Wire] = []
+
+    def send(view: Wire) -> str:
+        sent.append(view)
+        raise Refused("tool_use ids were found without tool_result blocks immediately after: x")
+
+    with pytest.raises(Refused):
+        call(colour, Compactor(window=100_000), send, conversation(5))
+    assert len(sent) == 1
+
+
+@COLOURS
+def test_one_item_over_its_cap_is_clipped_and_the_rest_stays(colour: str) -> None:
+    wire = conversation(10)
+    wire[5]["content"] = "".join(f"row {n} | {n * 7} | ok\n" for n in range(3_000))
+    cap = 10_000
+
+    def send(view: Wire) -> str:
+        for number, message in enumerate(view):
+            if len(message["content"]) > cap:
+                raise Refused(
+                    f"Invalid 'messages[{number}].content': string too long. Expected a string with maximum length "
+                    f"{cap}, but got a string with length {len(message['content'])} instead."
+                )
+        return "fine"
+
+    _, result = call(colour, Compactor(window=1_000_000), send, wire)
+    assert 100 < len(result.messages[5]["content"]) <= cap
+    assert [new for n, new in enumerate(result.messages) if n != 5] == [old for n, old in enumerate(wire) if n != 5]
+    assert next(entry for entry in result.ledger if entry.index == 5).fate == "shortened"
+    _, again = call(colour, Compactor(window=1_000_000), send, wire, result.compaction)
+    assert again.messages == result.messages
+
+
+def test_what_the_user_said_last_is_not_clipped_for_a_cap() -> None:
+    wire = [*conversation(3), {"role": "user", "content": "x" * 5_000}]
+
+    def send(view: Wire) -> str:
+        raise Refused("Invalid 'messages[8].content': string too long. Expected a string with maximum length 4000, got")
+
+    with pytest.raises(Refused):
+        Compactor(window=100_000).call(send, wire)
+
+
+def test_an_unnamed_cap_halves_the_largest_item() -> None:
+    wire = conversation(10)
+    wire[5]["content"] = "".join(f"row {n} | {n * 7} | ok\n" for n in range(3_000))
+
+    def send(view: Wire) -> str:
+        if len(view[5]["content"]) > 30_000:
+            raise Refused("messages.5.content: text block is too large")
+        return "fine"
+
+    _, result = call("sync", Compactor(window=1_000_000), send, wire)
+    assert len(result.messages[5]["content"]) <= 30_000
+
+
+@COLOURS
+def test_an_old_image_over_its_cap_becomes_a_reference(colour: str) -> None:
+    wire = conversation(6)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 9_000}}
+    wire[5]["content"] = [{"type": "text", "text": "screenshot"}, image]
+
+    def send(view: Wire) -> str:
+        if "base64" in json.dumps(view):
+            raise Refused("messages.5.content.1: image exceeds 5000 bytes maximum: 6750 bytes > 5000 bytes")
+        return "fine"
+
+    _, result = call(colour, Compactor(window=100_000), send, wire)
+    assert "screenshot" in json.dumps(result.messages[5])
+
+
+@COLOURS
+@pytest.mark.parametrize("answer", [0, 2_000])
+def test_a_rate_limit_below_the_prompt_is_met_by_a_smaller_prompt(colour: str, answer: int) -> None:
+    def send(view: Wire) -> str:
+        requested = count_tokens(view) + answer
+        if requested > 8_000:
+            text = f"Request too large for gpt-4o on tokens per min (TPM): Limit 8000, Requested {requested}."
+            raise Refused(text, 429)
+        return "fine"
+
+    _, result = call(colour, Compactor(window=100_000), send, conversation(100))
+    assert result.tokens_after + answer <= 8_000
+    assert [event.data["kind"] for event in result.events if event.name == "request_overflowed"] == [
+        "rate_limit_too_small"
+    ]
+
+
+def test_a_rate_limit_that_the_answer_alone_fills_leaves_half_of_it_to_the_prompt() -> None:
+    sent: list[int] = []
+
+    def send(view: Wire) -> str:
+        sent.append(count_tokens(view))
+        if len(sent) == 1:
+            raise Refused("Request too large for x on tokens per min (TPM): Limit 8000, Requested 90000.", 429)
+        return "fine"
+
+    Compactor(window=100_000).call(send, conversation(100))
+    assert sent[1] <= 4_000
+
+
+# ---- answers that were given without reading everything ----
+
+
+@dataclass
+class Truncating:
+    """Reads the last ``window`` tokens of what it gets, in silence."""
+
+    window: int
+    sent: list[int] = field(default_factory=list)
+    closed: int = 0
+
+    def __call__(self, view: Wire) -> Any:
+        tokens = count_tokens(view)
+        self.sent.append(tokens)
+        return Closable(self, min(tokens, self.window))
+
+
+@dataclass
+class Closable:
+    """An answer that holds a connection."""
+
+    owner: Truncating
+    read: int
+
+    @property
+    def usage(self) -> dict[str, int]:
+        return {"prompt_tokens": self.read}
+
+    def close(self) -> None:
+        self.owner.closed += 1
+
+
+@COLOURS
+def test_a_prompt_that_was_read_in_part_is_compacted_and_sent_again(colour: str) -> None:
+    """R22: usage says fewer input tokens than were sent."""
+    provider = Truncating(6_000)
+    response, result = call(colour, Compactor(window=100_000), provider, conversation(100))
+    assert len(provider.sent) == 2
+    assert provider.sent[1] == response.read <= 6_000
+    assert provider.closed == 1
+    assert result.trigger == "overflow: truncated_silently"
+    assert result.calibration.ratio == pytest.approx(1.0, abs=0.02)
+
+
+@COLOURS
+def test_an_endpoint_whose_usage_counts_something_else_is_believed_once(colour: str) -> None:
+    """Some servers report only what their cache did not hold."""
+    sent: list[int] = []
+
+    def send(view: Wire) -> dict[str, Any]:
+        sent.append(count_tokens(view))
+        return {"usage": {"prompt_tokens": count_tokens(view) // 3}}
+
+    compactor = Compactor(window=100_000)
+    _, result = call(colour, compactor, send, conversation(100))
+    assert "usage_distrusted" in names(result)
+    assert result.calibration == Calibration()
+    call(colour, compactor, send, conversation(100), result.compaction)
+    assert len(sent) == 3
+
+
+@COLOURS
+def test_a_tiny_figure_that_nothing_can_meet_ends_in_the_answer_that_was_given(colour: str) -> None:
+    sent: list[int] = []
+
+    def send(view: Wire) -> dict[str, Any]:
+        sent.append(len(view))
+        return {"usage": {"prompt_tokens": 12}}
+
+    wire = [*conversation(3), {"role": "user", "content": "fact " * 3_000}]
+    response, result = call(colour, Compactor(window=100_000), send, wire)
+    assert response == {"usage": {"prompt_tokens": 12}}
+    assert len(sent) == 1
+    assert result.messages == wire
+
+
+@COLOURS
+def test_an_answer_that_the_window_cut_off_is_asked_for_again_with_room(colour: str) -> None:
+    answers = [
+        {"stop_reason": "model_context_window_exceeded", "usage": {"input_tokens": 14_000, "output_tokens": 900}},
+        {"stop_reason": "end_turn", "usage": {"input_tokens": 6_000, "output_tokens": 900}},
+    ]
+    sent: list[int] = []
+
+    def send(view: Wire) -> dict[str, Any]:
+        sent.append(count_tokens(view))
+        return answers[len(sent) - 1]
+
+    response, _ = call(colour, Compactor(window=100_000), send, conversation(80))
+    assert response is answers[1]
+    assert sent[1] < sent[0] / 1.5
+
+
+def test_small_prompts_and_hosted_tools_are_never_taken_for_truncated() -> None:
+    """R18."""
+    for wire, answer in (
+        (conversation(2), {"usage": {"prompt_tokens": 20}}),
+        (conversation(40), {"usage": {"input_tokens": 20, "server_tool_use": {"web_search_requests": 2}}}),
+        (conversation(40), {"usage": {"prompt_tokens": 0}}),
+        (conversation(40), {"usage": None}),
+    ):
+        sent = []
+        Compactor(window=100_000).call(lambda view, a=answer, s=sent: (s.append(view), a)[1], wire)
+        assert len(sent) == 1
+
+
+# ---- calibration ----
+
+
+@COLOURS
+@pytest.mark.parametrize("ratio", [0.75, 1.4])
+def test_usage_for_what_was_sent_corrects_the_next_turn_in_both_directions(colour: str, ratio: float) -> None:
+    """R18."""
+    wire = conversation(50)
+    provider = Provider(100_000, ratio=ratio)
+    compactor = Compactor(window=100_000)
+    _, first = call(colour, compactor, provider, wire)
+    assert first.tokens_after == first.estimated_tokens
+    assert first.calibration.ratio == pytest.approx(ratio, rel=0.01)
+    _, second = call(colour, compactor, provider, wire, first.compaction, calibration=first.calibration)
+    assert second.tokens_after == pytest.approx(provider.sent[-1], rel=0.01)
+
+
+@pytest.mark.parametrize("ratio", [0.7, 1.3, 1.9])
+def test_a_calibrated_pass_ends_below_the_target_as_the_provider_counts(ratio: float) -> None:
+    """R16, R18: also where the newest result has to be clipped."""
+    wire = conversation(100)
+    wire[-1]["content"] = " ".join(f"/var/log/app_{n}.log" for n in range(4_000))
+    calibration = Calibration(ratio, 4)
+    out = Compactor(window=10_000).compact(wire, calibration=calibration)
+    assert out.changed
+    assert count_tokens(out.messages) * ratio <= out.target + 1
+    assert out.compaction is not None
+    assert out.compaction.tokens_after >= out.tokens_after
+
+
+def test_the_same_state_decides_the_same_way_with_and_without_memory() -> None:
+    """L9: the calibration is an argument, and nothing else of usage is remembered."""
+    wire = conversation(100)
+    used = Compactor(window=10_000)
+    used.compact(wire, calibration=Calibration(1.6, 3))
+    for calibration in (None, Calibration(1.3, 2), Calibration(0.8, 2)):
+        one = used.compact(wire, calibration=calibration)
+        two = Compactor(window=10_000).compact(wire, calibration=calibration)
+        assert one.messages == two.messages
+        assert one.compaction == two.compaction
+        assert one.tokens_before == two.tokens_before
+
+
+def test_a_smaller_count_by_the_provider_puts_a_pass_off_and_a_larger_one_brings_it_on() -> None:
+    wire = conversation(45)
+    size = Compactor(window=100_000).compact(wire).tokens_after
+    window = int(size / 0.8)
+    assert Compactor(window=window).compact(wire).changed
+    assert not Compactor(window=window).compact(wire, calibration=Calibration(0.8, 1)).changed
+    wide = int(size / 0.7)
+    assert not Compactor(window=wide).compact(wire).changed
+    assert Compactor(window=wide).compact(wire, calibration=Calibration(1.25, 1)).changed
+
+
+@pytest.mark.parametrize("usage", [{}, {"prompt_tokens": 0}, {"prompt_tokens": None}])
+def test_missing_or_zero_usage_teaches_nothing(usage: dict[str, Any]) -> None:
+    _, result = call("sync", Compactor(window=100_000), lambda view: {"usage": usage}, conversation(30))
+    assert result.calibration == Calibration()
+
+
+def test_what_is_no_calibration_is_refused() -> None:
+    with pytest.raises(InputError, match=r"out\.calibration"):
+        Compactor(window=10_000).compact(conversation(2), calibration=1.2)  # type: ignore[arg-type]
+    for ratio, observations in ((0.0, 1), (9.0, 1), (float("nan"), 1), (1.0, -1)):
+        with pytest.raises(InputError, match="ratio"):
+            Calibration(ratio, observations)
+
+
+# ---- windows ----
+
+
+class Stored:
+    """A store of learnt windows, as a session store may implement it."""
+
+    def __init__(self) -> None:
+        self.windows: dict[tuple[str, str], int] = {}
+        self.loads = 0
+
+    def load_window(self, endpoint: str, model: str) -> int | None:
+        self.loads += 1
+        return self.windows.get((endpoint, model))
+
+    def save_window(self, endpoint: str, model: str, tokens: int) -> None:
+        self.windows[endpoint, model] = tokens
+
+
+class AsyncStored(Stored):
+    async def load_window(self, endpoint: str, model: str) -> int | None:  # type: ignore[override]
+        return super().load_window(endpoint, model)
+
+    async def save_window(self, endpoint: str, model: str, tokens: int) -> None:  # type: ignore[override]
+        super().save_window(endpoint, model, tokens)
+
+
+@COLOURS
+@pytest.mark.parametrize("kind", [Stored, AsyncStored])
+def test_a_stated_window_outlives_the_process_for_its_endpoint_and_model(colour: str, kind: type[Stored]) -> None:
+    """R21."""
+    store = kind()
+    wire = conversation(100)
+    options = {"model": "m", "endpoint": "http://here/"}
+    call(colour, Compactor(windows=store), Provider(9_000), wire, **options)
+    assert store.windows == {("http://here/", "m"): 9_000}
+    provider = Provider(9_000)
+    fresh = Compactor(windows=store)
+    _, result = call(colour, fresh, provider, wire, **options)
+    assert len(provider.sent) == 1
+    assert (result.window, result.window_source) == (9_000, "learned")
+    call(colour, fresh, provider, wire, **options)
+    assert store.loads == 2
+    other = fresh.compact(wire, model="m", endpoint="http://there/")
+    assert (other.window, other.window_source) == (DEFAULT_WINDOW, "default")
+
+
+def test_a_guess_is_not_stored_and_never_goes_below_what_was_taken() -> None:
+    store = Stored()
+    compactor = Compactor(window=100_000, windows=store)
+    provider = Provider(12_000, names_limit=False)
+    wire = conversation(60)
+    _, result = call("sync", compactor, provider, wire)
+    taken = provider.sent[-1]
+    _, result = call("sync", compactor, provider, wire + conversation(40)[2:], result.compaction)
+    assert not store.windows
+    assert result.window >= taken
+
+
+@COLOURS
+def test_a_store_that_is_out_of_order_costs_a_refused_request_and_no_call(colour: str) -> None:
+    class Broken:
+        def load_window(self, endpoint: str, model: str) -> int | None:
+            raise OSError("disk")
+
+        def save_window(self, endpoint: str, model: str, tokens: int) -> None:
+            raise OSError("disk")
+
+    _, result = call(colour, Compactor(windows=Broken()), Provider(9_000), conversation(100))
+    assert names(result).count("window_store_failed") == 2
+
+
+@pytest.mark.parametrize("useless", [None, 0, -4, "9000", True, 12])
+def test_what_a_store_returns_is_checked(useless: Any) -> None:
+    store = Stored()
+    store.windows["", ""] = useless
+    assert Compactor(windows=store).compact(conversation(2)).window_source == "default"
+
+
+def test_the_source_of_the_window_is_in_an_event() -> None:
+    out = Compactor(model="openai:gpt-4o").compact(conversation(2))
+    found = next(event for event in out.events if event.name == "window_resolved")
+    assert (found.data["tokens"], found.data["source"], found.data["model"]) == (128_000, "registry", "openai:gpt-4o")
+    out = Compactor(window=9_000).compact(conversation(2), model="gpt-4o")
+    assert out.window_source == "explicit"
+
+
+def test_a_model_object_says_its_window_itself() -> None:
+    class ChatModel:
+        profile = {"max_input_tokens": 7_000}  # noqa: RUF012 - as LangChain's models have it
+        model_name = "gpt-4o"
+
+    out = Compactor(model=ChatModel()).compact(conversation(2))
+    assert (out.window, out.window_source) == (7_000, "profile")
+    assert Compactor(model=object()).compact(conversation(2)).window_source == "default"
+
+
+@pytest.mark.parametrize("trigger", [("tokens", 60_000), [{"tokens": 60_000, "messages": 2}]])
+def test_a_trigger_above_a_learnt_window_comes_down_with_it(trigger: Any) -> None:
+    compactor = Compactor(window=100_000, trigger=trigger)
+    provider = Provider(10_000)
+    wire = conversation(100)
+    _, result = call("sync", compactor, provider, wire)
+    for _ in range(3):
+        wire = wire + conversation(30)[2:]
+        _, result = call("sync", compactor, provider, wire, result.compaction)
+    assert sum(tokens > 10_000 for tokens in provider.sent) == 1
+
+
+def test_off_stays_off_and_an_overflow_is_still_recovered() -> None:
+    """R21."""
+    compactor = Compactor(window=100_000, trigger=None)
+    provider = Provider(10_000)
+    _, result = call("sync", compactor, provider, conversation(100))
+    assert result.changed
+    assert not compactor.compact(conversation(110)).changed
+
+
+def test_our_own_overflow_is_understood_and_keeps_its_figures() -> None:
+    sent: list[int] = []
+
+    def send(view: Wire) -> str:
+        sent.append(count_tokens(view))
+        if sent[-1] > 9_000:
+            raise ContextOverflow(limit=9_000, used=sent[-1])
+        return "fine"
+
+    _, result = call("sync", Compactor(window=100_000), send, conversation(100))
+    assert result.tokens_after <= 9_000
+    assert issubclass(StillTooLong, ContextfoldError)
+
+
+@COLOURS
+def test_a_summary_that_was_made_for_a_larger_window_shrinks_with_it(colour: str) -> None:
+    """The view is nothing but the summary and what must stay, and the window turns out smaller than the view."""
+    wire = conversation(800)
+    compactor = Compactor()
+    provider = Provider(6_000)
+    _, result = call(colour, compactor, provider, wire)
+    assert len(provider.sent) == 2
+    assert provider.sent[0] > 6_000 >= provider.sent[1]
+    assert result.summary is not None
+    assert result.summary.evidence
+    assert "/srv/app/module_" in result.summary.evidence
+
+
+def test_what_a_tiny_request_took_is_no_reason_to_take_a_later_one_for_truncated() -> None:
+    """R18: "Hello" and its frame are nine tokens for some, and four for others."""
+    provider = Provider(100_000)
+    wire = conversation(50)
+    compactor = Compactor(window=100_000)
+    _, first = call("sync", compactor, lambda view: {"usage": {"prompt_tokens": 9}}, wire[1:2])
+    assert first.calibration == Calibration()
+    call("sync", compactor, provider, wire, calibration=Calibration(1.5, 1))
+    assert len(provider.sent) == 1
+
+
+def test_reasoning_and_media_that_a_provider_does_not_count_are_no_reason_either() -> None:
+    wire = conversation(12)
+    wire[-2]["reasoning_content"] = "Let me think about module names. " * 2_000
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000}}
+    wire.insert(2, {"role": "user", "content": [image] * 8})
+    sent: list[Wire] = []
+
+    def send(view: Wire) -> dict[str, Any]:
+        sent.append(view)
+        return {"usage": {"prompt_tokens": result.text_tokens}}
+
+    result = Compactor(window=100_000).compact(wire)
+    assert result.text_tokens < 0.6 * result.estimated_tokens
+    Compactor(window=100_000).call(send, wire)
+    assert len(sent) == 1
+
+
+@COLOURS
+def test_a_guess_gives_way_before_it_makes_a_conversation_impossible(colour: str) -> None:
+    """The instructions take nearly all of a window that nobody ever named."""
+    wire = conversation(6)
+    wire[0]["content"] = "Rule number one. " * 1_850
+    provider = Provider(8_000, names_limit=False)
+    assert 0.9 * 8_000 < count_tokens(wire[:2]) < 0.95 * 8_000
+    compactor = Compactor(window=100_000)
+    record = None
+    calibration = None
+    for turn in range(6):
+        wire = wire + conversation(8, words=60 + turn)[2:]
+        _, result = call(colour, compactor, provider, wire, record, calibration=calibration)
+        record, calibration = result.compaction, result.calibration
+    assert provider.sent[-1] <= 8_000
+    assert len(provider.sent) <= 10
