@@ -93,7 +93,7 @@ def measure(url: str, size: int) -> tuple[float, float, float, float]:
 def curve(url: str, largest: int) -> list[tuple[int, float, float, float, float]]:
     print("one session as it grows: median milliseconds, and megabytes at most\n")
     print(
-        f"{'messages':>9}  {'append':>8}  {'view':>8}  {'fresh view':>10}  {'memory':>8}  {'summaries':>9}  {'seconds':>8}"
+        f"{'messages':>9}  {'append':>8}  {'view':>8}  {'fresh':>10}  {'memory':>8}  {'summaries':>9}  {'total s':>7}"
     )
     rows = []
     start = time.perf_counter()

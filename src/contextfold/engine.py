@@ -70,8 +70,8 @@ async def archived(job: Job, originals: Mapping[int, Message], ports: Ports) -> 
         if job.view_tokens <= job.limits.window:
             return False
         raise ArchiveError(
-            f"the originals could not be saved to {place} ({error}), and the conversation of {job.view_tokens:,} tokens "
-            f"does not fit the window of {job.limits.window:,} unless some of it leaves"
+            f"the originals could not be saved to {place} ({error}), and the conversation of {job.view_tokens:,} "
+            f"tokens does not fit the window of {job.limits.window:,} unless some of it leaves"
         ) from error
     job.observer.emit("archived", f"{len(originals)} originals are in {place}", archive=place, count=len(originals))
     return True

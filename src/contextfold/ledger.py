@@ -75,8 +75,8 @@ class Ledger:
         if not self._mended:
             return account
         fates = [(run.fate, run.reason) for run in account for _ in range(run.start, run.stop)]
-        for index, account in self._mended.items():
-            fates[index] = account
+        for index, mended in self._mended.items():
+            fates[index] = mended
         return runs(fates)
 
     def counts(self) -> dict[Fate, int]:

@@ -117,12 +117,13 @@ class Windows:
             return
         if tokens >= assumed.tokens and assumed.source != "default":
             return
-        if not stated and known is not None and tokens > known:
-            return
+        if not stated and known is not None and tokens > known and key not in self._refused:
+            return  # what the provider said stands against a guess
         self._proved[key] = tokens
-        self._refused.pop(key, None)
-        if refused is not None:
-            self._refused[key] = refused
+        if refused is None:
+            self._refused.pop(key, None)
+        else:
+            self._refused[key] = min(refused, self._refused.get(key, refused))
         observer.emit(
             "window_learned",
             f"{model or self.model or 'the model'} takes {tokens:,} tokens, not {known or assumed.tokens:,}",

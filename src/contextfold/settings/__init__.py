@@ -61,7 +61,7 @@ class Settings:
         if model is None:
             raise PolicyError("no summary model: set model_name, or give the application's default_model")
         summary = self.policy.summary
-        prompt = {} if summary.prompt is None else {"summary_prompt": summary.prompt}
+        prompt: dict[str, Any] = {} if summary.prompt is None else {"summary_prompt": summary.prompt}
         return SummarizationMiddleware(
             model,
             trigger=[{size.unit: size.value for size in clause.sizes} for clause in self.policy.trigger],

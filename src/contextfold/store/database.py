@@ -191,13 +191,9 @@ def _on_sqlite_connection(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA synchronous=FULL")
-    if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory") and not _is_read_only(connection):
+    if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         _to_wal(cursor)
     cursor.close()
-
-
-def _is_read_only(connection: Any) -> bool:
-    return bool(connection.execute("PRAGMA query_only").fetchone()[0])
 
 
 def _to_wal(cursor: Any) -> None:

@@ -45,7 +45,7 @@ class Calibration:
             )
 
     def learn(self, estimated: int, reported: int | None) -> Calibration:
-        """With one more observation. Usage that is missing or zero is none, nor is that of a request below ``SMALLEST``.
+        """With one more observation. Missing or zero usage is none, nor is that of a request below ``SMALLEST``.
 
         Both in tokens, of exactly the same messages and tools.
         """
