@@ -254,3 +254,56 @@ def test_a_real_transcript_keeps_its_budget_and_takes_seconds_at_most(transcript
     assert time.process_time() - started < 20  # about one second on an idle machine
     assert 3000 < count(text) <= 4000
     assert text == select(candidates, budget=4000, already=(), count=count, now=500 * len(messages))
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        "So the importer gets one writer for every customer and nothing more",
+        "Die Warteschlange bleibt vorerst im Speicher und wandert später in eine Datenbank",
+        "导入的部分先按客户逐个处理其余交给队列",
+        "取り込みは顧客ごとに一つずつ処理して残りは後回しにします",
+    ],
+)
+def test_a_statement_that_names_nothing_is_known_by_words_that_nothing_else_says(decision: str) -> None:
+    noise = [said("assistant", "Now let me have another look at the next file here") for _ in range(40)]
+    text = chosen([*noise, said("assistant", decision), *noise], budget=80)
+    assert decision in text
+    assert text.count("another look") <= 1, "what is said everywhere is worth next to nothing"
+
+
+@given(st.text(alphabet="ab. \nü数", max_size=evidence.lines.WHOLE))
+def test_a_short_message_of_a_user_is_one_line_word_for_word(text: str) -> None:
+    lines = texts(said("user", text))
+    assert lines == ([text.strip()] if any(map(str.isalnum, text)) else [])
+
+
+def test_a_long_message_of_a_user_is_cut_like_any_other() -> None:
+    assert len(texts(said("user", "This goes on and on. " * 60))) > 5
+
+
+def test_users_words_go_before_those_of_the_assistant() -> None:
+    wish = "Tea rather than coffee for the visitors on Tuesday"
+    talk = [said("assistant", f"Thought number {word} about gardens and weather") for word in "abcdefghij"]
+    assert wish in chosen([*talk, said("user", wish), *talk], budget=40)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR cannot reach the mirror",
+        "the lease timed out while merging",
+        "12 passed, 3 skipped",
+        "backup finished",
+        "disk usage grew to 48 GiB",
+        "耗时 350 毫秒",
+    ],
+)
+def test_a_tools_line_with_an_outcome_an_amount_or_a_failure_counts_by_itself(line: str) -> None:
+    noise = [answered("nothing to see on this row") for _ in range(30)]
+    assert line in chosen([*noise, answered(f"header row\n{line}\nfooter row"), *noise], budget=60)
+
+
+def test_lines_of_tools_that_differ_in_figures_alone_count_once() -> None:
+    text = chosen([answered("\n".join(f"step took {n} ms" for n in range(50)))], budget=400)
+    assert text.count("step took") == 1

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contextfold import CannotFit, Compaction, CompactionResult, Compactor, InputError, Policy, SummaryFailed
+from contextfold import (
+    CannotFit,
+    Compaction,
+    CompactionResult,
+    Compactor,
+    ContextOverflow,
+    InputError,
+    Policy,
+    SummaryFailed,
+    count_tokens,
+)
 from contextfold.policy import Budgets, Oversized, Pins, ToolOutputs
 from contextfold.testing import LimitedSummarizer, ScriptedSummarizer
 from test_compactor import Wire, conversation
@@ -353,3 +363,68 @@ def test_an_orphan_at_the_end_does_not_push_the_newest_turn_out() -> None:
     assert any(message is wire[-3] for message in out.messages)
     assert any(message is wire[-2] for message in out.messages)
     assert "late words" in out.messages[-1]["content"]
+
+
+def unread(characters: int) -> Wire:
+    """A conversation just below the trigger of 0.8 of 8,000 tokens, and a result that the model has not read."""
+    call = {"id": "big_1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.txt"}'}}
+    text = "".join(f"row {n} says nothing\n" for n in range(characters // 20))
+    return [
+        *conversation(60)[:100],
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "big_1", "content": text},
+    ]
+
+
+@pytest.mark.parametrize("trigger", [None, ("fraction", 0.8)])
+def test_a_default_trigger_waits_for_large_results_to_be_read_and_an_explicit_one_does_not(trigger: Any) -> None:
+    """R37: until then they cannot leave, and would take the place of what could be carried."""
+    wire = unread(3_000)
+    size = count_tokens(wire)
+    window = int(size / 0.87)  # above the trigger, below the window
+    own = {} if trigger is None else {"trigger": trigger}
+    compactor = Compactor(window=window, **own)
+    first = compactor.compact(wire)
+    assert first.changed is (trigger is not None)
+    wire += [{"role": "assistant", "content": "Read."}, {"role": "user", "content": "Go on."}]
+    assert compactor.compact(wire, previous=first.compaction).changed is (trigger is None)
+
+
+def test_a_default_trigger_waits_no_longer_than_the_view_fits() -> None:
+    wire = unread(3_000)
+    out = Compactor(window=int(count_tokens(wire) / 0.99)).compact(wire)
+    assert out.changed
+    assert out.tokens_after <= out.target
+
+
+@pytest.mark.parametrize("kept", [200, 4_000, 8_000])
+def test_evidence_keeps_its_room_beside_long_results_that_stay(kept: int) -> None:
+    """What a pass leaves grows with what must stay, so that a long result does not push out what is known."""
+    wire = [*conversation(400)[:-1], *unread(kept)[-2:]]
+    out = Compactor(window=16_000).compact(wire, force=False)
+    assert out.changed
+    assert out.summary is not None
+    assert count_tokens([{"role": "user", "content": out.summary.evidence}]) > 0.25 * 16_000
+    assert out.tokens_after <= out.target <= 0.68 * 16_000
+
+
+def test_where_nothing_is_left_to_evict_a_refused_view_quotes_less() -> None:
+    compactor = Compactor(window=16_000)
+    wire = [*conversation(400)[:-1], *unread(8_000)[-2:]]
+    out = compactor.compact(wire)
+    views: list[Wire] = []
+    results: list[CompactionResult] = []
+
+    def send(view: Wire) -> str:
+        views.append(view)
+        if len(views) == 1:
+            raise ContextOverflow(f"maximum context length is {count_tokens(view) - 1_500} tokens")
+        return "ok"
+
+    assert compactor.call(send, wire, previous=out.compaction, on_result=results.append) == "ok"
+    (sent,) = results
+    assert sent.summary is not None
+    assert out.summary is not None
+    assert fates(sent) == fates(out), "every message stays where it was"
+    assert 0 < len(sent.summary.evidence) < len(out.summary.evidence)
+    assert count_tokens(views[1]) < count_tokens(views[0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from contextfold.errors import PolicyError
-from contextfold.policy import Budgets, Clause, Limits, Policy, Size, parse_size, parse_trigger
+from contextfold.policy import Budgets, Clause, Limits, Policy, Size, parse_size, parse_trigger, start_of
 
 
 @pytest.mark.parametrize(
@@ -124,3 +124,52 @@ def test_a_policy_cannot_be_changed_and_the_fifth_systems_budgets_can_be_had() -
     with pytest.raises(ValidationError, match="frozen"):
         Policy().max_tokens = 3  # type: ignore[misc]
     assert Policy(budgets=Budgets(usage=0.6, summary=0.26, recent=0.65)).budgets.recent == 0.65
+
+
+@given(st.integers(1_000, 4_000_000))
+def test_every_default_target_lies_below_the_default_trigger(window: int) -> None:
+    limits = Limits.of(Policy(), window)
+    assert limits.trigger is not None
+    assert limits.carried is not None
+    assert max(limits.target, limits.comfortable, limits.most) < limits.trigger <= 0.8 * window
+    assert 0.6 * window - 1 <= limits.trigger
+    assert limits.carried < limits.most
+
+
+@given(st.integers(1_000, 2_000_000), st.integers(1_000, 2_000_000))
+def test_a_larger_window_never_starts_at_a_larger_share(one: int, other: int) -> None:
+    small, large = sorted((one, other))
+    assert start_of(small) >= start_of(large)
+
+
+def test_an_explicit_trigger_is_taken_to_the_letter_in_every_window() -> None:
+    for window in (8_000, 64_000, 1_000_000):
+        assert Limits.of(Policy(trigger=("fraction", 0.8)), window).trigger == int(0.8 * window)
+        assert Policy(trigger=("fraction", 0.8)).has_own_trigger
+        assert Policy(max_tokens=5_000).has_own_trigger
+        assert not Policy().has_own_trigger
+
+
+@pytest.mark.parametrize(
+    "said", [{"target": ("fraction", 0.4)}, {"keep": ("fraction", 0.3)}, {"budgets": {"usage": 0.4}}]
+)
+def test_the_summary_has_a_size_of_its_own_only_where_the_caller_shared_out_nothing(said: dict[str, Any]) -> None:
+    assert Limits.of(Policy(**said), 16_000).carried is None
+    assert Limits.of(Policy(), 16_000).carried == int(0.35 * 16_000)
+    assert Limits.of(Policy(budgets={"carried": 0.2}), 16_000).carried == 3_200
+
+
+@given(st.integers(0, 500_000))
+def test_prose_never_takes_more_than_the_summary_message_has(tokens: int) -> None:
+    model, built_in = (Budgets().prose_of(tokens, built_in=free) for free in (False, True))
+    assert 0 <= built_in <= model <= 0.4 * tokens
+    assert Budgets(prose=0.5).prose_of(tokens, built_in=True) == tokens // 2
+
+
+def test_limits_of_a_window_that_turned_out_smaller_come_down_with_it() -> None:
+    limits = Limits.of(Policy(), 64_000)
+    smaller = limits.shrunk(16_000)
+    assert smaller.carried is not None
+    assert limits.carried is not None
+    assert smaller.carried == limits.carried // 4
+    assert smaller.most < (smaller.trigger or 0) <= 16_000

@@ -201,6 +201,26 @@ def test_a_call_that_is_overtaken_by_the_next_step_is_looked_at_closely() -> Non
     assert is_clean([user(), *parallel[:1], *parallel[2:]], Seen(formats.get("openai-responses")))
 
 
+@given(st.lists(st.sampled_from(["a", "a_2", "a_2_2", "a:2", "b"]), max_size=8), st.booleans(), st.integers(0, 9))
+def test_what_is_called_clean_may_be_appended_to_what_was_mended(ids: list[str], begun: bool, place: int) -> None:
+    """A history that was mended once costs no more than another from then on: what is clean stands as it is."""
+    messages = [*([user()] if begun else []), *(one for name in ids for one in (calls(name), result(name)))]
+    messages.insert(min(place, len(messages) // 2 * 2), said(""))
+    seen = Seen(ANTHROPIC)
+    view: list[Message] = []
+    for length, message in enumerate(messages, start=1):
+        clean = is_clean([message], seen) and not seen.broken
+        view = [*view, message] if clean else conformed(messages[:length])
+        assert view == conformed(messages[:length])
+
+
+def test_only_what_is_new_is_looked_at_behind_a_mended_beginning() -> None:
+    seen = Seen(ANTHROPIC)
+    assert not is_clean([said("Hello."), user(), said(""), calls("a"), result("a")], seen)
+    assert not seen.broken
+    assert is_clean([said("Yes."), user(), calls("b"), result("b"), said()], seen)
+
+
 # ---- views, by the rules of the providers ----
 
 PROBLEMS = {

@@ -88,7 +88,14 @@ def evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
             visible.update(names(message.text))
         elif n not in gone:
             visible |= _names(history.lines(n))
-    return quoting.select(candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1])
+    return quoting.select(
+        candidates,
+        budget=budget,
+        already=visible,
+        count=history.counter.text,
+        count_line=history.line_size,
+        now=ends[-1],
+    )
 
 
 def _lines(history: History, index: int) -> tuple[quoting.Line, ...]:

@@ -31,6 +31,7 @@ class History:
         self.sizes: list[int] = []
         self._digests: list[bytes] = []
         self._lines: dict[int, tuple[evidence.Line, ...]] = {}
+        self._line_sizes: dict[str, int] = {}
 
     def extend(self, wire: Sequence[Any]) -> None:
         """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
@@ -97,3 +98,10 @@ class History:
         if found is None:
             found = self._lines[index] = evidence.lines_of(self.messages[index])
         return found
+
+    def line_size(self, text: str) -> int:
+        """Tokens of a line that evidence may quote, counted once: every pass weighs the same lines again."""
+        size = self._line_sizes.get(text)
+        if size is None:
+            size = self._line_sizes[text] = self.counter.text(text)
+        return size

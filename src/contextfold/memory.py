@@ -68,8 +68,9 @@ class Conversation:
         start = len(self.history.messages)
         self.history.extend(wire)
         new = self.history.messages[start:]
-        self.clean = is_clean(new, self.seen) and self.clean
-        if not self.clean:
+        clean = is_clean(new, self.seen)
+        self.clean = clean and self.clean
+        if not clean or self.seen.broken:
             self.rebuild(self.compaction)
             return
         self.view.wire += wire

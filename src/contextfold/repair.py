@@ -68,6 +68,10 @@ class Seen:
     """Calls of the last turn that wait for results."""
     call_ids: set[str] = field(default_factory=set)
     """Of all calls, where the format wants no two to share one."""
+    renamed: set[str] = field(default_factory=set)
+    """Those of them that may go by another id in the view."""
+    broken: bool = False
+    """Results did not follow their calls: what comes at the end of the list may belong further up in the view."""
     begun: bool = False
     """Something else than instructions was there."""
     speaker: str = ""
@@ -119,8 +123,9 @@ def is_clean(messages: Sequence[Message], seen: Seen) -> bool:
     """
     clean = True
     for message in messages:
-        clean = _is_paired(message, seen) and clean
-        clean = _conforms(message, seen) and clean
+        paired = _is_paired(message, seen)
+        clean = _conforms(message, seen) and paired and clean
+        seen.broken = seen.broken or not paired
         seen.speaker = message.role
     return clean
 
@@ -132,11 +137,20 @@ def _conforms(message: Message, seen: Seen) -> bool:
     if not message.is_instruction:
         conforms = conforms and (seen.begun or message.role != "assistant" or not rules.user_first)
         seen.begun = True
-    if rules.not_in_call_ids is not None:
-        for call in message.tool_calls:
-            conforms = conforms and call.id not in seen.call_ids and not rules.not_in_call_ids.search(call.id)
-            seen.call_ids.add(call.id)
-    return conforms
+    if rules.not_in_call_ids is None:
+        return conforms
+    for call in message.tool_calls:
+        if not _is_free(call.id, seen, rules.not_in_call_ids):
+            seen.renamed.add(call.id)
+        seen.call_ids |= {call.id, rules.not_in_call_ids.sub("_", call.id)}
+    ids = {*(call.id for call in message.tool_calls), *(result.call_id for result in message.tool_results)}
+    return conforms and ids.isdisjoint(seen.renamed)
+
+
+def _is_free(call_id: str, seen: Seen, forbidden: re.Pattern[str]) -> bool:
+    """Whether a call may have this id: no other call has it, or may have been given it (see ``_Naming``)."""
+    taken = {call_id, re.sub(r"_\d+$", "", call_id)} & seen.call_ids
+    return not taken and not forbidden.search(call_id)
 
 
 def _is_paired(message: Message, seen: Seen) -> bool:

@@ -315,6 +315,7 @@ def _read_anew(conversation: Conversation) -> None:
     """In case an object was changed in place, or a message that looked right on its own was not."""
     conversation.history.refresh()
     conversation.clean = False
+    conversation.seen.broken = True
     conversation.rebuild(conversation.compaction)
 
 

@@ -78,19 +78,21 @@ def select(
     already: Collection[str],
     count: Callable[[str], int],
     now: int,
+    count_line: Callable[[str], int] | None = None,
 ) -> str:
     """The lines most worth their tokens, in their original order under short marks of who said them.
 
     ``candidates``: for each evicted message, in order, how many tokens of the history end with it, and its lines.
     ``now``: tokens of the whole history. ``already``: names that need no evidence since they stand in the view.
-    The text has at most ``budget`` tokens as ``count`` gives them, and is empty if nothing fits or nothing is left
-    to say.
+    ``count_line``: as ``count``, for a line, if the caller remembers their sizes.
+    The text has at most ``budget`` tokens as ``count`` gives them, and is empty if nothing fits or nothing is left to
+    say.
     """
     weights = _weights(candidates, now)
     for name in already:
         weights.pop(name, None)
     weights |= _term_weights(candidates, now)
-    choice = _Choice(candidates, weights, count)
+    choice = _Choice(candidates, weights, count_line or count)
     chosen = choice.make(budget)
     text = _rendered(choice.lines, chosen)
     while chosen and (excess := count(text) - budget) > 0:
