@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 LAWS_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint format types laws bench bench-check bench-overhead bench-tokens wheel clean
+.PHONY: help demo test lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress wheel clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -52,6 +52,27 @@ bench-check: $(BENCH)/ready ## Replay a small slice and compare it with the base
 
 bench-overhead: $(BENCH)/ready ## Time a turn with nothing to do, beside LangChain's middleware
 	$(BENCH)/bin/python benchmarks/overhead.py
+
+bench-parallel: $(VENV)/ready ## Summaries of chunks side by side: wall time against the critical path
+	$(BIN)/python -m benchmarks.parallel_chunks
+
+bench-small: $(VENV)/ready ## Histories of 200,000 tokens through summarisers of 2,000 to 8,000
+	$(BIN)/python -m benchmarks.small_summarizers
+
+bench-sessions: $(VENV)/ready ## Sessions of up to 100,000 messages: time and memory of a turn
+	$(BIN)/python benchmarks/sessions.py
+
+real-calls: $(VENV)/ready ## Play every conversation against a provider on loopback, with the official SDKs
+	$(BIN)/python benchmarks/real_calls.py
+
+# Kills and competing processes on both databases. TIMES kills each; OPERATIONS on one thread.
+TIMES ?= 200
+OPERATIONS ?= 2000
+stress: $(VENV)/ready ## Kill processes at random moments and let them compete for one session
+	@for database in sqlite postgresql; do \
+		$(BIN)/python benchmarks/store_stress.py kill $$database --times $(TIMES) && \
+		$(BIN)/python benchmarks/store_stress.py together $$database --processes 2 --operations $(OPERATIONS) && \
+		$(BIN)/python benchmarks/store_stress.py together $$database --processes 8 --operations $(OPERATIONS) || exit 1; done
 
 bench-tokens: $(BENCH)/ready ## Compare the token estimate with a real tokenizer
 	$(BENCH)/bin/python benchmarks/tokens.py

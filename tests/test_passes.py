@@ -409,7 +409,7 @@ def test_evidence_keeps_its_room_beside_long_results_that_stay(kept: int) -> Non
 
 
 def test_where_nothing_is_left_to_evict_a_refused_view_quotes_less() -> None:
-    compactor = Compactor(window=16_000)
+    compactor = Compactor(window=16_000, policy=Policy(oversized=Oversized(enabled=False)))
     wire = [*conversation(400)[:-1], *unread(8_000)[-2:]]
     out = compactor.compact(wire)
     views: list[Wire] = []

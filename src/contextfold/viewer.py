@@ -140,7 +140,8 @@ class _Turn:
         made: Compaction | None = None
         messages = len(conversation.view.wire)
         if revise is not None:
-            made = await self.ports.compute(revise, self._job(overhead))
+            job = self._job(overhead)
+            made = await self._saved(job, await self.ports.compute(revise, job))
         elif trigger := triggered(self.policy, self.limits, before, messages, request.forced):
             if await self.ports.compute(history.refresh):
                 follow(conversation, request.previous, self.observer, anew=True)
@@ -225,13 +226,17 @@ class _Turn:
                 return None
             if isinstance(said, Pins):
                 job = replace(job, policy=job.policy.model_copy(update={"pins": job.policy.pins.joined(said)}))
-        made = await self._run(job)
-        if made is not None and job.archive is not None:
-            originals = await ports.compute(job.originals, made)
-            made = made if await archived(job, originals, ports) else None
+        made = await self._saved(job, await self._run(job))
         if made is not None and request.after is not None:
             await ports.call(request.after, job.made(made))
         return made
+
+    async def _saved(self, job: Job, made: Compaction | None) -> Compaction | None:
+        """The record, once the originals of what it hides are archived; None if they are not and the old view goes on."""
+        if made is None or job.archive is None:
+            return made
+        originals = await self.ports.compute(job.originals, made)
+        return made if await archived(job, originals, self.ports) else None
 
     async def _run(self, job: Job) -> Compaction | None:
         """A pass, unless one failed for this very state before: a summariser is not asked twice for nothing."""

@@ -50,7 +50,7 @@ class Archive:
     address: str
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def thread(self, thread: str, *, namespace: str = "default") -> ThreadArchive:
+    def thread(self, thread: str, *, namespace: str = "") -> ThreadArchive:
         """The file of one thread. It is made when something is first archived."""
         space, name = names.thread_name("", namespace), names.thread_name(namespace, thread)
         return ThreadArchive(self, thread, f"{space}/{name}")

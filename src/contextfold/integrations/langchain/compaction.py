@@ -23,6 +23,8 @@ from langchain.agents.middleware.types import (
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command
 
+from contextfold.archive import Archive as FileArchive
+from contextfold.archive import ThreadArchive
 from contextfold.compaction import Compaction
 from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
@@ -44,7 +46,7 @@ MODEL_NODE = "model"
 
 
 class Archive(Protocol):
-    """Takes copies of messages that leave the view."""
+    """Takes copies of messages that leave the view. What ``contextfold.archive.open_archive`` gives does it, too."""
 
     def save(self, thread_id: str, messages: Sequence[Any]) -> str | None:
         """Write the messages; where they can be read again, if that can be said. May block."""
@@ -102,7 +104,8 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             runnable, a name such as ``"openai:gpt-5-mini"``, a callable. Its calls show in no stream.
         instructions: for the summariser, in every compaction.
         records: keep records there instead of in the thread's private state.
-        archive: gets a copy of what leaves the view; where it fails, that is said and nothing is lost: the thread keeps
+        archive: ``open_archive(...)``, which saves originals before they leave the view and is named in the summary; or
+            an object of your own that gets a copy; where it fails, that is said and nothing is lost: the thread keeps
             all originals.
         before_compaction: called with a ``Proposal``; returns False to veto, ``Pins`` to keep more, None to go on.
         after_compaction: called with ``CompactionMade``. Both may be sync or async.
@@ -125,7 +128,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         summarizer: Any = None,
         instructions: str = "",
         records: RecordStore | None = None,
-        archive: Archive | None = None,
+        archive: Archive | FileArchive | None = None,
         before_compaction: Callable[[Proposal], Any] | None = None,
         after_compaction: Callable[[CompactionMade], Any] | None = None,
         tool: bool = False,
@@ -295,6 +298,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
     def _options(self, turn: _Turn, answered: _Answered) -> dict[str, Any]:
         return {
             "format": FORMAT,
+            "archive": self._file(turn),
             "system": turn.system,
             "tools": turn.tools,
             "force": turn.force,
@@ -312,9 +316,15 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             return None
         return self.after_compaction(CompactionMade(made.compaction, made.evicted, turn.key.thread_id, archived))
 
+    def _file(self, turn: _Turn) -> ThreadArchive | None:
+        """The thread's file where the archive is one of ours: the engine saves there before anything leaves the view."""
+        return self.archive.thread(turn.key.address) if isinstance(self.archive, FileArchive) else None
+
     def _archived(self, turn: _Turn, evicted: Sequence[Any]) -> str | None:
         if self.archive is None:
             return None
+        if isinstance(self.archive, FileArchive):
+            return self.archive.thread(turn.key.address).address
         try:
             return self.archive.save(turn.key.address, evicted)
         except Exception as error:
