@@ -14,7 +14,8 @@ from contextfold import CompactionResult, Compactor, formats
 from contextfold.errors import CannotFit
 from contextfold.groups import group
 from contextfold.messages import Message, Text, ToolCall, ToolResult
-from contextfold.repair import BEGINNING, SILENT, Seen, answer_pending, bare_end, conform, is_clean, repair
+from contextfold.repair import Seen, answer_pending, bare_end, conform, is_clean, repair
+from contextfold.repair.rules import BEGINNING, SILENT
 from contextfold.testing import histories
 from contextfold.testing.provider import ProviderServer
 from contextfold.testing.provider.wires.anthropic_rules import anthropic_problem
@@ -109,6 +110,19 @@ def test_a_call_of_a_custom_tool_is_answered_as_one() -> None:
 def test_each_of_two_parallel_calls_with_one_id_gets_an_answer() -> None:
     twice = [user(), calls("a", "a"), result("a")]
     assert [len(place.message.tool_results) for place in answer_pending(repair(twice))] == [0, 0, 1, 1]
+
+
+def test_a_result_is_marked_as_its_call_is_where_a_provider_looks_for_that() -> None:
+    responses = formats.get("openai-responses")
+    wire = [
+        {"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": "***"},
+        {"type": "function_call_output", "call_id": "a", "output": "patched"},
+    ]
+    messages = formats.decode(wire, responses)
+    assert not is_clean(messages, Seen(responses))
+    view = responses.encode([place.message for place in conform(repair(messages), responses)])
+    assert view == [wire[0], {**wire[1], "type": "custom_tool_call_output"}]
+    assert view[0] is wire[0]
 
 
 # ---- what only some providers refuse ----

@@ -69,6 +69,7 @@ class History:
         twin = copy.copy(self)
         twin.counter = CalibratedCounter(self.counter, calibration)
         twin.sizes = [calibration.apply(size) for size in self.sizes]
+        twin._line_sizes = {}
         return twin
 
     @cached_property

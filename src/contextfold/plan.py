@@ -31,7 +31,7 @@ SMALLEST_SUMMARY = 160
 LARGE = 0.05
 """Share of the window from which on a group that the model has not read yet makes a pass wait for the next call."""
 
-PATIENCE = 0.95
+PATIENCE = 0.92
 """Share of the window up to which a view may grow meanwhile. The rest is for what an estimate may be wrong."""
 
 NO_USERS: Mapping[int, str] = MappingProxyType({})

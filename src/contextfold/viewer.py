@@ -232,7 +232,7 @@ class _Turn:
         return made
 
     async def _saved(self, job: Job, made: Compaction | None) -> Compaction | None:
-        """The record, once the originals of what it hides are archived; None if they are not and the old view goes on."""
+        """The record, once the originals of what it hides are saved; None if they are not and the old view goes on."""
         if made is None or job.archive is None:
             return made
         originals = await self.ports.compute(job.originals, made)

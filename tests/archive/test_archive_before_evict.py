@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor
+from contextfold import Compactor, Policy
 from contextfold.archive import open_archive
 from contextfold.errors import ArchiveError
 from contextfold.messages import Message
 from contextfold.summary.message import parse
+from contextfold.testing import ProviderError
 
 WINDOW = 4_000
 
@@ -137,3 +138,23 @@ def test_a_place_cannot_break_the_frame() -> None:
     )
     assert text.count("</conversation_summary>") == 1
     assert parse(text) is not None
+
+
+def test_what_is_dropped_after_a_refusal_is_saved_as_well(tmp_path: Path) -> None:
+    """The last resort, dropping the oldest, evicts too."""
+    thread, sent = open_archive(f"file://{tmp_path}").thread("one"), []
+    history = turns(40)
+
+    def send(view: list[Any]) -> str:
+        sent.append(view)
+        if len(sent) <= 3:
+            raise ProviderError("This model's maximum context length is exceeded: the prompt is too long")
+        return "answered"
+
+    results: list[Any] = []
+    compactor = Compactor(window=64_000, policy=Policy(on_overflow="drop_oldest"))
+    assert compactor.call(send, history, archive=thread, on_result=results.append) == "answered"
+    hidden = [entry.index for entry in results[-1].ledger if entry.fate in ("summarised", "dropped")]
+    assert len(sent) == 4
+    assert hidden
+    assert set(hidden) <= set(thread.indices())

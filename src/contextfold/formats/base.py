@@ -23,6 +23,8 @@ class Rules:
 
     not_in_call_ids: re.Pattern[str] | None = None
     """A character that no id of a call may have; and no two calls share an id. None: any id, as often as it comes."""
+    results_have_kinds: bool = False
+    """A result says whether a function or a custom tool answers, and has to be right about it."""
     user_first: bool = False
     """The first message that is no instruction is the user's."""
     bare_end: bool = False

@@ -32,7 +32,7 @@ class OpenAIResponses:
 
     name: ClassVar[str] = "openai-responses"
     alternates: ClassVar[bool] = False
-    rules: ClassVar[Rules] = Rules()
+    rules: ClassVar[Rules] = Rules(results_have_kinds=True)
 
     def recognises(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
@@ -161,7 +161,10 @@ def _rebuild(message: Message) -> Any:
         return {**source, "call_id": part.id, key: values.with_arguments(source.get(key), part.arguments)}
     if isinstance(part, ToolResult):
         output = values.rebuilt_content(source.get("output"), part.content, _rebuild_input)
-        return {**source, "call_id": part.call_id, "output": output}
+        item = {**source, "call_id": part.call_id, "output": output}
+        if part.custom != (source.get("type") in CUSTOM):
+            item["type"] = _output_type(custom=part.custom)
+        return item
     if "role" not in source:  # reasoning or an opaque item, replaced by words
         return {"type": "message", "role": message.role, "content": crossing.joined_text(message.parts)}
     build = _rebuild_output if message.role == "assistant" else _rebuild_input
@@ -231,8 +234,11 @@ def _build_output(result: ToolResult, *, custom: bool) -> dict[str, Any]:
     output: Any = crossing.joined_text(result.content)
     if any(isinstance(part, Media) for part in result.content):
         output = [_rebuild_input(part) for part in result.content]
-    kind = "custom_tool_call_output" if custom else "function_call_output"
-    return {"type": kind, "call_id": result.call_id, "output": output}
+    return {"type": _output_type(custom=custom), "call_id": result.call_id, "output": output}
+
+
+def _output_type(*, custom: bool) -> str:
+    return "custom_tool_call_output" if custom else "function_call_output"
 
 
 def _answers_custom(result: ToolResult, open_calls: list[bool]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,6 +18,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, interrupt
 
 from contextfold import Policy
+from contextfold.archive import open_archive
 from contextfold.compaction import Compaction
 from contextfold.errors import InputError, PolicyError, StillTooLong
 from contextfold.integrations.langchain import CompactionMade, CompactionMiddleware
@@ -562,3 +564,21 @@ def test_two_instances_in_one_agent_keep_their_own_records() -> None:
 def test_wrong_settings_are_refused_when_it_is_made(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(PolicyError, match=problem):
         CompactionMiddleware(**options)
+
+
+def test_our_own_archive_has_every_original_before_it_leaves_and_the_model_is_told_where(tmp_path: Path) -> None:
+    """R30"""
+    made: list[CompactionMade] = []
+    archive = open_archive(f"file://{tmp_path}")
+    model = ScriptedModel(script=worker(10))
+    agent = agent_of(model, CompactionMiddleware(window=WINDOW, archive=archive, after_compaction=made.append))
+    ask(agent, "one")
+    ask(agent, "two")
+    assert len(made) > 1
+    address = made[-1].archived
+    assert address is not None
+    assert address in str(model.sent[-1])
+    file = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
+    evicted = [message.text for what in made for message in what.evicted if message.text]
+    assert evicted
+    assert all(text in file for text in evicted)

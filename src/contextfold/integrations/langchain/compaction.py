@@ -317,7 +317,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         return self.after_compaction(CompactionMade(made.compaction, made.evicted, turn.key.thread_id, archived))
 
     def _file(self, turn: _Turn) -> ThreadArchive | None:
-        """The thread's file where the archive is one of ours: the engine saves there before anything leaves the view."""
+        """The thread's file, where the archive is one of ours: the engine saves there before anything leaves."""
         return self.archive.thread(turn.key.address) if isinstance(self.archive, FileArchive) else None
 
     def _archived(self, turn: _Turn, evicted: Sequence[Any]) -> str | None:

@@ -1,0 +1,160 @@
+"""Calls and their results: what every provider refuses.
+
+- A result that does not follow its call is moved up to it.
+- A call that was never answered, though the assistant spoke again since, gets a result that says so.
+- A result whose call is not in the list (it never was, it was summarised, or its id was answered before) cannot be
+  sent as a result; it is shown as text from the user, so nothing of it is lost. One that repeats an answer word for
+  word is left out.
+
+What belongs here: these. What does not: contents, roles and ids (``rules``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from contextfold.groups import Grouping, group
+from contextfold.ledger import Account
+from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
+
+UNANSWERED = "[No result: this call was never answered]"
+ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
+
+AS_TEXT: Account = ("shortened", "a result whose call is not in the view, shown as text")
+REPEATED: Account = ("dropped", "a result that was there already, word for word")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A message of the mended list: where it stood before (None: it is new), and whether it was moved.
+
+    ``account``: what became of it, where that is worth telling.
+    """
+
+    message: Message
+    position: int | None
+    moved: bool = False
+    account: Account | None = None
+
+
+def repair(messages: Sequence[Message]) -> list[Placed]:
+    """The same messages in an order and shape that a provider takes. What is right already stays the same object."""
+    grouping = group(messages)
+    placed = [Placed(message, index) for index, message in enumerate(messages)]
+    if any(fault.kind == "orphan_result" for fault in grouping.faults):
+        known = {answer for index, message in enumerate(messages) for answer in _answers(message, index, grouping)}
+        mended = ((_without_orphans(place, grouping, known)) for place in placed)
+        placed = _before_pending([place for place in mended if place is not None], messages)
+        grouping = group([place.message for place in placed])  # what is text now may stand between call and results
+    if not {"result_out_of_place", "dangling_call"} & {fault.kind for fault in grouping.faults}:
+        return placed
+    return _in_order(placed, grouping)
+
+
+def answer_pending(placed: Sequence[Placed]) -> list[Placed]:
+    """The same list with a result for every call that still waits for one, as a provider wants it that is asked now."""
+    messages = [place.message for place in placed]
+    grouping = group(messages)
+    answered = Counter(
+        (caller, part.call_id)
+        for (index, number), caller in grouping.answers.items()
+        if isinstance(part := messages[index].parts[number], ToolResult)
+    )
+    waiting: dict[int, list[Placed]] = {}
+    for index, message in enumerate(messages):
+        for call in message.tool_calls:
+            if answered[index, call.id]:
+                answered[index, call.id] -= 1
+            else:
+                waiting.setdefault(index, []).append(Placed(_unanswered(call), None))
+    return _behind_their_calls(placed, waiting) if waiting else list(placed)
+
+
+def _answers(message: Message, index: int, grouping: Grouping) -> list[tuple[str, str]]:
+    """(call id, text) of the results in a message that answer a call."""
+    return [
+        (part.call_id, part.text)
+        for number, part in enumerate(message.parts)
+        if isinstance(part, ToolResult) and (index, number) in grouping.answers
+    ]
+
+
+def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[str, str]]) -> Placed | None:
+    """A message whose orphans are text; None for one that only repeats, word for word, what answered before."""
+    message = place.message
+    results: list[Part] = []
+    others: list[Part] = []
+    changed = False
+    for number, part in enumerate(message.parts):
+        if not isinstance(part, ToolResult):
+            others.append(part)
+        elif (place.position, number) in grouping.answers:
+            results.append(part)
+        else:
+            changed = True
+            others += () if (part.call_id, part.text) in known else as_text(part)
+    if not changed:
+        return place
+    if not results and not others:
+        return None
+    if message.role == "tool" and not results:  # it held nothing else: a message of its own
+        user = Message(role="user", parts=tuple(others), metadata=message.metadata)
+        return replace(place, message=user, account=AS_TEXT)
+    return replace(place, message=message.with_parts((*results, *others)), account=AS_TEXT)
+
+
+def _before_pending(placed: list[Placed], messages: Sequence[Message]) -> list[Placed]:
+    """Orphans that became messages of their own, moved out of a turn whose calls still wait for their results."""
+    waiting = [found.first for found in group([place.message for place in placed]).groups if found.pending]
+    if not waiting:
+        return placed
+    start = min(waiting)
+    late = [p for p in placed[start:] if p.position is not None and p.message.role != messages[p.position].role]
+    rest = [place for place in placed[start:] if place not in late]
+    return [*placed[:start], *(replace(place, moved=True) for place in late), *rest]
+
+
+def as_text(result: ToolResult) -> list[Part]:
+    """A tool result as parts that any message may carry."""
+    heading = ORPHAN.format(call_id=result.call_id, name=f" ({result.name})" if result.name else "")
+    inner = [replace(part, source=None) if not isinstance(part, Text) else Text(part.text) for part in result.content]
+    return [Text(heading), *inner]
+
+
+def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
+    """Each misplaced or missing result goes to the end of the results that follow its last call."""
+    misplaced = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
+    waiting: dict[int, list[Placed]] = {}  # call's place -> results to put behind it
+    for index in sorted(misplaced):
+        caller = max(caller for (place, _), caller in grouping.answers.items() if place == index)
+        waiting.setdefault(caller, []).append(replace(messages[index], moved=True))
+    for fault in grouping.faults:
+        if fault.kind == "dangling_call":
+            call = next(call for call in messages[fault.index].message.tool_calls if call.id == fault.detail)
+            waiting.setdefault(fault.index, []).append(Placed(_unanswered(call), None))
+    return _behind_their_calls(messages, waiting, misplaced)
+
+
+def _behind_their_calls(
+    messages: Sequence[Placed], waiting: Mapping[int, Sequence[Placed]], misplaced: Container[int] = ()
+) -> list[Placed]:
+    """Each waiting result behind the results that follow the message (by index) with its call."""
+    ordered: list[Placed] = []
+    due: list[Placed] = []
+    for index, place in enumerate(messages):
+        if index in misplaced:
+            continue
+        message = place.message
+        if not (message.tool_results or (message.split and message.role == "assistant")):
+            ordered += due
+            due = []
+        ordered.append(place)
+        due += waiting.get(index, ())
+    return ordered + due
+
+
+def _unanswered(call: ToolCall) -> Message:
+    """A result for a call that has none."""
+    return Message(role="tool", parts=(ToolResult(call.id, (Text(UNANSWERED),), name=call.name, custom=call.custom),))
