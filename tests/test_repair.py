@@ -45,6 +45,16 @@ def test_a_result_behind_a_human_message_moves_up_to_its_call() -> None:
     assert [place.position for place in repair(messages)] == [0, 1, 3, 2, 4]
 
 
+def test_a_message_with_results_of_several_turns_is_taken_apart() -> None:
+    """Anthropic: each turn's results open the message behind it."""
+    late = Message("user", (*results("c", "a", "b").parts, Text("done?")))
+    messages = [user(), calls("a", "b"), said(), user(), calls("c"), late]
+    placed = repair(messages)
+    assert [place.position for place in placed] == [0, 1, None, 2, 3, 4, 5]
+    assert [answer.call_id for answer in placed[2].message.tool_results] == ["a", "b"]
+    assert placed[-1].message.parts == (late.parts[0], late.parts[3])
+
+
 def test_an_orphan_becomes_text_of_the_user_with_all_it_said() -> None:
     (only,) = mended([result("ghost", "the answer is 42")])
     assert only.role == "user"
@@ -74,6 +84,7 @@ def test_mending_loses_no_message_and_no_word(messages: list[Message]) -> None:
         assert all(any(answer in str(place.message) for place in old) for answer in answers)
     assert len({place.position for place in old}) == len(old)
     for place in old:
+        assert place.position is not None
         before = messages[place.position]
         said_before = [part.text for part in before.parts if isinstance(part, Text | ToolResult)]
         said_after = "\n".join(part.text for part in place.message.parts if isinstance(part, Text | ToolResult))
@@ -170,7 +181,7 @@ def test_what_says_nothing_is_left_out_or_noted() -> None:
 def test_blank_blocks_are_left_out_and_the_others_stay_the_same_objects() -> None:
     source = {"role": "user", "content": [{"type": "text", "text": "\n"}, {"type": "text", "text": "go"}]}
     message = ANTHROPIC.decode(source)
-    (view,) = ANTHROPIC.encode(conformed([message]))
+    view: dict[str, Any] = ANTHROPIC.encode(conformed([message]))[0]
     assert view["content"] == [source["content"][1]]
     assert view["content"][0] is source["content"][1]
 
@@ -301,7 +312,7 @@ def test_whatever_comes_in_a_provider_accepts_what_is_sent(format: str) -> None:
         for length in range(1, len(wire) + 1):
             previous = kept[-1].compaction if kept else None
             try:
-                view = compactor.call(list, wire[:length], previous, format=format, on_result=kept.append)
+                view: list[Any] = compactor.call(list, wire[:length], previous, format=format, on_result=kept.append)
             except CannotFit:
                 continue
             if rest := without_instructions(format, view):
@@ -362,9 +373,15 @@ def test_an_id_that_is_used_again_is_renamed_the_same_way_in_every_view_of_one_r
 def test_anthropic_answers_a_history_that_it_would_refuse() -> None:
     """Assistant first, an empty message, an id used twice, a prefilled answer with white space behind it."""
     anthropic = pytest.importorskip("anthropic")
-    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}]}
-    answer = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "noon"}]}
-    wire = [
+    use: dict[str, Any] = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}}],
+    }
+    answer: dict[str, Any] = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "noon"}],
+    }
+    wire: list[dict[str, Any]] = [
         use,
         answer,
         {"role": "user", "content": []},

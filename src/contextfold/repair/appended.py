@@ -59,23 +59,37 @@ def is_clean(messages: Sequence[Message], seen: Seen) -> bool:
 
 def _conforms(message: Message, seen: Seen) -> bool:
     """Whether the format's rules have nothing against this message as the next one."""
-    rules = seen.format.rules
+    accepted = _is_accepted(message, seen)
+    of_one_kind = _is_of_one_kind(message, seen)
+    return _keeps_its_ids(message, seen) and accepted and of_one_kind
+
+
+def _is_accepted(message: Message, seen: Seen) -> bool:
     accepted = acceptable(message, seen.format, leading=not seen.begun)
-    conforms = accepted is message
-    if accepted is message or accepted.parts or message.role == "user":  # it is in the view
-        conforms = conforms and (seen.begun or message.role != "assistant" or not rules.user_first)
-        seen.begun = seen.begun or not message.is_instruction
-    if rules.results_have_kinds:
-        seen.custom.update((call.id, call.custom) for call in message.tool_calls)
-        conforms = conforms and all(seen.custom.get(part.call_id) == part.custom for part in message.tool_results)
-    if rules.not_in_call_ids is None:
-        return conforms
+    if accepted is not message and not accepted.parts and message.role != "user":
+        return False  # it is left out: the next message stands where it stood
+    opens = not seen.begun and message.role == "assistant" and seen.format.rules.user_first
+    seen.begun = seen.begun or not message.is_instruction
+    return accepted is message and not opens
+
+
+def _is_of_one_kind(message: Message, seen: Seen) -> bool:
+    if not seen.format.rules.results_have_kinds:
+        return True
+    seen.custom.update((call.id, call.custom) for call in message.tool_calls)
+    return all(seen.custom.get(part.call_id) == part.custom for part in message.tool_results)
+
+
+def _keeps_its_ids(message: Message, seen: Seen) -> bool:
+    forbidden = seen.format.rules.not_in_call_ids
+    if forbidden is None:
+        return True
     for call in message.tool_calls:
-        if not _is_free(call.id, seen, rules.not_in_call_ids):
+        if not _is_free(call.id, seen, forbidden):
             seen.renamed.add(call.id)
-        seen.call_ids |= {call.id, rules.not_in_call_ids.sub("_", call.id)}
+        seen.call_ids |= {call.id, forbidden.sub("_", call.id)}
     ids = {*(call.id for call in message.tool_calls), *(result.call_id for result in message.tool_results)}
-    return conforms and ids.isdisjoint(seen.renamed)
+    return ids.isdisjoint(seen.renamed)
 
 
 def _is_free(call_id: str, seen: Seen, forbidden: re.Pattern[str]) -> bool:

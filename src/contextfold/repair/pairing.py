@@ -1,6 +1,6 @@
 """Calls and their results: what every provider refuses.
 
-- A result that does not follow its call is moved up to it.
+- A result that does not follow its call is moved up to it. A message with results of several turns is taken apart.
 - A call that was never answered, though the assistant spoke again since, gets a result that says so.
 - A result whose call is not in the list (it never was, it was summarised, or its id was answered before) cannot be
   sent as a result; it is shown as text from the user, so nothing of it is lost. One that repeats an answer word for
@@ -23,6 +23,7 @@ UNANSWERED = "[No result: this call was never answered]"
 ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
 
 AS_TEXT: Account = ("shortened", "a result whose call is not in the view, shown as text")
+PARTED: Account = ("shortened", "its results belong to several turns; each stands behind its call")
 REPEATED: Account = ("dropped", "a result that was there already, word for word")
 
 
@@ -48,6 +49,9 @@ def repair(messages: Sequence[Message]) -> list[Placed]:
         mended = ((_without_orphans(place, grouping, known)) for place in placed)
         placed = _before_pending([place for place in mended if place is not None], messages)
         grouping = group([place.message for place in placed])  # what is text now may stand between call and results
+    if any(fault.kind == "result_out_of_place" for fault in grouping.faults):
+        placed = [part for index, place in enumerate(placed) for part in _of_one_turn(place, index, grouping)]
+        grouping = group([place.message for place in placed])
     if not {"result_out_of_place", "dangling_call"} & {fault.kind for fault in grouping.faults}:
         return placed
     return _in_order(placed, grouping)
@@ -121,6 +125,24 @@ def as_text(result: ToolResult) -> list[Part]:
     heading = ORPHAN.format(call_id=result.call_id, name=f" ({result.name})" if result.name else "")
     inner = [replace(part, source=None) if not isinstance(part, Text) else Text(part.text) for part in result.content]
     return [Text(heading), *inner]
+
+
+def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:
+    """A message without the results of earlier turns than the last one it answers, and these in messages behind it.
+
+    The latest turn comes first, because results of calls with one id belong to the nearest.
+    """
+    message = place.message
+    caller_of = {n: grouping.answers[index, n] for n in range(len(message.parts)) if (index, n) in grouping.answers}
+    callers = sorted(set(caller_of.values()), reverse=True)
+    if len(callers) < 2:
+        return [place]
+    rest = tuple(part for n, part in enumerate(message.parts) if caller_of.get(n, callers[0]) == callers[0])
+    parted = [replace(place, message=message.with_parts(rest), account=PARTED)]
+    for caller in callers[1:]:
+        parts = tuple(part for n, part in enumerate(message.parts) if caller_of.get(n) == caller)
+        parted.append(Placed(message.with_parts(parts), None, moved=True))
+    return parted
 
 
 def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:

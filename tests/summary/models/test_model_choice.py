@@ -48,7 +48,7 @@ def summary_of(summarizer: Any, colour: str = "sync", **options: Any) -> Any:
         (openai.OpenAI(api_key="x"), "client of openai, and which model"),
         (anthropic.AsyncAnthropic(api_key="x"), "client of anthropic, and which model"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,  # the same in every process
 )
 def test_what_names_no_model_is_refused_in_one_line_with_what_is_known(value: Any, words: str) -> None:
     with pytest.raises(PolicyError) as refused:
