@@ -40,6 +40,8 @@ class Conversation:
         self.seen = Seen(history.format)
         self.clean = True
         self.reported = 0
+        self.to_report = False
+        """Whether there may be faults that nobody was told of: they are looked for in the whole history."""
         self.failed: tuple[int, str] | None = None
         """The state for which a summary failed: nothing is asked again until something changed (R16)."""
         self.marked: Format | None = None
@@ -70,6 +72,7 @@ class Conversation:
         new = self.history.messages[start:]
         clean = is_clean(new, self.seen)
         self.clean = clean and self.clean
+        self.to_report = self.to_report or not clean
         if not clean or self.seen.broken:
             self.rebuild(self.compaction)
             return
@@ -80,6 +83,7 @@ class Conversation:
         """The view under another record, or after something changed."""
         self.compaction = compaction
         self.view = build(self.history, compaction)
+        self.to_report = True
 
 
 class Memory:

@@ -151,6 +151,8 @@ class Exchange:
 
     async def _remedy(self, outcome: Outcome, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
         """The next view to send, or None when there is nothing to be done."""
+        if not self.policy.resend_after_overflow:
+            return None
         first = overflow.kind not in self._tried
         self._tried.add(overflow.kind)
         if overflow.kind == "prompt_too_long":

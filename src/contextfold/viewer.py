@@ -326,6 +326,9 @@ def _read_anew(conversation: Conversation) -> None:
 
 def _report_faults(conversation: Conversation, observer: Observer) -> None:
     """Say what is broken in the history, once."""
+    if not conversation.to_report:
+        return
+    conversation.to_report = False
     faults = [] if conversation.clean else [str(fault) for fault in conversation.history.grouping.faults]
     faults += conversation.view.added
     if len(faults) > conversation.reported:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, StillTooLong
 from contextfold.policy import Policy
 from contextfold.settings import load
+from contextfold.testing import ProviderError
 
 
 def test_every_variable_has_its_effect() -> None:
@@ -30,7 +31,7 @@ def test_every_variable_has_its_effect() -> None:
     assert (summary.max_tokens, summary.merge_max_tokens) == (800, 500)
     assert (summary.max_depth, summary.min_messages) == (4, 3)
     assert settings.enabled
-    assert not settings.retry_on_overflow
+    assert not policy.resend_after_overflow
     assert settings.sources["keep"] == "SUMMARY_KEEP_LAST_N"
 
 
@@ -38,7 +39,7 @@ def test_nothing_set_changes_nothing() -> None:
     empty = load(environ={"SUMMARY_KEEP_LAST_N": " ", "SUMMARY_MESSAGE_LIMIT": "", "UNRELATED": "x"})
     assert empty == load(environ={})
     assert empty.policy == Policy()
-    assert (empty.enabled, empty.retry_on_overflow) == (True, True)
+    assert empty.enabled
 
 
 def test_switched_off_means_never() -> None:
@@ -75,3 +76,19 @@ def test_the_process_environment_is_read_by_default(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SUMMARY_KEEP_LAST_N", "11")
     assert str(load().policy.keep) == "messages:11"
     assert load(environ={}).policy.keep is None
+
+
+def test_a_refused_request_is_sent_once_where_resending_is_switched_off() -> None:
+    sent: list[int] = []
+
+    def send(view: list[dict[str, str]]) -> str:
+        sent.append(len(view))
+        raise ProviderError("prompt is too long: 90000 tokens > 60000 maximum")
+
+    history = [{"role": "user", "content": f"turn {n} " + "word " * 200} for n in range(60)]
+    for value, times in (("false", 1), ("true", 2)):
+        sent.clear()
+        compactor = load(environ={"SUMMARY_RETRY_ON_CONTEXT_OVERFLOW": value}).compactor(window=200_000)
+        with pytest.raises((ProviderError, StillTooLong)):
+            compactor.call(send, history)
+        assert len(sent) == times

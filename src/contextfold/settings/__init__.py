@@ -38,8 +38,6 @@ class Settings:
     enabled: bool = True
     model: str | None = None
     """The name of the summary model as the file gives it; None: the caller's default model."""
-    retry_on_overflow: bool = True
-    """Whether a request that the provider refuses as too long is compacted and sent again."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Setting -> where it was set, such as ``"config.yaml, line 7"`` or ``"SUMMARY_KEEP_LAST_N"``."""
 
@@ -113,7 +111,6 @@ def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = 
         policy=_policy(fields, document),
         enabled=enabled,
         model=merged.model,
-        retry_on_overflow=merged.retry_on_overflow is not False,
         sources=sources,
     )
 

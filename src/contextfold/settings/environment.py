@@ -32,7 +32,7 @@ _SETS = {
     BISECT_ENABLED: "summary.max_depth",
     BISECT_MAX_DEPTH: "summary.max_depth",
     BISECT_MIN_MESSAGES: "summary.min_messages",
-    RETRY_ON_OVERFLOW: "retry_on_overflow",
+    RETRY_ON_OVERFLOW: "resend_after_overflow",
     MERGE_TARGET_TOKENS: "summary.merge_max_tokens",
 }
 """Variable -> the setting that it decides."""
@@ -57,13 +57,14 @@ def read(environ: Mapping[str, str]) -> Layer:
         policy["trigger"] = trigger
     if (keep := _whole(given, KEEP_LAST_N)) is not None:
         policy["keep"] = ("messages", keep)
+    if (resend := _flag(given, RETRY_ON_OVERFLOW)) is not None:
+        policy["resend_after_overflow"] = resend
     if summary := _summary(given):
         policy["summary"] = summary
     return Layer(
         policy=policy,
         sources={_SETS[name]: name for name in given},
         enabled=_flag(given, ENABLED),
-        retry_on_overflow=_flag(given, RETRY_ON_OVERFLOW),
     )
 
 

@@ -42,14 +42,12 @@ class Layer:
     sources: Mapping[str, str] = field(default_factory=dict)
     enabled: bool | None = None
     model: str | None = None
-    retry_on_overflow: bool | None = None
 
     def under(self, upper: Layer) -> Layer:
         """This layer with another over it, as far as they are no fields of ``Policy``."""
         return Layer(
             enabled=self.enabled if upper.enabled is None else upper.enabled,
             model=upper.model or self.model,
-            retry_on_overflow=self.retry_on_overflow if upper.retry_on_overflow is None else upper.retry_on_overflow,
         )
 
 
