@@ -177,6 +177,10 @@ def test_sync_and_async_give_the_same() -> None:
         assert out.compaction == other.compaction
 
 
+AT_ONCE = {"retries_on_failure": 0}
+"""A failed request is not sent again after a pause."""
+
+
 def test_a_failing_summariser_changes_nothing_while_the_view_fits() -> None:
     """R1, L3."""
 
@@ -184,7 +188,7 @@ def test_a_failing_summariser_changes_nothing_while_the_view_fits() -> None:
         raise ConnectionError("429: slow down")
 
     wire = conversation(36)
-    compactor = Compactor(window=8_000, summarizer=down)
+    compactor = Compactor(window=8_000, policy=Policy(summary=AT_ONCE), summarizer=down)
     out = compactor.compact(wire)
     assert 0.8 * 8_000 <= out.tokens_before <= 8_000, out.tokens_before
     assert not out.changed
@@ -197,17 +201,17 @@ def test_when_it_does_not_fit_the_fallback_runs_or_a_typed_error_is_raised() -> 
         raise ConnectionError("429: slow down")
 
     wire = conversation(80)
-    out = Compactor(window=8_000, summarizer=down).compact(wire)
+    out = Compactor(window=8_000, policy=Policy(summary=AT_ONCE), summarizer=down).compact(wire)
     assert out.changed
     assert out.summary is not None
     assert out.summary.algorithm == "extractive"
     assert "fallback_used" in [event.name for event in out.events]
-    strict = Compactor(policy=Policy(fallback=None), window=8_000, summarizer=down)
+    strict = Compactor(policy=Policy(fallback=None, summary=AT_ONCE), window=8_000, summarizer=down)
     with pytest.raises(SummaryFailed, match="429: slow down") as caught:
         strict.compact(wire)
     assert isinstance(caught.value.__cause__, ConnectionError)
     with pytest.raises(ConnectionError):
-        Compactor(policy=Policy(on_failure="raise"), window=8_000, summarizer=down).compact(wire)
+        Compactor(policy=Policy(on_failure="raise", summary=AT_ONCE), window=8_000, summarizer=down).compact(wire)
 
 
 def test_a_history_that_carries_an_earlier_summary_gets_one_summary_not_two() -> None:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 import wire
-from contextfold import Compactor
+from contextfold import Compactor, Policy
 from contextfold.errors import SummaryFailed
 from contextfold.testing import (
     FailingSummarizer,
@@ -196,6 +196,9 @@ def same_beginning(one: list[Any], other: list[Any]) -> int:
 
 # ---- L3: failure changes nothing --------------------------------------------------------------------------------
 
+AT_ONCE = {"retries_on_failure": 0}
+"""Nothing is asked again after a pause: a hundred examples would wait for minutes."""
+
 TROUBLE = "TROUBLE-7f3a: the summariser is down"
 FAILURES: dict[str, Callable[[], Any]] = {
     "unavailable": lambda: FailingSummarizer(ProviderError(TROUBLE, status_code=503)),
@@ -225,7 +228,8 @@ def test_a_failing_summariser_changes_nothing(failure: str, data: st.DataObject)
     assert one.step(half) == []
     record = one.record
     failing = FAILURES[failure]()
-    one.compactor = Compactor(**chosen, summarizer=failing)
+    policy = Policy(**{name: value for name, value in chosen.items() if name != "window"}, summary=AT_ONCE)
+    one.compactor = Compactor(window=chosen["window"], policy=policy, summarizer=failing)
     one.recorder = None
     before = wire.as_json(history)
     try:
