@@ -22,11 +22,13 @@ from contextfold.cli import files, sessions
 from contextfold.cli.options import (
     BAD_INPUT,
     INTERRUPTED,
+    BaseUrl,
     File,
     From,
     Pick,
     Report,
     ReportKind,
+    SummarizerName,
     at_least_one,
     complain,
     plain_errors,
@@ -113,12 +115,8 @@ def compact(
     keep: Annotated[
         str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is: messages:20.")
     ] = None,
-    summarizer: Annotated[
-        str, typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL.")
-    ] = EXTRACTIVE,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
-    ] = None,
+    summarizer: SummarizerName = EXTRACTIVE,
+    base_url: BaseUrl = None,
     summary_api: Annotated[
         str | None, typer.Option("--summary-api", metavar="API", help="Of OpenAI: chat (default) or responses.")
     ] = None,

@@ -44,6 +44,12 @@ Pick = Annotated[
     int | None,
     typer.Option("--pick", parser=at_least_one, metavar="N", help="Which conversation, if FILE holds several; from 1."),
 ]
+SummarizerName = Annotated[
+    str, typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL.")
+]
+BaseUrl = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
+]
 Report = Annotated[ReportKind, typer.Option("--report", help="For people, or one JSON object.")]
 
 

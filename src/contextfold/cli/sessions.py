@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextfold.cli import files
-from contextfold.cli.options import From, Pick, Report, ReportKind, at_least_one, plain_errors
+from contextfold.cli.options import BaseUrl, From, Pick, Report, ReportKind, SummarizerName, at_least_one, plain_errors
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import InputError
 
@@ -149,12 +149,8 @@ def compact(
     thread: Thread,
     instructions: Annotated[str, typer.Option("--instructions", metavar="TEXT", help="For the summarizer.")] = "",
     window: Window = None,
-    summarizer: Annotated[
-        str, typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL.")
-    ] = EXTRACTIVE,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
-    ] = None,
+    summarizer: SummarizerName = EXTRACTIVE,
+    base_url: BaseUrl = None,
     archive: Annotated[
         str | None,
         typer.Option("--archive", metavar="URL", help="Save originals there first: file:///FOLDER, s3://..."),
