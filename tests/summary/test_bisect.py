@@ -558,7 +558,7 @@ def test_a_wrong_key_costs_no_more_calls_than_run_side_by_side() -> None:
 
     with pytest.raises(ProviderError):
         ask(fail, conversation([1_000] * 100), input_tokens=2_000, parallel=4)
-    assert len(prompts) == 4
+    assert 1 <= len(prompts) <= 4  # one may have failed before the last of them began
 
 
 # ---- options on every path ----
