@@ -295,7 +295,7 @@ class Policy(_Settings):
     fallback: Literal["extractive"] | None = "extractive"
     """With ``on_failure="keep"``, when the old view does not fit: the built-in summariser, or ``SummaryFailed``."""
     resend_after_overflow: bool = True
-    """Whether a request that the provider refuses is sent again once it is mended; else its error is raised as it is."""
+    """Whether a request that the provider refuses is mended and sent again; else its error is raised as it is."""
     on_overflow: Literal["raise", "drop_oldest"] = "raise"
     """When a provider refuses even the compacted view for its size (``Compactor.call``): raise ``StillTooLong``, or
     drop the older half of what may leave the view, step by step, until it is taken."""
