@@ -1,9 +1,13 @@
 # Everything runs in .venv, which the first target that needs it creates. A machine needs make and Python 3.11+.
-# The ranges in pyproject.toml are wide; constraints.txt and constraints-bench.txt pin what is installed here.
+# The ranges in pyproject.toml are wide; constraints*.txt pin what is installed here, at the new end of the ranges, and
+# in the environments "oldest" at the old end. There are two of those, because the oldest deepagents that works needs a
+# newer LangChain than the oldest that works; LangChain's own clients, which need newer SDKs too, are tested with it.
 
 VENV   := .venv
 BIN    := $(VENV)/bin
 BENCH  := .venv-bench
+OLDEST := .venv-oldest
+OLDEST_DEEPAGENTS := .venv-oldest-deepagents
 SESSION := build/session.json
 
 # The first interpreter that is new enough; PYTHON=... overrides.
@@ -15,7 +19,7 @@ PYTEST_ARGS ?=
 LAWS_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress wheel clean
+.PHONY: help demo test lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -29,6 +33,20 @@ demo: $(VENV)/ready ## Compact an example session and print the report
 
 test: $(VENV)/ready ## Run the tests
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+# Only what touches an SDK, a framework or the extra of a user, the pages of the documentation among it.
+DEEPAGENTS_PAGE := tests/test_docs.py::test_the_python_of_a_page_runs[deepagents.md]
+# LangChain's OpenAI client dropped the failure that a stream of Responses reports: there was nothing to react to.
+PROVIDERS := tests/integrations/langchain/test_langchain_providers.py
+DROPPED := $(foreach colour,False True,--deselect='$(PROVIDERS)::test_a_refusal_is_answered_by_a_smaller_view[responses-$(colour)-True]')
+test-oldest: $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready ## Run the tests of SDKs and frameworks with the oldest supported releases
+	$(OLDEST)/bin/python -m pytest -n auto $(PYTEST_ARGS) --junitxml=build/oldest.xml \
+		tests/test_environments.py tests/integrations tests/summary/models tests/testing/provider tests/formats/test_langchain.py \
+		tests/store/test_store_conformance.py tests/cli/test_cli_models.py tests/test_docs.py \
+		--ignore=tests/integrations/deepagents --deselect='$(DEEPAGENTS_PAGE)'
+	$(OLDEST_DEEPAGENTS)/bin/python -m pytest -n auto $(PYTEST_ARGS) --junitxml=build/oldest-deepagents.xml \
+		tests/test_environments.py tests/integrations/deepagents $(PROVIDERS) $(DROPPED) \
+		tests/summary/models/test_model_choice.py '$(DEEPAGENTS_PAGE)'
 
 lint: $(VENV)/ready ## Check style and format
 	$(BIN)/ruff check
@@ -81,14 +99,20 @@ wheel: $(VENV)/ready ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## Remove what these targets made, the environments included
-	rm -rf $(VENV) $(BENCH) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The build backend comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
-$(VENV)/ready: EXTRAS := test,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,provider
+$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,provider
 $(VENV)/ready: PINS := constraints.txt
 $(BENCH)/ready: EXTRAS := bench
 $(BENCH)/ready: PINS := constraints-bench.txt
-%/ready: pyproject.toml constraints.txt constraints-bench.txt
+$(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres,provider
+$(OLDEST)/ready: PINS := constraints-oldest.txt
+$(OLDEST_DEEPAGENTS)/ready: EXTRAS := test,test-clients,deepagents,provider
+$(OLDEST_DEEPAGENTS)/ready: PINS := constraints-oldest-deepagents.txt
+# Old releases have wheels for old interpreters.
+$(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: CANDIDATES := python3.11 python3.12 python3.13 python3 python
+%/ready: pyproject.toml $(wildcard constraints*.txt)
 	@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)" >&2; exit 1; }
 	@echo "Setting up $* with $(PYTHON) (once, some minutes)"
 	@test -x $*/bin/python || $(PYTHON) -m venv $*

@@ -68,8 +68,11 @@ class Pass:
 
     @property
     def spoken(self) -> list[Entry]:
-        """The history without the messages that say nothing: there is nothing of them to be in the view."""
-        return [entry for entry in self.entries if not entry.is_empty]
+        """The history without what is left out where a provider refuses it: messages of the assistant that say nothing.
+
+        Those of the user stay, as a note.
+        """
+        return [entry for entry in self.entries if not entry.is_empty or entry.role == "user"]
 
     @property
     def instructed_late(self) -> bool:

@@ -435,7 +435,7 @@ def test_colour_and_endpoint_are_read_off_the_method() -> None:
         assert endpoint_of(method) == ""
     client = openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="any")
     assert is_async(client.chat.completions.create)
-    assert is_async(client.chat.completions.stream)
+    assert is_async(getattr(client.chat.completions, "stream", None) or client.beta.chat.completions.stream)
     assert endpoint_of(client.responses.create) == "http://127.0.0.1:9/v1/"
 
 

@@ -1,0 +1,84 @@
+"""The ranges of pyproject.toml say what is tested: each lower bound is installed somewhere, and the tests run there.
+
+Reads the pins of the environments that the Makefile makes; that these are what is installed there is checked by
+``.ci/run``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+TOOLS = {"test", "test-clients", "dev", "bench"}
+"""Extras for work on contextfold itself. Nobody else depends on them."""
+OLDEST = (".venv-oldest", ".venv-oldest-deepagents")
+
+
+def variables() -> dict[str, str]:
+    return dict(re.findall(r"^(\w+)\s*:=\s*(\S+)$", MAKEFILE, re.MULTILINE))
+
+
+def setting(environment: str, name: str) -> str:
+    """``EXTRAS`` or ``PINS`` of an environment, as the Makefile has it."""
+    found = {
+        variables()[variable]: value
+        for variable, value in re.findall(rf"^\$\((\w+)\)/ready: {name} := (\S+)$", MAKEFILE, re.MULTILINE)
+    }
+    return found[environment]
+
+
+def normal(name: str) -> str:
+    """A distribution's name, as two spellings of it compare."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(environment: str) -> dict[str, str]:
+    lines = (ROOT / setting(environment, "PINS")).read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {normal(name): version for name, version in pairs}
+
+
+def bounds(requirements: list[str]) -> dict[str, str]:
+    """Name and lower bound; a requirement with anything else in it is refused."""
+    found = {}
+    for requirement in requirements:
+        match = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", requirement)
+        assert match, f"{requirement}: only a lower bound is expected, as NAME>=VERSION"
+        found[normal(match[1])] = match[2]
+    return found
+
+
+def extras(environment: str) -> set[str]:
+    return set(setting(environment, "EXTRAS").split(",")) - TOOLS
+
+
+def test_the_bounds_of_the_package_are_what_the_oldest_environment_installs() -> None:
+    """R39. The text must be the same, ``6.0.0`` for ``6.0.0``, so that nobody has to think about it."""
+    assert bounds(PROJECT["dependencies"]).items() <= pins(OLDEST[0]).items()
+
+
+@pytest.mark.parametrize("extra", sorted(set(PROJECT["optional-dependencies"]) - TOOLS))
+def test_the_bounds_of_an_extra_are_what_an_oldest_environment_installs(extra: str) -> None:
+    """R39. All of them together in one environment: a range of each alone would say nothing."""
+    wanted = bounds(PROJECT["optional-dependencies"][extra])
+    assert wanted
+    assert any(extra in extras(one) and wanted.items() <= pins(one).items() for one in OLDEST)
+
+
+def test_the_newest_environment_has_every_extra() -> None:
+    assert extras(".venv") == set(PROJECT["optional-dependencies"]) - TOOLS
+
+
+@pytest.mark.parametrize("library", ["openai", "anthropic", "langchain", "langchain-core", "langgraph", "deepagents"])
+def test_the_two_ends_of_a_range_differ(library: str) -> None:
+    """Otherwise the second run would tell nothing."""
+    oldest = [pins(environment).get(library) for environment in OLDEST]
+    assert pins(".venv")[library] not in oldest
+    assert any(oldest)
