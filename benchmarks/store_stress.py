@@ -3,9 +3,10 @@
     python benchmarks/store_stress.py kill URL [--times 200] [--seed 1]
     python benchmarks/store_stress.py together URL [--processes 8] [--operations 2000] [--seed 1]
 
-``kill``: a child process appends, views, compacts and undoes, and is killed with SIGKILL at a random moment, again and
-again on the same session. After each kill: every message whose append was acknowledged is there, once and in its place;
-the ledger balances and agrees with the summary in force; the next child goes on.
+``kill``: a child process appends, views, compacts, archives and undoes, and is killed with SIGKILL at a random moment,
+again and again on the same session. After each kill: every message whose append was acknowledged is there, once and in
+its place; the ledger balances and agrees with the summary in force; the archive reads back whole, and has word for word
+every message that the summary in force covers or that is shortened; the next child goes on.
 
 ``together``: processes mix appending, viewing, compacting and background summaries on one session. Counted: lost and
 duplicate messages, summary calls that overlap, and results that came too late and were discarded.
@@ -33,6 +34,8 @@ from pathlib import Path
 from typing import Any
 
 from contextfold import Compactor, Event
+from contextfold.archive import ThreadArchive, open_archive
+from contextfold.errors import ArchiveError
 from contextfold.observe import logger
 from contextfold.store import Session, open_store
 from contextfold.store.recording import GONE, lineage
@@ -62,11 +65,11 @@ def label(wire: dict[str, Any]) -> str:
 # ---- killing ----
 
 
-def work_until_killed(url: str, seed: int, acknowledged: int) -> None:
+def work_until_killed(url: str, archive: str, seed: int, acknowledged: int) -> None:
     """Operations in a random order; the number of each message is its sequence number. Acknowledges to a pipe."""
     chance = random.Random(seed)
     session = Compactor(window=WINDOW).session(
-        THREAD, open_store(url), options={**OPTIONS, "background": seed % 2 == 0}
+        THREAD, open_store(url), options={**OPTIONS, "background": seed % 2 == 0}, archive=archive
     )
     count = session.state().message_count
     while True:
@@ -89,29 +92,32 @@ def kill(url: str, times: int, seed: int) -> dict[str, Any]:
     chance = random.Random(seed)
     problems: list[str] = []
     known = 0
-    summaries = 0
-    for number in range(times):
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            _end_child(partial(work_until_killed, url, seed * 1000 + number, writer))
-        os.close(writer)
-        time.sleep(chance.uniform(0.02, 0.5))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        if os.WIFEXITED(status):
-            problems.append(f"child {number} ended by itself: see standard error")
-        said = _read_all(reader).split()
-        known = max([known, *map(int, said)])
-        summaries = check(url, known, f"after kill {number}", problems)
-        open_store(url).close()  # nothing is open while the next child is made
-    return {"kills": times, "acknowledged": known, "summaries": summaries, "problems": problems}
+    found: dict[str, int] = {}
+    with tempfile.TemporaryDirectory(prefix="contextfold-") as folder:
+        archive = f"file://{folder}"
+        for number in range(times):
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(reader)
+                _end_child(partial(work_until_killed, url, archive, seed * 1000 + number, writer))
+            os.close(writer)
+            said = os.read(reader, 1) if number % 2 else b""  # every other one has begun to work, however slowly
+            time.sleep(chance.uniform(0.02, 0.5))
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            if os.WIFEXITED(status):
+                problems.append(f"child {number} ended by itself: see standard error")
+            known = max([known, *map(int, (said.decode() + _read_all(reader)).split())])
+            found = check(url, archive, known, f"after kill {number}", problems)
+            open_store(url).close()  # nothing is open while the next child is made
+    return {"kills": times, "acknowledged": known, **found, "problems": problems}
 
 
-def check(url: str, acknowledged: int, when: str, problems: list[str]) -> int:
-    """What must hold after a kill. Returns how many summaries were ever in force."""
-    session = Compactor(window=WINDOW).session(THREAD, open_store(url), options=OPTIONS)
+def check(url: str, archive: str, acknowledged: int, when: str, problems: list[str]) -> dict[str, int]:
+    """What must hold after a kill. Returns how many messages, summaries that were ever in force, evicted and archived
+    messages there are."""
+    session = Compactor(window=WINDOW).session(THREAD, open_store(url), options=OPTIONS, archive=archive)
     history = session.history()
     if len(history) < acknowledged:
         problems.append(f"{when}: {acknowledged} messages were acknowledged, and {len(history)} are there")
@@ -119,9 +125,30 @@ def check(url: str, acknowledged: int, when: str, problems: list[str]) -> int:
     if wrong:
         problems.append(f"{when}: message {wrong[0]} is {label(history[wrong[0]])}")
     problems += [f"{when}: {problem}" for problem in imbalance(session)]
+    problems += [f"{when}: {problem}" for problem in unarchived(session, open_archive(archive).thread(THREAD))]
     if history and not session.view():
         problems.append(f"{when}: the view is empty")
-    return sum(1 for summary in session.summaries() if summary.used_at is not None)
+    return {
+        "messages": len(history),
+        "summaries": sum(1 for summary in session.summaries() if summary.used_at is not None),
+        "evicted": sum(1 for entry in session.ledger() if entry.fate in GONE),
+        "archived": len(open_archive(archive).thread(THREAD).indices()),
+    }
+
+
+def unarchived(session: Session, archive: ThreadArchive) -> Iterator[str]:
+    """What is wrong between the messages that are not in the view as they were, and the archive."""
+    history = session.history()
+    try:
+        saved = {entry.index: entry.text for entry in archive.read(0, len(history))}
+    except ArchiveError as error:
+        yield f"the archive does not read back: {error}"
+        return
+    hidden = {entry.index for entry in session.ledger() if entry.fate in (*GONE, "shortened")}
+    if missing := sorted(hidden - saved.keys()):
+        yield f"{len(missing)} messages are out of the view and not in the archive, {missing[0]} first"
+    if other := [n for n, text in saved.items() if n >= len(history) or text != history[n]["content"]]:
+        yield f"{len(other)} messages are other than they were in the archive, {other[0]} first"
 
 
 def imbalance(session: Session) -> Iterator[str]:
@@ -185,6 +212,7 @@ def work_together(url: str, worker: int, operations: int, seed: int, folder: Pat
         else:
             session.compact()
             done["compact"] += 1
+    session.view()  # whoever comes last sees all messages, so that a summary is made in any order of events
     session.join()
     counted = {"appended": appended, "operations": dict(done), "events": dict(told)}
     (folder / f"worker-{worker}.json").write_text(json.dumps(counted), encoding="utf-8")

@@ -271,6 +271,27 @@ def test_an_address_that_cannot_be_used_is_named() -> None:
         open_archive("nonsense://x")
 
 
+class TestDeleting:
+    def test_all_files_of_one_thread_go_and_no_others(self, archive: Archive) -> None:
+        """Its media too; the thread can be archived to again, by this object and others."""
+        picture = Message("user", (Media("image", "image/png", PIXEL, None),))
+        thread, other = archive.thread("one"), archive.thread("one", namespace="tenant")
+        for each in (thread, other):
+            each.append({0: said("hello"), 1: picture})
+        before = archive.system.find(other.path.rpartition("/")[0])
+        thread.delete()
+        assert archive.system.find(thread.path.rpartition("/")[0]) == []
+        assert archive.system.find(other.path.rpartition("/")[0]) == before
+        assert thread.read() == archive.thread("one").read() == []
+        assert [entry.text for entry in other.read(0, 1)] == ["hello"]
+        thread.append({5: said("again")})
+        assert archive.thread("one").indices() == [5]
+
+    def test_what_is_not_there_is_deleted_already(self, archive: Archive) -> None:
+        archive.thread("nobody").delete()
+        assert archive.thread("nobody").indices() == []
+
+
 WRITER = """
 import sys
 from contextfold.archive import open_archive

@@ -113,6 +113,31 @@ def test_namespaces_and_stores_are_kept_apart(imported: list[dict[str, Any]], fo
     assert "no session in" in run("sessions", "list", "--store", f"sqlite:///{folder}/other.db")
 
 
+def test_idle_threads_are_shown_and_deleted_only_on_request(imported: list[dict[str, Any]], folder: Path) -> None:
+    """With their files in the archive; other namespaces stay."""
+    place = f"file://{folder}/kept"
+    run("sessions", "compact", "talk", "--window", "4000", "--archive", place)
+    run("sessions", "import", "talk.json", "--thread", "theirs", "--namespace", "other")
+    assert "no session is idle for 1 days" in run("sessions", "prune", "--idle-days", "1")
+    soon = ("sessions", "prune", "--idle-days", "1e-9")
+    said = run(*soon)
+    assert "talk" in said
+    assert "nothing is deleted yet: repeat it with --delete" in said
+    (row,) = json.loads(run(*soon, "--report", "json"))
+    assert (row["thread"], row["messages"], row["deleted"]) == ("talk", 80, False)
+    assert "talk" in run("sessions", "list")
+    assert list((folder / "kept").rglob("*.md"))
+    assert "deleted" in run(*soon, "--delete", "--archive", place)
+    assert "no session in" in run("sessions", "list")
+    assert not list((folder / "kept").rglob("*.md"))
+    assert "theirs" in run("sessions", "list", "--namespace", "other")
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "soon", "nan", "inf"])
+def test_a_number_of_days_is_above_0(folder: Path, days: str) -> None:
+    assert "is not a number of days above 0" in run("sessions", "prune", "--idle-days", days, code=BAD_INPUT)
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

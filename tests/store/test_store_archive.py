@@ -58,6 +58,31 @@ def test_nothing_leaves_while_the_archive_fails(store: Any) -> None:
     assert session.summaries() == []
 
 
+def test_what_somebody_prepared_without_the_archive_is_archived_before_it_comes_into_force(
+    store: Any, tmp_path: Path
+) -> None:
+    """R30. And while that fails, it does not come into force."""
+    options = {"upper_threshold": 4_000, "lower_threshold": 2_000, "min_messages": 4, "background": True}
+    other = Compactor(window=16_000).session("one", store=store, options=options)
+    other.append([entry for n in range(36) for entry in turn(n)])
+    other.view()
+    other.join()
+    (prepared,) = other.summaries()
+    other.append([entry for n in range(36, 60) for entry in turn(n)])
+    hindered = Compactor(window=16_000).session("one", store=store, options=options, archive=Failing())
+    assert len(hindered.view()) == 120
+    assert hindered.state().summary_id is None
+    address = f"file://{tmp_path}/archive"
+    session = Compactor(window=16_000).session("one", store=store, options=options, archive=address)
+    session.view()
+    assert store.read_summary(session.thread, prepared.id).used_at is not None
+    evicted = {entry.index for entry in session.ledger() if entry.fate == "summarised"}
+    assert evicted
+    assert evicted <= set(open_archive(address).thread("one").indices())
+    hindered.join()
+    session.join()
+
+
 def test_a_thread_id_of_any_kind_is_fine(store: Any, tmp_path: Path) -> None:
     """R30"""
     for thread in ("../../etc/passwd", "x" * 10_000, "对话"):

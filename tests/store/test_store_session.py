@@ -426,9 +426,8 @@ def test_any_order_of_operations_keeps_every_message_and_every_law(operations: l
             appended += new
         elif name == "view":
             view = session.view()
-            assert [entry for entry in view if entry["role"] == "user"][-1:] == [
-                entry for entry in appended if entry["role"] == "user"
-            ][-1:]
+            newest = [entry for entry in appended if entry["role"] == "user"][-1:]
+            assert all(entry in view for entry in newest)  # perhaps before the summary of what it led to
         elif name == "compact":
             session.compact()
         elif name == "undo":
@@ -451,23 +450,6 @@ def test_the_default_store_is_a_file_in_the_working_folder(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     assert Compactor(window=16_000).session("thread").history() == [SYSTEM]
     session.store.close()
-
-
-def test_a_session_that_nobody_writes_to_is_deleted_only_on_demand(url: str) -> None:
-    now = [1_000.0]
-    store = SQLStore(url, clock=lambda: now[0])
-    for thread, time in (("old", 1_000.0), ("new", 5_000.0)):
-        now[0] = time
-        opened(store, thread).append(turns(30))
-        opened(store, thread).view()
-    now[0] = 6_000.0
-    assert store.delete_idle(5_500, "somebody else") == []
-    assert store.delete_idle(4_000) == ["old"]
-    assert opened(store, "old").history() == []
-    assert opened(store, "old").summaries() == []
-    assert opened(store, "new").history() == turns(30)
-    balances(opened(store, "new"))
-    store.close()
 
 
 def test_many_sessions_at_once_in_one_process(tmp_path: Path) -> None:

@@ -76,14 +76,6 @@ def test_ids_of_summaries_are_of_no_use_to_others(store: SQLStore) -> None:
     assert mine.state().summary_id == summary.id
 
 
-def test_deleting_idle_sessions_of_a_namespace_spares_the_others(store: SQLStore) -> None:
-    for namespace in ("x", "y"):
-        opened(store, (namespace, "a")).append(said(3, 10))
-    assert store.delete_idle(-10, "x") == ["a"]
-    assert opened(store, ("x", "a")).history() == []
-    assert opened(store, ("y", "a")).history() == said(3, 10)
-
-
 def keys(*owners: Any) -> set[str]:
     return {Thread(*owner).key for owner in owners}
 

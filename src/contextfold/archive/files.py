@@ -105,6 +105,21 @@ class ThreadArchive:
         chosen = [latest[index] for index in sorted(latest)[:count]]
         return [entry_at(place, self._bytes(place.start, place.stop)) for place in chosen]
 
+    def delete(self) -> None:
+        """Delete the file and its media. Nothing happens if there are none. Raises ``ArchiveError``.
+
+        For a thread that nobody archives to any more: what others append meanwhile may be deleted with the rest.
+        """
+        system, media = self.archive.system, f"{self.path.removesuffix('.md')}.media"
+        try:
+            for path in (self.path, media, f"{self.path}.lock"):
+                system.invalidate_cache()
+                if system.exists(path):
+                    system.rm(path, recursive=path == media)
+        except OSError as error:
+            raise ArchiveError(f"{self.address} cannot be deleted: {error}") from error
+        self._known = None
+
     def indices(self) -> list[int]:
         """Which messages of the history are here."""
         return sorted({place.index for place in self._scanned().places})

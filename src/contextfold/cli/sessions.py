@@ -5,6 +5,7 @@ What belongs here: these commands and their tables. What does not: what a sessio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +36,17 @@ Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The id of a threa
 Window = Annotated[
     int | None, typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the model takes.")
 ]
+
+
+def _days(text: str) -> float:
+    """A number above 0, or an error that repeats what was typed."""
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0.0
+    if not 0 < days < math.inf:
+        raise typer.BadParameter(f"{text!r} is not a number of days above 0")
+    return days
 
 
 @app.command("list")
@@ -145,6 +157,38 @@ def undo(thread: Thread, store: Store = DEFAULT_STORE, namespace: Namespace = ""
 
 
 @app.command()
+def prune(
+    idle_days: Annotated[
+        float,
+        typer.Option(
+            "--idle-days", parser=_days, metavar="DAYS", help="Threads that nobody has written to for so long."
+        ),
+    ],
+    delete: Annotated[bool, typer.Option("--delete", help="Delete them. Without this, they are only shown.")] = False,
+    archive: Annotated[
+        str | None, typer.Option("--archive", metavar="URL", help="Delete their files there as well: file:///FOLDER...")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = "",
+    report: Report = ReportKind.text,
+) -> None:
+    """Show the threads of a namespace that have been idle for too long, or delete them for ever."""
+    from contextfold.store import Retention
+
+    with plain_errors(store):
+        retention, opened = Retention(idle_days * 24 * 3600), _open(store)
+        place = _open_archive(archive) if archive else None
+        found = retention.apply(opened, namespace, archive=place) if delete else retention.expired(opened, namespace)
+        if report is ReportKind.json:
+            _print_json([{**_row(state), "deleted": delete} for state in found])
+            return
+        rows = [(state.thread.id, f"{state.message_count:,}", _when(state.updated_at)) for state in found]
+        _print_table(("thread", "messages", "last written"), rows, empty=f"no session is idle for {idle_days:g} days")
+        if found:
+            typer.echo("deleted" if delete else "nothing is deleted yet: repeat it with --delete")
+
+
+@app.command()
 def compact(
     thread: Thread,
     instructions: Annotated[str, typer.Option("--instructions", metavar="TEXT", help="For the summarizer.")] = "",
@@ -196,6 +240,12 @@ def _open(store: str) -> Any:
     from contextfold.store import open_store
 
     return open_store(store)
+
+
+def _open_archive(address: str) -> Any:
+    from contextfold.archive import open_archive
+
+    return open_archive(address)
 
 
 def _session(thread: str, store: str, namespace: str, **options: Any) -> Session:

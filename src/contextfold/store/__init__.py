@@ -10,12 +10,14 @@ imported when a store is opened, and not before.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contextfold.errors import InputError
-from contextfold.store.flow import Means
 from contextfold.store.options import SessionOptions
 from contextfold.store.protocol import SessionStore, SummaryStore
+from contextfold.store.request import Means
+from contextfold.store.retention import Retention
 from contextfold.store.session import Session, SessionResult
 from contextfold.store.values import (
     Link,
@@ -34,6 +36,7 @@ __all__ = [
     "Link",
     "NewMessage",
     "NewSummary",
+    "Retention",
     "Session",
     "SessionOptions",
     "SessionResult",
@@ -67,5 +70,12 @@ def open_store(url: str) -> SQLStore:
 
 
 def open_session(means: Means, thread_id: str, store: Any, **options: Any) -> Session:
-    """A session on a store, or on the store at a URL; what ``Compactor.session`` calls."""
-    return Session(means, thread_id, open_store(store) if isinstance(store, str) else store, **options)
+    """A session on a store, or on the store at a URL; what ``Compactor.session`` calls.
+
+    What refusals teach of the window of a model that has a name is kept in the store, if that can, unless the compactor
+    keeps it elsewhere.
+    """
+    opened = open_store(store) if isinstance(store, str) else store
+    if means.windows.model and hasattr(opened, "save_window"):
+        means = replace(means, windows=means.windows.kept_in(opened))
+    return Session(means, thread_id, opened, **options)

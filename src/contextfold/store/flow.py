@@ -19,8 +19,7 @@ transactions: a worker that dies in between leaves one that is prepared, and the
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -40,9 +39,10 @@ from contextfold.store.lease import Lease, keeper
 from contextfold.store.loading import Loaded, Material
 from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
+from contextfold.store.request import Means, Request, Settled
 from contextfold.store.values import NewSummary, SessionState, StoredSummary, Thread, Trigger
-from contextfold.summary.summarizer import Summarizer
 from contextfold.view import build
+from contextfold.viewer import fitted, limits_of
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
 """Seconds between looks whether somebody else has finished summarising: the first, and at most."""
@@ -53,40 +53,6 @@ FEW_MESSAGES = 10
 """A session of at most so many is not worth a line in the log."""
 
 Step = Literal["made", "nothing", "busy", "lost"]
-
-
-@dataclass(frozen=True)
-class Means:
-    """What a session takes from its compactor. ``window``: tokens. ``observe``: an observer for each call."""
-
-    policy: Policy
-    window: int
-    summarizer: Summarizer | None
-    count_text: Callable[[str], int] | None
-    observe: Callable[[], Observer]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One call. ``limit``: tokens that the view has to fit into, if fewer than the window."""
-
-    system: str | None = None
-    tools: Sequence[Any] | None = None
-    forced: Trigger | None = None
-    instructions: str = ""
-    limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A session whose view can be sent. ``size`` is the view's, ``before`` what it was in tokens."""
-
-    loaded: Loaded
-    rules: Rules
-    size: Size
-    before: int
-    changed: bool
-    wire: tuple[Any, ...]
 
 
 class Flow:
@@ -101,7 +67,7 @@ class Flow:
         self.archive = archive
         self.options = options
         self.policy = options.policy(means.policy)
-        self.limits = Limits.of(self.policy, means.window)
+        Limits.of(self.policy, means.windows.assumed().tokens)  # raises at once where they do not go together
         self.reader = Reader(store, thread, options.count_text(means.count_text))
         self.background = Background(self.policy.summary.parallel)
         self.fruitless: tuple[int, int] | None = None
@@ -111,17 +77,25 @@ class Flow:
 
     async def settle(self, request: Request, ports: Ports, observer: Observer) -> Settled:
         """The session with its view, summarised where that is due or asked for. Raises what a pass raises."""
-        settled = await _Settling(self, request, ports, observer).run()
+        settled = await (await _Settling.of(self, request, ports, observer)).run()
         self.reader.remember(settled.loaded)
         if settled.rules.soon(settled.size) and self._may_prepare(settled.loaded.state):
             self.background.start(partial(self._prepare, request), ports)
         return settled
 
+    async def bounds(self, ports: Ports, observer: Observer) -> tuple[Policy, Limits]:
+        """The policy and its limits, within what refusals taught of the window (R21)."""
+        windows = self.means.windows
+        found = await windows.find("", None, ports, observer)
+        policy = fitted(self.policy, found)
+        return policy, limits_of(policy, found, windows.assumed())
+
     async def look(self, request: Request, ports: Ports) -> Size:
         """How large the view is, summarised or not."""
         resting = replace(request, forced=None)
         state = await self.reader.state(ports)
-        loaded, _, size = await _Settling(self, resting, ports, self.means.observe()).read_on(state, resting=True)
+        settling = await _Settling.of(self, resting, ports, self.means.observe())
+        loaded, _, size = await settling.read_on(state, resting=True)
         self.reader.remember(loaded)
         return size
 
@@ -153,7 +127,8 @@ class Flow:
         """A summary that is recorded and not in force. What goes wrong is told, and changes nothing."""
         observer = self.means.observe()
         try:
-            await _Settling(self, replace(request, forced="background"), ports, observer).prepare()
+            settling = await _Settling.of(self, replace(request, forced="background"), ports, observer)
+            await settling.prepare()
         except ContextfoldError as error:
             observer.emit("background_failed", f"{type(error).__name__}: {error}", error=type(error).__name__)
 
@@ -161,8 +136,12 @@ class Flow:
 class _Settling:
     """One call on its way to a view that can be sent."""
 
-    def __init__(self, flow: Flow, request: Request, ports: Ports, observer: Observer) -> None:
+    def __init__(
+        self, flow: Flow, request: Request, ports: Ports, observer: Observer, policy: Policy, limits: Limits
+    ) -> None:
         self.flow = flow
+        self.policy = policy
+        self.limits = limits if request.limit is None else limits.shrunk(request.limit)
         self.reader = flow.reader
         self.request = request
         self.ports = ports
@@ -172,6 +151,10 @@ class _Settling:
         self.changed = False
         self.before: int | None = None
         self.waited = 0
+
+    @classmethod
+    async def of(cls, flow: Flow, request: Request, ports: Ports, observer: Observer) -> _Settling:
+        return cls(flow, request, ports, observer, *await flow.bounds(ports, observer))
 
     async def run(self) -> Settled:
         while True:
@@ -208,9 +191,8 @@ class _Settling:
 
     def _measure(self, loaded: Loaded) -> tuple[Rules, Size]:
         overhead = self._overhead(loaded)
-        flow, limit = self.flow, self.request.limit
-        limits = flow.limits if limit is None else flow.limits.shrunk(limit)
-        rules = Rules(flow.options, flow.policy, flow.options.limits(limits, sum(overhead.values())))
+        options = self.flow.options
+        rules = Rules(options, self.policy, options.limits(self.limits, sum(overhead.values())))
         return rules, loaded.size(sum(overhead.values()))
 
     def _overhead(self, loaded: Loaded) -> dict[str, int]:
@@ -226,7 +208,7 @@ class _Settling:
 
     async def _compact(self, loaded: Loaded, rules: Rules, size: Size, reason: str, complete: bool) -> None:
         """One attempt to bring a summary into force; the next look at the session shows what came of it."""
-        if self.forced is None and await self._adopt(loaded):
+        if self.forced is None and await self._adopt(loaded, rules, size, reason):
             return
         step = await self._pass(loaded, rules, size, reason)
         if step == "busy":
@@ -366,8 +348,11 @@ class _Settling:
 
     # ---- what others made ----
 
-    async def _adopt(self, loaded: Loaded) -> bool:
-        """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again."""
+    async def _adopt(self, loaded: Loaded, rules: Rules, size: Size, reason: str) -> bool:
+        """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again.
+
+        Whoever prepared it may have had another archive, or none: the originals go to ours before they leave the view.
+        """
         flow, state = self.flow, loaded.state
         if state.prepared_id is None or state.prepared_id in flow.rejected:
             return False
@@ -380,6 +365,9 @@ class _Settling:
         if prepared is None or problem is not None:
             flow.rejected.add(state.prepared_id)
             self._discard(state.prepared_id, problem or "")
+            return False
+        job = self._job(loaded, Material(prepared.layout, history, prepared.record), rules, size, reason)
+        if not await self._is_archived(job, prepared.layout, prepared.record):
             return False
         links = self._links(loaded, prepared.layout, prepared.record)
         swap = partial(flow.store.put_in_force, revision=state.revision)

@@ -85,9 +85,13 @@ class Loaded:
         )
 
     def continues(self, state: SessionState) -> bool:
-        """Whether a newer state of the session has the same summary in force, and only more messages."""
+        """Whether a newer state of the session has the same summary in force, and only more messages.
+
+        It may also be another session: this one was deleted, and somebody began anew.
+        """
         return (
-            state.revision == self.state.revision
+            state.created_at == self.state.created_at
+            and state.revision == self.state.revision
             and state.format == self.state.format
             and state.message_count >= self.until
         )

@@ -160,6 +160,18 @@ STEPS: tuple[Step, ...] = (
         ),
     ),
     Step(4, "an index for searching", own=search.TABLES, fill=_index_all),
+    Step(
+        5,
+        "windows that refusals taught",
+        (
+            """CREATE TABLE learned_windows (
+                endpoint TEXT NOT NULL,
+                model TEXT NOT NULL,
+                tokens BIGINT NOT NULL,
+                PRIMARY KEY (endpoint, model)
+            )""",
+        ),
+    ),
 )
 
 NEWEST = STEPS[-1].version

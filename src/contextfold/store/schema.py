@@ -1,7 +1,7 @@
 """The tables as the newest migration leaves them, for queries.
 
 What belongs here: names and types of columns. What does not: creating them (``migrations``; a test compares the two).
-Every table has the namespace in its key, and every query names it.
+Every table of a session has the namespace in its key, and every query names it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,14 @@ SESSIONS = Table(
     Column("is_summarizing", Boolean),
     Column("lease_owner", String(80)),
     Column("lease_until", Float),
+)
+
+WINDOWS = Table(
+    "learned_windows",
+    MetaData(),  # apart: these belong to a model at an endpoint, and to no session
+    Column("endpoint", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    _whole("tokens"),
 )
 
 MESSAGES = Table(

@@ -13,15 +13,16 @@ from typing import Any
 from contextfold.errors import InputError
 from contextfold.job import Archive
 from contextfold.ledger import Ledger
-from contextfold.observe import Event
+from contextfold.observe import Event, Observer
 from contextfold.overflow import classify
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.store import payload, recording
 from contextfold.store.finding import Entry, Finder, Hit
-from contextfold.store.flow import Flow, Means, Request, Settled
+from contextfold.store.flow import Flow
 from contextfold.store.options import SessionOptions, UserConfig, options_for
 from contextfold.store.reading import ask
+from contextfold.store.request import Means, Request, Settled
 from contextfold.store.values import SessionState, StoredSummary, Thread
 from contextfold.store.writing import Writer, encoded
 
@@ -225,13 +226,13 @@ class Session:
         if overflow is None:
             return await self._settle(request, ports)
         observer = self._means.observe()
-        limit = await self._limit_after(overflow, request, ports)
+        limit = await self._limit_after(overflow, request, ports, observer)
         forced = Request(request.system, request.tools, "overflow_retry", request.instructions, limit)
         settled = await self._flow.settle(forced, ports, observer)
         return _result(settled, tuple(observer.events))
 
-    async def _limit_after(self, error: object, request: Request, ports: Ports) -> int:
-        """Tokens that the next view may have after a refusal of the present one."""
+    async def _limit_after(self, error: object, request: Request, ports: Ports, observer: Observer) -> int:
+        """Tokens that the next view may have after a refusal of the present one. A limit that it names is learnt."""
         found = classify(error)
         if found is None or found.kind not in ("prompt_too_long", "truncated_silently"):
             raise InputError(f"overflow is {error!r}, which does not say that the prompt was too long")
@@ -239,6 +240,8 @@ class Session:
         smaller = int(SMALLER * sent)
         if not found.limit or found.limit <= 0:
             return smaller
+        if found.kind == "prompt_too_long":
+            await self._means.windows.learn("", None, found.limit, ports, observer, refused=None)
         exact = int(found.limit * min(1.0, sent / found.used)) if found.used else found.limit
         return min(exact, sent - 1)
 

@@ -19,7 +19,7 @@ from contextfold.errors import InputError, StoreConflict, StoreCorrupt
 from contextfold.recall.words import Query
 from contextfold.store import payload, search
 from contextfold.store.database import Database
-from contextfold.store.schema import LINKS, MESSAGES, SESSIONS, SUMMARIES
+from contextfold.store.schema import LINKS, MESSAGES, SESSIONS, SUMMARIES, WINDOWS
 from contextfold.store.values import (
     Link,
     NewMessage,
@@ -61,25 +61,29 @@ class SQLStore:
             rows = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id)).mappings()
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 
-    def delete_idle(self, seconds: float, namespace: str = "") -> list[str]:
-        """Delete the sessions of a namespace that nobody has written to for so long; the ids of their threads.
+    def idle(self, seconds: float, namespace: str = "") -> list[SessionState]:
+        """The sessions of a namespace that nobody has written to for so long, nor is summarising; the oldest first."""
+        with self.database.read() as connection:
+            unused = _is_idle(self.database.now(connection), seconds)
+            query = _sessions_with_prepared().where(SESSIONS.c.namespace == namespace, unused)
+            rows = connection.execute(query.order_by(SESSIONS.c.updated_at, SESSIONS.c.thread_id)).mappings()
+            return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 
-        This is the only way in which anything is ever deleted.
+    def delete_idle(self, thread: Thread, seconds: float) -> bool:
+        """Delete a session, unless somebody has written to it within so many seconds or is summarising it.
+
+        True if it was deleted. This is the only way in which anything is ever deleted.
         """
         with self.database.write() as connection:
-            last = self.database.now(connection) - seconds
-            idle = and_(SESSIONS.c.namespace == namespace, SESSIONS.c.updated_at < last)
-            rows = connection.execute(self._locked(select(SESSIONS).where(idle))).mappings().all()
-            for row in rows:
-                search.forget(connection, Thread(namespace, row["thread_id"]))
-                for table in (LINKS, SUMMARIES, MESSAGES, SESSIONS):
-                    connection.execute(
-                        delete(table).where(
-                            table.c.namespace == namespace,
-                            table.c.session_id == row["session_id"],
-                        )
-                    )
-        return [row["thread_id"] for row in rows]
+            unused = _is_idle(self.database.now(connection), seconds)
+            query = select(SESSIONS.c.session_id).where(_of(SESSIONS, thread), unused)
+            # for update: nobody records a summary of it either until this is done
+            if connection.execute(query.with_for_update()).first() is None:
+                return False
+            search.forget(connection, thread)
+            for table in (LINKS, SUMMARIES, MESSAGES, SESSIONS):
+                connection.execute(delete(table).where(_of(table, thread)))
+        return True
 
     # ---- messages ----
 
@@ -237,7 +241,23 @@ class SQLStore:
         with self.database.write() as connection:
             _changed(connection, thread, SESSIONS.c.lease_owner == owner, free)
 
+    # ---- windows, as ``contextfold.window.WindowStore`` ----
+
+    def load_window(self, endpoint: str, model: str) -> int | None:
+        query = select(WINDOWS.c.tokens).where(WINDOWS.c.endpoint == endpoint, WINDOWS.c.model == model)
+        with self.database.read() as connection:
+            return connection.scalar(query)
+
+    def save_window(self, endpoint: str, model: str, tokens: int) -> None:
+        new = self._insert(WINDOWS).values(endpoint=endpoint, model=model, tokens=tokens)
+        with self.database.write() as connection:
+            connection.execute(new.on_conflict_do_update(index_elements=["endpoint", "model"], set_={"tokens": tokens}))
+
     # ---- rows ----
+
+    def _insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
+        """An insert that may say what to do when the row is there already."""
+        return postgresql.insert(table) if self.database.dialect == "postgresql" else sqlite.insert(table)
 
     def _row(self, connection: Connection, thread: Thread) -> RowMapping | None:
         """The session row, locked until the transaction ends."""
@@ -249,9 +269,8 @@ class SQLStore:
 
     def _created(self, connection: Connection, thread: Thread, now: float) -> RowMapping:
         """The row of a new session, unless somebody else has just made it."""
-        new = postgresql.insert if self.database.dialect == "postgresql" else sqlite.insert
         values = {**_key(thread), "thread_id": thread.id, "created_at": now, "updated_at": now}
-        connection.execute(new(SESSIONS).values(**values).on_conflict_do_nothing())
+        connection.execute(self._insert(SESSIONS).values(**values).on_conflict_do_nothing())
         row = self._row(connection, thread)
         assert row is not None  # made here or by somebody else, and sessions that are written to are not idle
         return row
@@ -264,6 +283,11 @@ def _key(thread: Thread) -> dict[str, str]:
 def _of(table: Table, thread: Thread) -> ColumnElement[bool]:
     """Rows of this thread, of this namespace."""
     return and_(table.c.namespace == thread.namespace, table.c.session_id == thread.key)
+
+
+def _is_idle(now: float, seconds: float) -> ColumnElement[bool]:
+    leased = and_(SESSIONS.c.is_summarizing.is_(True), SESSIONS.c.lease_until > now)
+    return and_(SESSIONS.c.updated_at < now - seconds, ~leased)
 
 
 def _changed(connection: Connection, thread: Thread, condition: ColumnElement[bool], values: dict[str, Any]) -> bool:

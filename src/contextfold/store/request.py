@@ -1,0 +1,52 @@
+"""One call on a session, as values: what it takes from its compactor, what is asked for, and what came of it.
+
+What belongs here: ``Means``, ``Request`` and ``Settled``. What does not: how one becomes the other (``flow``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contextfold.observe import Observer
+from contextfold.policy import Policy
+from contextfold.store.decision import Rules, Size
+from contextfold.store.loading import Loaded
+from contextfold.store.values import Trigger
+from contextfold.summary.summarizer import Summarizer
+from contextfold.window import Windows
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a session takes from its compactor. ``observe``: an observer for each call."""
+
+    policy: Policy
+    windows: Windows
+    summarizer: Summarizer | None
+    count_text: Callable[[str], int] | None
+    observe: Callable[[], Observer]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. ``limit``: tokens that the view has to fit into, if fewer than the window."""
+
+    system: str | None = None
+    tools: Sequence[Any] | None = None
+    forced: Trigger | None = None
+    instructions: str = ""
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A session whose view can be sent. ``size`` is the view's, ``before`` what it was in tokens."""
+
+    loaded: Loaded
+    rules: Rules
+    size: Size
+    before: int
+    changed: bool
+    wire: tuple[Any, ...]
