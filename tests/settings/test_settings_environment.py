@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from contextfold.errors import PolicyError, StillTooLong
@@ -92,3 +94,74 @@ def test_a_refused_request_is_sent_once_where_resending_is_switched_off() -> Non
         with pytest.raises((ProviderError, StillTooLong)):
             compactor.call(send, history)
         assert len(sent) == times
+
+
+@pytest.mark.parametrize("with_file", [False, True])
+@pytest.mark.parametrize(
+    ("environ", "problem"),
+    [
+        ({"SUMMARY_TARGET_TOKENS": "10"}, r"^SUMMARY_TARGET_TOKENS: summary\.max_tokens: .* at least 50"),
+        ({"SUMMARY_MERGE_TARGET_TOKENS": "1"}, r"^SUMMARY_MERGE_TARGET_TOKENS: summary\.merge_max_tokens: "),
+        (
+            {"SUMMARY_MESSAGE_LIMIT": "10", "SUMMARY_KEEP_LAST_N": "20"},
+            r"^SUMMARY_KEEP_LAST_N and SUMMARY_MESSAGE_LIMIT: keep messages:20 is not below the trigger",
+        ),
+    ],
+)
+def test_what_a_policy_refuses_is_blamed_on_the_variable(
+    tmp_path: Path, environ: dict[str, str], problem: str, with_file: bool
+) -> None:
+    """Also where a file sets something else in the same section."""
+    file = tmp_path / "settings.yaml"
+    file.write_text("summary:\n  max_depth: 3\n")
+    with pytest.raises(PolicyError, match=problem):
+        load(file if with_file else None, environ=environ)
+
+
+def test_a_variable_and_a_line_that_do_not_go_together_are_both_named(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("first_user: true\nkeep: messages:20\n")
+    with pytest.raises(PolicyError, match=r"settings\.yaml, line 2 and SUMMARY_MESSAGE_LIMIT: keep messages:20 is not"):
+        load(file, environ={"SUMMARY_MESSAGE_LIMIT": "9"})
+
+
+def test_sources_name_the_variable_that_decides() -> None:
+    depth = {"SUMMARY_BISECT_MAX_DEPTH": "4"}
+    assert load(environ={**depth, "SUMMARY_BISECT_ENABLED": "1"}).sources["summary.max_depth"] == next(iter(depth))
+    assert load(environ={"SUMMARY_BISECT_ENABLED": "1"}).sources == {}
+    off = load(environ={**depth, "SUMMARY_BISECT_ENABLED": "0"})
+    assert off.sources["summary.max_depth"] == "SUMMARY_BISECT_ENABLED"
+    assert load(environ={}, keep="messages:3").sources == {"keep": "the argument keep"}
+
+
+ODD = ["-1", "0", "abc", "1e3", "5000.0", "TRUE", "½", "1,000", "none"]
+
+
+@pytest.mark.parametrize("value", ODD)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SUMMARY_MESSAGE_LIMIT",
+        "SUMMARY_MAX_CONTEXT_TOKENS",
+        "SUMMARY_KEEP_LAST_N",
+        "SUMMARY_TARGET_TOKENS",
+        "SUMMARY_MERGE_TARGET_TOKENS",
+        "SUMMARY_BISECT_MIN_MESSAGES",
+    ],
+)
+def test_no_odd_value_is_taken_for_a_number(name: str, value: str) -> None:
+    with pytest.raises(PolicyError, match=f"{name} is '{value}': it must be a whole number of at least 1"):
+        load(environ={name: value})
+
+
+@pytest.mark.parametrize(
+    "name", ["DYNAMIC_SUMMARY_ENABLED", "SUMMARY_BISECT_ENABLED", "SUMMARY_RETRY_ON_CONTEXT_OVERFLOW"]
+)
+def test_switches_know_the_usual_words_in_any_case(name: str) -> None:
+    same = [load(environ={name: value}) for value in ("1", "true", "TRUE", "Yes", " on ")]
+    other = [load(environ={name: value}) for value in ("0", "false", "FALSE", "No", "off")]
+    assert all((one.policy, one.enabled) == (same[0].policy, same[0].enabled) for one in same)
+    assert all((one.policy, one.enabled) == (other[0].policy, other[0].enabled) for one in other)
+    assert (same[0].policy, same[0].enabled) != (other[0].policy, other[0].enabled)
+    with pytest.raises(PolicyError, match=f"{name} is '-1': it must be one of 1, true"):
+        load(environ={name: "-1"})

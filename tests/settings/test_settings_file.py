@@ -45,7 +45,10 @@ def test_an_empty_file_sets_nothing(tmp_path: Path, text: str) -> None:
         ("first_user: true\ntrigger: 7\n", r"settings\.yaml, line 2: trigger: 7 is not a size"),
         ("tool_outputs: 3\n", r"settings\.yaml, line 1: tool_outputs: "),
         ("tool_outputs:\n  limit: -1\n", r"settings\.yaml, line 2: tool_outputs\.limit: .* \(got -1\)"),
-        ("trigger: tokens:100\ntarget: tokens:100\n", r"settings\.yaml: target tokens:100 is not below the trigger"),
+        (
+            "trigger: tokens:100\ntarget: tokens:100\n",
+            r"line 2 and \S+yaml, line 1: target tokens:100 is not",
+        ),
         ("summary:\n  max_depth: 2\n  prompt: ''\n", r"settings\.yaml, line 3: summary\.prompt: "),
     ],
 )
@@ -56,11 +59,24 @@ def test_a_mistake_is_told_with_its_line_and_the_remedy(tmp_path: Path, text: st
 
 def test_a_mistake_of_the_caller_is_not_blamed_on_the_file(tmp_path: Path) -> None:
     file = written(tmp_path, "trigger: fraction:0.7\n")
-    with pytest.raises(PolicyError, match=r"settings\.yaml: keep: ") as told:
-        load(file, environ={}, keep="many")
-    assert "line" not in str(told.value)
-    with pytest.raises(PolicyError, match=r"^keep: "):
-        load(environ={}, keep="many")
+    for arguments in ((file,), ()):
+        with pytest.raises(PolicyError, match=r"^the argument keep: 'many' is not a size"):
+            load(*arguments, environ={}, keep="many")
+    with pytest.raises(PolicyError, match=r"^the argument keeep: there is no such setting"):
+        load(file, environ={}, keeep="messages:3")
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]\n", "summary: &s\n  prompt: *s\n", "x: &x {y: {z: *x}}\n"])
+def test_a_file_that_contains_itself_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match=r"settings\.yaml: '.*' contains itself, by an alias"):
+        load(written(tmp_path, text), environ={})
+
+
+def test_another_programs_file_is_told_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"line 1: there is no setting 'models'; there are: summarization, trigger"):
+        load(written(tmp_path, "models: []\ntools: []\n"), environ={})
+    with pytest.raises(PolicyError, match="did you mean 'summarization'"):
+        load(written(tmp_path, "summarisation: {enabled: true}\n"), environ={})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +86,8 @@ def test_a_mistake_of_the_caller_is_not_blamed_on_the_file(tmp_path: Path) -> No
         ("hello\n", "not a text"),
         ("12\n", "not the value 12"),
         ("a: [1\n", r"is not YAML: line 2, column 1"),
-        (b"\xff\xfe\xfa", r"is not UTF-8 text: byte 0"),
+        (b"\xff\xfe\xfa", r"is not UTF-8 text: byte 0 cannot be decoded; save it as UTF-8"),
+        ("a:\n\tb: 1\n", r"line 2, column 1: found character '\\t' .*; indent with spaces"),
         ("a: \x07", r"is not YAML"),
         ("a: 2026-02-30\n", r"holds a value that cannot be read: day"),
         ("keep: messages:3\ntrigger: null\nkeep: messages:4\n", r"yaml, line 3: 'keep' is set twice, first in line 1"),

@@ -7,7 +7,9 @@ from textwrap import dedent, indent
 
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage
 
+from contextfold import count_tokens
 from contextfold.errors import PolicyError
 from contextfold.settings import Settings, load
 
@@ -184,6 +186,19 @@ class TestMiddleware:
         assert middleware.trim_tokens_to_summarize is None
         assert "8000" in str(middleware.trigger)
 
+    def test_the_drop_in_has_the_switches_of_the_environment(self, tmp_path: Path) -> None:
+        """How long a summary may be, and whether a request that overflows is halved."""
+        history = [HumanMessage(f"question {n}: " + "word " * 60, id=f"m{n}") for n in range(90)]
+        environ = {"SUMMARY_BISECT_MAX_DEPTH": "0", "SUMMARY_TARGET_TOKENS": "80"}
+        settings = section(tmp_path, PRODUCTION.replace("gpt-4o-mini", "null"), environ)
+        model = GenericFakeChatModel(messages=iter([AIMessage("It is about words. " * 40)] * 50))
+        middleware = settings.summarization_middleware(model, evidence=False)
+        assert middleware is not None
+        assert middleware.summary.max_depth == 0
+        update = middleware.before_model({"messages": history}, None)  # type: ignore[arg-type]
+        assert update is not None
+        assert count_tokens([update["messages"][1]]) < 120
+
     def test_our_own_has_the_policy(self, tmp_path: Path) -> None:
         settings = section(tmp_path, MINIMAL)
         middleware = settings.compaction_middleware(window=16_000)
@@ -230,7 +245,7 @@ class TestMiddleware:
         ("\n    model_name: 4\n", r"line 7: summarization\.model_name: "),
         (
             "\n    enabled: true\n    trigger: {type: messages, value: 10}\n",
-            r"config\.yaml: keep messages:20 is not below the trigger messages:10",
+            r"config\.yaml, line 8: keep messages:20 is not below the trigger messages:10",
         ),
     ],
 )
@@ -243,3 +258,54 @@ def test_a_section_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("summarization: [enabled]\n")
     with pytest.raises(PolicyError, match=r"line 1: summarization: must be a mapping of enabled, model_name"):
         load(tmp_path / "config.yaml", environ={})
+
+
+SETTING = """\
+# DeerFlow, with sections of its own   摘要
+models:
+  - {name: gpt-4o, use: "langchain_openai:ChatOpenAI", api_key: $OPENAI_API_KEY}
+sizes:
+  - &small {type: messages, value: 12}
+summarization: &folding
+  enabled: true
+  trigger:
+    - {type: messages, value: 50}
+    - {type: fraction, value: 0.8}
+  keep: *small
+  preserve_recent_skill_count: 5
+  preserve_recent_skill_tokens: 25000
+  preserve_recent_skill_tokens_per_skill: 5000
+  skill_file_read_tool_names: [read_file]
+memory: {enabled: true}
+"""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        SETTING.encode(),
+        b"\xef\xbb\xbf" + SETTING.encode(),
+        SETTING.replace("\n", "\r\n").encode(),
+        b"---\n" + SETTING.encode(),
+    ],
+    ids=["plain", "bom", "crlf", "document"],
+)
+def test_a_whole_file_of_deerflow_is_read_however_it_was_saved(tmp_path: Path, written: bytes) -> None:
+    """Other sections, anchors, names of later releases: none of them is a mistake."""
+    (tmp_path / "config.yaml").write_bytes(written)
+    settings = load(tmp_path / "config.yaml", environ={})
+    assert [str(clause) for clause in settings.policy.trigger] == ["messages:50", "fraction:0.8"]
+    assert str(settings.policy.keep) == "messages:12"
+
+
+def test_a_trigger_may_come_from_elsewhere(tmp_path: Path) -> None:
+    """The section is switched on without one: the environment or the caller has it, or it is missed."""
+    (tmp_path / "config.yaml").write_text("summarization:\n  enabled: false\n")
+    file = tmp_path / "config.yaml"
+    on = {"DYNAMIC_SUMMARY_ENABLED": "true"}
+    with pytest.raises(PolicyError, match=r"config\.yaml, line 1: summarization: .*has no trigger"):
+        load(file, environ=on)
+    assert str(load(file, environ={**on, "SUMMARY_MESSAGE_LIMIT": "50"}).policy.trigger[0]) == "messages:50"
+    assert str(load(file, environ=on, trigger="tokens:9000").policy.trigger[0]) == "tokens:9000"
+    assert load(file, environ=on, trigger=None).policy.trigger == ()
+    assert load(file, environ={"SUMMARY_MESSAGE_LIMIT": "50"}).policy.trigger == ()

@@ -16,13 +16,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import UntrackedValue
 from langgraph.graph import MessagesState
 
 from contextfold.compaction import Compaction, summary_message
 from contextfold.compactor import CompactionResult, Compactor
+from contextfold.integrations.langchain.quiet import hide, quietly
+from contextfold.integrations.langchain.threads import Bounded, thread_key
+from contextfold.observe import logger
 from contextfold.policy import Policy
 
 FORMAT = "langchain"
@@ -91,6 +94,8 @@ class Context(Runnable[Any, dict[str, Any]]):
         self.metadata_key = metadata_key
         self.view_key = view_key
         self._now = now
+        self._made: Bounded[_Made] = Bounded()
+        self._has_warned = False
 
     @classmethod
     def of_window(cls, window: int, *, summarizer: Any = None, **options: Any) -> Context:
@@ -99,33 +104,45 @@ class Context(Runnable[Any, dict[str, Any]]):
         return cls(Compactor(window=window, summarizer=summarizer, policy=policy), **options)
 
     def prepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
-        """The view of a state. Raises what ``Compactor.compact`` raises; the state is never changed."""
+        """The view of a state. Raises what ``Compactor.compact`` raises; the state is never changed.
+
+        A summary that was paid for is used again where the state does not have it, because the node failed behind it.
+        No stream shows the summary call.
+        """
         system = self._system(state)
         arguments = self._arguments(state, system, instructions, force)
-        return self._prepared(system, self.compactor.compact(**arguments))
+        with quietly():
+            return self._prepared(state, system, self.compactor.compact(**arguments))
 
     async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
         """``prepare`` for async nodes; it never blocks the event loop."""
         system = self._system(state)
         arguments = self._arguments(state, system, instructions, force)
-        return self._prepared(system, await self.compactor.acompact(**arguments))
+        with quietly():
+            return self._prepared(state, system, await self.compactor.acompact(**arguments))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """The node: the view under ``view_key``, and the record where it is new."""
-        return self._as_update(self.prepare(input))
+        return self._as_update(input, self.prepare(input))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """``invoke`` for async graphs."""
-        return self._as_update(await self.aprepare(input))
+        return self._as_update(input, await self.aprepare(input))
 
-    def _as_update(self, prepared: Prepared) -> dict[str, Any]:
-        return {self.view_key: prepared.messages, **prepared.update}
+    def _as_update(self, state: Any, prepared: Prepared) -> dict[str, Any]:
+        """The node's update. What stands in the view for no message of the state is shown in no ``messages`` stream."""
+        own = {id(message) for message in _value(state, self.messages_key) or []}
+        view = [message if id(message) in own else message.model_copy() for message in prepared.messages]
+        for message in view:
+            if id(message) not in own:
+                hide(message)
+        return {self.view_key: view, **prepared.update}
 
     def _arguments(self, state: Any, system: SystemMessage | None, instructions: str, force: bool) -> dict[str, Any]:
-        record = _value(state, self.record_key)
+        messages = _value(state, self.messages_key) or []
         return {
-            "messages": _value(state, self.messages_key) or [],
-            "previous": Compaction.from_json(record) if record else None,
+            "messages": messages,
+            "previous": self._previous(messages, self._saved(state)),
             "format": FORMAT,
             "system": system.text if system else None,
             "tools": self.tools,
@@ -133,16 +150,56 @@ class Context(Runnable[Any, dict[str, Any]]):
             "force": force,
         }
 
+    def _saved(self, state: Any) -> Compaction | None:
+        record = _value(state, self.record_key)
+        return Compaction.from_json(record) if record else None
+
+    def _previous(self, messages: Sequence[Any], saved: Compaction | None) -> Compaction | None:
+        """The record in force: the state's, or one that was made here from the state as it is."""
+        key = thread_key(messages)
+        made = self._made.get(key)
+        if made is None or made.record.parent != (saved.id if saved else None):
+            return saved
+        if not self._has_warned and any(isinstance(message, AIMessage) for message in messages[made.count :]):
+            self._has_warned = True
+            logger.warning(
+                "the state does not keep the record that a node returned under %r, so it lasts as long as this "
+                "process: give the state that key, as CompactionState has it, and return **prepared.update",
+                self.record_key,
+            )
+        return made.record
+
     def _system(self, state: Any) -> SystemMessage | None:
         system = self.system(state) if callable(self.system) else self.system
         return SystemMessage(system) if isinstance(system, str) else system
 
-    def _prepared(self, system: SystemMessage | None, result: CompactionResult) -> Prepared:
+    def _prepared(self, state: Any, system: SystemMessage | None, result: CompactionResult) -> Prepared:
         update: dict[str, Any] = {}
-        if result.changed and result.compaction is not None:
-            update[self.record_key] = result.compaction.to_json()
+        record, saved = result.compaction, self._saved(state)
+        if record is not None and (saved is None or record.id != saved.id):
+            update[self.record_key] = record.to_json()
             update[self.metadata_key] = summary_metadata(result, self._now())
+        elif record is None and saved is not None:  # somebody edited the thread, and the record does not fit it
+            update = {self.record_key: "", self.metadata_key: {}}
+        self._keep(_value(state, self.messages_key) or [], record if result.changed else None, saved)
         return Prepared([*([system] if system else []), *result.messages], update)
+
+    def _keep(self, messages: Sequence[Any], made: Compaction | None, saved: Compaction | None) -> None:
+        """Remember a record that was made until the state has it."""
+        key = thread_key(messages)
+        known = self._made.get(key)
+        if made is not None:
+            self._made.put(key, _Made(made, len(messages)))
+        elif known is not None and saved is not None and known.record.id == saved.id:
+            self._made.drop(key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A record, and how many messages the state had when it was made."""
+
+    record: Compaction
+    count: int
 
 
 def summary_metadata(result: CompactionResult, created_at: datetime) -> dict[str, Any]:

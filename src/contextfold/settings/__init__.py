@@ -11,6 +11,7 @@ file, then the defaults of ``Policy``.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import PolicyError
 from contextfold.policy import Policy
 from contextfold.settings import environment, own, summarization
-from contextfold.settings.document import Document, read
+from contextfold.settings.document import Document, Key, read
 from contextfold.settings.summarization import DEFAULT_KEEP
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ class Settings:
             trigger=[{size.unit: size.value for size in clause.sizes} for clause in self.policy.trigger],
             keep=(self.policy.keep.unit, self.policy.keep.value) if self.policy.keep else DEFAULT_KEEP,
             trim_tokens_to_summarize=summary.input_tokens,
-            **prompt,
-            **options,
+            **{"summary": summary, "instructions": summary.instructions, **prompt, **options},
         )
 
     def compaction_middleware(self, default_model: Any = None, **options: Any) -> CompactionMiddleware | None:
@@ -104,11 +104,14 @@ def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = 
         sources |= layer.sources
         merged = merged.under(layer)
     fields = _merged(fields, options)
+    sources |= {name: _argument(name) for name in options}
     enabled = merged.enabled is not False
     if not enabled:
         fields["trigger"] = None
+    elif document is not None and _is_section(document) and not fields["trigger"] and "trigger" not in options:
+        raise summarization.without_trigger(document)
     return Settings(
-        policy=_policy(fields, document),
+        policy=_policy(fields, sources, document),
         enabled=enabled,
         model=merged.model,
         sources=sources,
@@ -116,7 +119,11 @@ def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = 
 
 
 def _from_file(document: Document) -> summarization.Layer:
-    return summarization.layer(document) if summarization.SECTION in document.values else own.layer(document)
+    return summarization.layer(document) if _is_section(document) else own.layer(document)
+
+
+def _is_section(document: Document) -> bool:
+    return summarization.SECTION in document.values
 
 
 def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,11 +136,38 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-def _policy(fields: Mapping[str, Any], document: Document | None) -> Policy:
-    """The policy of all layers. A mistake in it is told with the place in the file, where it stands there."""
+def _policy(fields: Mapping[str, Any], sources: Mapping[str, str], document: Document | None) -> Policy:
+    """The policy of all layers. A mistake in it is told with the places where it was made."""
     try:
         return Policy(**fields)
     except PolicyError as error:
-        if document is None:
-            raise
-        raise document.located(error) from None
+        told = [_told(key, problem, sources, document) for key, problem in error.problems or [((), str(error))]]
+        raise PolicyError("; ".join(told), error.problems) from None
+
+
+def _told(key: Key, problem: str, sources: Mapping[str, str], document: Document | None) -> str:
+    """A problem with its setting, and where that was set. One between several settings names the place of each."""
+    if key:
+        dotted = ".".join(map(str, key))
+        place = _place(key, sources, document)
+        return (
+            f"{place}: {problem}" if place == _argument(dotted) else ": ".join(filter(None, (place, dotted, problem)))
+        )
+    found = {name: re.search(rf"\b{re.escape(name)}\b", problem) for name in sources}
+    named = sorted((match.start(), sources[name]) for name, match in found.items() if match)
+    return f"{' and '.join(place for _, place in named)}: {problem}" if named else problem
+
+
+def _argument(name: str) -> str:
+    """The place of a setting that the caller of ``load`` gives."""
+    return f"the argument {name}"
+
+
+def _place(key: Key, sources: Mapping[str, str], document: Document | None) -> str | None:
+    """Where a setting was set: the argument, the variable, or the line; None if that cannot be told."""
+    for length in range(len(key), 0, -1):
+        place = sources.get(".".join(map(str, key[:length])))
+        if place is not None:
+            is_in_file = document is not None and place.startswith(f"{document.name}, line ") and key in document.lines
+            return document.place(key) if is_in_file and document is not None else place
+    return None

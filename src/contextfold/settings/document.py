@@ -39,16 +39,6 @@ class Document:
         """The error about a setting: file, line, key and problem."""
         return PolicyError(f"{self.place(key)}: {'.'.join(str(step) for step in key)}: {problem}")
 
-    def located(self, error: PolicyError) -> PolicyError:
-        """The same error with the lines of the settings that it is about, as far as they are set in this file."""
-        if not error.problems:
-            return PolicyError(f"{self.name}: {error}")
-        told = []
-        for key, problem in error.problems:
-            named = f"{'.'.join(str(step) for step in key)}: {problem}" if key else problem
-            told.append(f"{self.place(key)}: {named}" if key[:1] in self.lines else f"{self.name}: {named}")
-        return PolicyError("; ".join(told), error.problems)
-
     def refuse_unknown(self, key: Key, known: Iterable[str]) -> PolicyError:
         """The error about a setting that does not exist."""
         names = list(known)
@@ -73,7 +63,9 @@ def read(file: str | Path) -> Document:
     except OSError as error:
         raise InputError(f"{name} cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text: byte {error.start:,} cannot be decoded") from error
+        raise InputError(
+            f"{name} is not UTF-8 text: byte {error.start:,} cannot be decoded; save it as UTF-8"
+        ) from error
     except yaml.YAMLError as error:
         raise InputError(f"{name} is not YAML: {_problem(error)}") from error
     except ValueError as error:  # a date such as 2026-02-30
@@ -83,7 +75,10 @@ def read(file: str | Path) -> Document:
     if not isinstance(values, dict):
         raise InputError(f"{name} must be a mapping such as 'trigger: fraction:0.8', not {_kind(values)}")
     lines: dict[Key, int] = {}
-    for key, line in _lines(node, ()):
+    for key, line in _lines(node, (), frozenset()):
+        if line is None:
+            around = ".".join(str(step) for step in key)
+            raise InputError(f"{name}: {around!r} contains itself, by an alias (*) inside of what it stands for")
         if key in lines:
             twice = ".".join(str(step) for step in key)
             raise InputError(f"{name}, line {line}: {twice!r} is set twice, first in line {lines[key]}")
@@ -91,25 +86,31 @@ def read(file: str | Path) -> Document:
     return Document(name, values, lines)
 
 
-def _lines(node: yaml.Node, key: Key) -> Iterator[tuple[Key, int]]:
-    """The line of each setting. Of one that is named twice, both."""
+def _lines(node: yaml.Node, key: Key, around: frozenset[int]) -> Iterator[tuple[Key, int | None]]:
+    """The line of each setting. Of one that is named twice, both; None for what contains itself."""
     import yaml
 
+    if id(node) in around:
+        yield key, None
+        return
+    around |= {id(node)}
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:
             inner = (*key, str(name.value))
             yield inner, name.start_mark.line + 1
-            yield from _lines(value, inner)
+            yield from _lines(value, inner, around)
     elif isinstance(node, yaml.SequenceNode):
         for position, value in enumerate(node.value):
             inner = (*key, position)
             yield inner, value.start_mark.line + 1
-            yield from _lines(value, inner)
+            yield from _lines(value, inner, around)
 
 
 def _problem(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
+    if "'\\t'" in problem:
+        problem += "; indent with spaces"
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else f"{problem}"
 
 

@@ -63,9 +63,17 @@ def read(environ: Mapping[str, str]) -> Layer:
         policy["summary"] = summary
     return Layer(
         policy=policy,
-        sources={_SETS[name]: name for name in given},
+        sources=_sources(given),
         enabled=_flag(given, ENABLED),
     )
+
+
+def _sources(given: Mapping[str, str]) -> dict[str, str]:
+    """Setting -> the variable that decides it. Bisection that is on leaves its depth to others."""
+    sources = {_SETS[name]: name for name in given if name != BISECT_ENABLED}
+    if _flag(given, BISECT_ENABLED) is False:
+        sources[_SETS[BISECT_ENABLED]] = BISECT_ENABLED
+    return sources
 
 
 def _summary(given: Mapping[str, str]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from contextfold.policy import Policy
 from contextfold.settings.document import Document, Key
-from contextfold.settings.summarization import Layer
+from contextfold.settings.summarization import SECTION, Layer
 
 
 def layer(document: Document) -> Layer:
@@ -28,7 +28,8 @@ def _check_names(document: Document, values: Any, model: type[BaseModel], key: K
     for name, value in values.items():
         inner = (*key, str(name))
         if name not in model.model_fields:
-            raise document.refuse_unknown(inner, model.model_fields)
+            also = () if key else (SECTION,)
+            raise document.refuse_unknown(inner, [*also, *model.model_fields])
         section = _section(model, name)
         if section is not None:
             _check_names(document, value, section, inner)

@@ -10,7 +10,8 @@
       summary_prompt: null              # null: the built-in prompts
 
 One meaning differs: ``trim_tokens_to_summarize`` is how much goes into one summary request. What is longer is cut into
-several requests and merged, where LangChain leaves it out.
+several requests and merged, where LangChain leaves it out. Settings of DeerFlow's own skill files (``ELSEWHERE``) are
+passed over.
 
 What belongs here: these names and what they mean. What does not: other sections of the file, which are not read.
 """
@@ -22,12 +23,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contextfold.errors import PolicyError
+from contextfold.observe import logger
 from contextfold.policy import UNITS, parse_size
 from contextfold.settings.document import Document, Key
 from contextfold.summary.options import SMALLEST_REQUEST
 
 SECTION = "summarization"
 NAMES = ("enabled", "model_name", "trigger", "keep", "trim_tokens_to_summarize", "summary_prompt")
+ELSEWHERE = (
+    "preserve_recent_skill_count",
+    "preserve_recent_skill_tokens",
+    "preserve_recent_skill_tokens_per_skill",
+    "skill_file_read_tool_names",
+)
+"""Names of later releases of DeerFlow that are about its skill files."""
 DEFAULT_KEEP = ("messages", 20)
 DEFAULT_TRIM = 4000
 """Tokens."""
@@ -57,27 +66,31 @@ def layer(document: Document) -> Layer:
     if not isinstance(section, Mapping):
         raise document.refuse((SECTION,), f"must be a mapping of {', '.join(NAMES)}, not {section!r}")
     for name in section:
-        if name not in NAMES:
+        if name in ELSEWHERE:
+            logger.info("%s: %s is a setting of DeerFlow's own, and is not used", document.place((SECTION, name)), name)
+        elif name not in NAMES:
             raise document.refuse_unknown((SECTION, str(name)), NAMES)
     reader = _Reader(document, section)
-    enabled = reader.flag("enabled", default=False)
-    trigger = reader.trigger()
-    if enabled and not trigger:
-        raise document.refuse(
-            (SECTION, "trigger") if "trigger" in section else (SECTION,),
-            "summarization is enabled and has no trigger: give at least one, such as {type: fraction, value: 0.8}",
-        )
     summary = {"input_tokens": reader.trim(), "prompt": reader.text("summary_prompt")}
     sources = {name: document.place((SECTION, name)) for name in section}
     return Layer(
         policy={
-            "trigger": trigger or None,
+            "trigger": reader.trigger() or None,
             "keep": reader.keep(),
             "summary": {name: value for name, value in summary.items() if value is not None},
         },
         sources=sources,
-        enabled=enabled,
+        enabled=reader.flag("enabled", default=False),
         model=reader.text("model_name"),
+    )
+
+
+def without_trigger(document: Document) -> PolicyError:
+    """The error about a section that is switched on, here or elsewhere, where nobody says when to summarise."""
+    key = (SECTION, "trigger")
+    return document.refuse(
+        key if key in document.lines else (SECTION,),
+        "summarization is enabled and has no trigger: give at least one, such as {type: fraction, value: 0.8}",
     )
 
 

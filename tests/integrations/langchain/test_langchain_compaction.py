@@ -544,11 +544,10 @@ def test_two_instances_in_one_agent_keep_their_own_records() -> None:
     for number in range(4):
         thread = ask(agent, f"question {number}")
     assert len(thread) == 88
-    state = agent.get_state(config_of()).values
-    records = outer.record(state), inner.record(state)
-    assert records[0] is not None
-    assert records[1] is not None
-    assert records[0].id != records[1].id
+    states = [snapshot.values for snapshot in agent.get_state_history(config_of())]
+    made = [{record.id for state in states if (record := one.record(state))} for one in (outer, inner)]
+    assert all(made)
+    assert made[0].isdisjoint(made[1])
     assert not any(problems_of(sent) for sent in model.sent)
 
 

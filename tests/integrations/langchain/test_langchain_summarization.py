@@ -20,6 +20,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from contextfold import ContextOverflow
 from contextfold.integrations.langchain import SummarizationMiddleware, layout
+from contextfold.integrations.langchain.folding import Folding
 
 ROOT = Path(__file__).resolve().parents[3]
 PREFIX = "Here is a summary of the conversation to date:\n\n"
@@ -277,13 +278,13 @@ def test_the_side_by_side_script_prints_its_report(
 
 
 @pytest.mark.parametrize("error", [TimeoutError("slow"), ValueError("no key"), ContextOverflow(limit=100)])
-def test_a_summary_that_fails_changes_nothing(error: Exception) -> None:
+def test_a_summary_that_fails_changes_nothing(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """R1, L3: the thread stays as it is, and an event says why."""
     events: list[str] = []
     middleware = SummarizationMiddleware(
         writer(error), trigger=("messages", 50), on_event=lambda event: events.append(event.name)
     )
-    no_waiting(middleware)
+    no_waiting(monkeypatch)
     messages = talk(30)
     untouched = copy.deepcopy(messages)
     assert before(middleware, messages) is None
@@ -291,11 +292,11 @@ def test_a_summary_that_fails_changes_nothing(error: Exception) -> None:
     assert "summary_failed" in events
 
 
-def no_waiting(middleware: SummarizationMiddleware) -> None:
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are not tried again, which would take seconds."""
-    folding = middleware._folding
-    options = folding._options().model_copy(update={"retries_on_failure": 0})
-    object.__setattr__(folding, "_options", lambda: options)
+    given = Folding._options
+    update = {"retries_on_failure": 0}
+    monkeypatch.setattr(Folding, "_options", lambda folding: given(folding).model_copy(update=update))
 
 
 def test_an_interrupt_passes_through() -> None:
@@ -536,7 +537,7 @@ def test_a_summariser_that_returns_no_text_is_told_so() -> None:
 
 def test_another_model_may_write_by_object_or_name(monkeypatch: pytest.MonkeyPatch) -> None:
     model, other = writer(), writer("By the other.")
-    monkeypatch.setattr("contextfold.integrations.langchain.summarization.init_chat_model", lambda name: other)
+    monkeypatch.setattr("contextfold.integrations.langchain.constructor.init_chat_model", lambda name: other)
     for summarizer in (other, "provider:other"):
         made = before(SummarizationMiddleware(model, trigger=("messages", 50), summarizer=summarizer), talk(30))
         assert made is not None

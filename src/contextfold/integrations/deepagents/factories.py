@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from deepagents._models import resolve_model
 from deepagents.middleware.summarization import compute_summarization_defaults
-from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages.utils import count_tokens_approximately
 
@@ -60,8 +60,6 @@ def create_summarization_middleware(
 def create_summarization_tool_middleware(
     model: str | BaseChatModel, backend: Any, *, system_prompt: str | None = None
 ) -> SummarizationToolMiddleware:
-    """A ``SummarizationToolMiddleware`` with the same defaults; ``model`` may be a name."""
-    chat_model = init_chat_model(model) if isinstance(model, str) else model
-    return SummarizationToolMiddleware(
-        create_summarization_middleware(chat_model, backend), system_prompt=system_prompt
-    )
+    """A ``SummarizationToolMiddleware`` with the same defaults; ``model`` may be a name, resolved as by deepagents."""
+    summarization = create_summarization_middleware(resolve_model(model), backend)
+    return SummarizationToolMiddleware(summarization, system_prompt=system_prompt)

@@ -12,13 +12,10 @@ from typing import Any
 from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AnyMessage
 
-from contextfold.errors import CannotFit, is_control_flow
 from contextfold.integrations.langchain.models import profile_window
 from contextfold.integrations.langchain.quiet import quietly
-from contextfold.integrations.langchain.rolling import WrongSummary
 from contextfold.integrations.langchain.summarization import SummarizationMiddleware as LangChainDropIn
 from contextfold.integrations.langchain.threads import ThreadKey
-from contextfold.observe import Observer
 from contextfold.policy import Size
 from contextfold.ports import Ports
 
@@ -53,7 +50,7 @@ class Meter(LangChainDropIn):
 
     def sizes(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> tuple[int, ...]:
         """Of each message."""
-        return self._sizes.of(key, messages)
+        return self._measure.sizes.of(key, messages)
 
     def tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
         """Of all messages."""
@@ -61,10 +58,8 @@ class Meter(LangChainDropIn):
 
     def due(self, messages: Sequence[AnyMessage], tokens: int, beside: int) -> Due | None:
         """Whether the trigger fires for a view of ``tokens``, ``beside`` included."""
-        clause = self._fired(messages, tokens, beside)
-        if clause is None:
-            return None
-        return Due(str(clause), self._threshold(clause, messages, tokens, beside))
+        fired = self._fired(list(messages), tokens, beside)
+        return None if fired is None else Due(*fired)
 
     def is_half_due(self, messages: Sequence[AnyMessage], tokens: int, beside: int) -> bool:
         """Whether a view is at half of what triggers."""
@@ -91,25 +86,8 @@ class Meter(LangChainDropIn):
         A summary that fails, is blank or cannot be used changes nothing: the events say why. Raises what steers
         programs, and ``WrongSummary``.
         """
-        observer = Observer(self._on_event)
-        try:
-            with quietly():
-                return await self._folding.fold(
-                    messages,
-                    trigger=due.reason,
-                    threshold=due.threshold,
-                    tokens=tokens,
-                    beside=beside,
-                    observer=observer,
-                    ports=ports,
-                )
-        except CannotFit as error:
-            observer.emit("skipped", str(error), tokens=tokens)
-            return None
-        except Exception as error:  # a summary that could not be had: the engine has said so in an event
-            if is_control_flow(error) or isinstance(error, WrongSummary):
-                raise
-            return None
+        with quietly():
+            return await self._fold(list(messages), due.reason, due.threshold, tokens, beside, ports)
 
 
 def _half(size: Size) -> Size:

@@ -96,7 +96,7 @@ class Passes:
             beside = self._beside.get(key) or 0
         else:
             self._beside.put(key, beside)
-        saved = Remembered.from_state(state)
+        saved = Remembered.from_state(state).aligned(messages)
         unsaved = self._unsaved.get(key)
         now = unsaved.now if unsaved is not None and unsaved.continues(saved, messages) else saved
         shortened = position_of(messages, now.shortened_until)
@@ -142,6 +142,8 @@ class Passes:
             path=saved.path,
             created_at=len(turn.messages),
             archived_until=archived if saved.path is None else cutoff,
+            covered_to=turn.messages[cutoff - 1].id,
+            kept_from=turn.messages[cutoff].id if cutoff < len(turn.messages) else None,
         )
         now = replace(turn.now, event=new, session_id=session_id)
         self._unsaved.put(turn.key, _Unsaved(turn.saved, now, len(turn.messages), turn.messages[-1].id))

@@ -7,18 +7,21 @@ What does not: what the model is sent because of it (``views``).
     _summarization_session_id     names the history file, both ways
     _contextfold_shortened_until  ours: calls before the message with this id have their arguments truncated
 
-An event of ours has one key more, ``archived_until``: originals before that index are in the history file. deepagents
-reads past keys that it does not know.
+An event of ours has three keys more; deepagents reads past keys that it does not know:
+
+    archived_until                originals before that index are in the history file
+    covered_to, kept_from         ids of the messages on both sides of the cutoff: somebody who deletes messages of the
+                                  thread moves all that come after them, and no index says so
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NotRequired, TypeGuard
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from contextfold.integrations.langchain.state import latest
 from contextfold.observe import logger
@@ -49,6 +52,36 @@ class Event:
     """How many messages the state had when the summary was made."""
     archived_until: int
     """Messages before this index are in the history file."""
+    covered_to: str | None = None
+    """Id of the last message before the cutoff; None if nobody knows."""
+    kept_from: str | None = None
+    """Id of the first message behind it; None if there was none, or nobody knows."""
+
+    def aligned(self, messages: Sequence[AnyMessage]) -> Event:
+        """The event with the indices that it has in these messages, after some were deleted.
+
+        Where neither side of the cutoff is left, the thread was begun anew, and nothing in it is covered.
+        """
+        cutoff = self._cutoff_in(messages)
+        if cutoff == self.cutoff:
+            return self
+        moved = cutoff - self.cutoff
+        return replace(
+            self,
+            cutoff=cutoff,
+            created_at=max(cutoff, self.created_at + moved),
+            archived_until=max(0, self.archived_until + moved),
+        )
+
+    def _cutoff_in(self, messages: Sequence[AnyMessage]) -> int:
+        if self.covered_to is None:  # an event of deepagents: it has the index alone
+            return self.cutoff
+        if 0 < self.cutoff <= len(messages) and messages[self.cutoff - 1].id == self.covered_to:
+            return self.cutoff
+        position = {message.id: number for number, message in enumerate(messages)}
+        if self.kept_from in position:
+            return position[self.kept_from]
+        return position.get(self.covered_to, -1) + 1
 
     def to_state(self) -> dict[str, Any]:
         """The value for the state."""
@@ -58,6 +91,8 @@ class Event:
             "file_path": self.path,
             "created_at_index": self.created_at,
             "archived_until": self.archived_until,
+            "covered_to": self.covered_to,
+            "kept_from": self.kept_from,
         }
 
     @classmethod
@@ -77,6 +112,8 @@ class Event:
             path=value.get("file_path"),
             created_at=created_at if _is_index(created_at) else cutoff,
             archived_until=archived_until if _is_index(archived_until) else cutoff,
+            covered_to=value.get("covered_to"),
+            kept_from=value.get("kept_from"),
         )
 
 
@@ -91,6 +128,10 @@ class Remembered:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Remembered:
         return cls(Event.from_state(state.get(EVENT)), state.get(SESSION_ID) or None, state.get(SHORTENED_UNTIL))
+
+    def aligned(self, messages: Sequence[AnyMessage]) -> Remembered:
+        """With the event's indices as they are in these messages."""
+        return self if self.event is None else replace(self, event=self.event.aligned(messages))
 
     def update_since(self, before: Remembered) -> dict[str, Any]:
         """What to change in a state that remembers ``before``."""

@@ -10,6 +10,8 @@ it counts, cuts, summarises or writes here.
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,13 +29,28 @@ from contextfold.integrations.deepagents.files import Files, artifacts_root
 from contextfold.integrations.deepagents.meter import HEADROOM, Meter
 from contextfold.integrations.deepagents.passes import Passes, Turn, wanted_after
 from contextfold.integrations.deepagents.state import SummarizationState
-from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK, DEFAULT_KEEP, Counting
+from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
+from contextfold.integrations.langchain.overriding import is_overridden
+from contextfold.integrations.langchain.state import joined
+from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK, Counting
 from contextfold.observe import Event
 from contextfold.overflow import Overflow, classify
 from contextfold.ports import AsyncPorts, SyncPorts, run
+from contextfold.summary.options import SummaryOptions
 
 DEEPAGENTS_DEFAULT_SUMMARY_PROMPT = deepagents_summarization.DEEPAGENTS_DEFAULT_SUMMARY_PROMPT
 REMOVED = "history_path_prefix"
+ASKED = ("_should_summarize", "_determine_cutoff_index", "_create_summary", "_acreate_summary")
+"""Private methods of deepagents' class that decide here as they do there, where a subclass overrides them."""
+IGNORED = (
+    "_partition_messages",
+    "_build_new_messages_with_path",
+    "_get_effective_messages",
+    "_truncate_args",
+    "_offload_to_backend",
+    "_aoffload_to_backend",
+)
+"""Those for which there is no place here."""
 TOO_LONG = ("prompt_too_long", "rate_limit_too_small")
 """Kinds of refusals that a smaller request answers."""
 
@@ -54,6 +71,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
         counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
         instructions: added to every request to the summariser.
+        summary: time limits, retries, bisection and length of summaries; for what has no argument of its own.
         evidence: whether lines of the evicted messages are quoted below the prose, word for word.
         on_event: called with each ``Event``.
 
@@ -77,6 +95,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         summarizer: Any = None,
         counting: Counting = "contextfold",
         instructions: str = "",
+        summary: SummaryOptions | None = None,
         evidence: bool = True,
         on_event: Callable[[Event], object] | None = None,
         **deprecated_kwargs: Any,
@@ -92,13 +111,17 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
             summarizer=summarizer,
             counting=counting,
             instructions=instructions,
+            summary=summary,
             evidence=evidence,
             on_event=on_event,
             **deprecated_kwargs,
         )
         super().__init__(meter.model, backend=backend, truncate_args_settings=truncate_args_settings, **removed)
+        if not SummarizationState.__annotations__.keys() <= type(self).state_schema.__annotations__.keys():
+            self.state_schema = joined(type(self).state_schema, SummarizationState)  # type: ignore[assignment]
         self._lc_helper = meter  # what deepagents' attributes and methods go by
-        self.passes = Passes(meter, Arguments.of(truncate_args_settings), artifacts_root(backend))
+        arguments = Arguments.of(truncate_args_settings)
+        self.passes = Passes(self._as_overridden(meter), arguments, artifacts_root(backend))
 
     # ---- hooks ----
 
@@ -121,6 +144,25 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
     def files_suspending(self) -> Files:
         """The backend for async code."""
         return Files(self._backend, AsyncPorts(), is_async=True)
+
+    def _as_overridden(self, meter: Meter) -> Meter:
+        """A meter that asks the methods of a subclass, as deepagents' class does; the same one if it has none."""
+        own = SummarizationMiddleware
+        names = [name for name in ASKED if is_overridden(self, own, name)]
+        ignored = [name for name in IGNORED if is_overridden(self, own, name)]
+        if ignored:
+            warnings.warn(
+                f"{type(self).__name__} overrides {', '.join(ignored)}: contextfold does not call them. It asks "
+                f"{', '.join(ASKED)}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if not names:
+            return meter
+        asking = copy.copy(meter)
+        for name in names:
+            setattr(asking, name, getattr(self, name))
+        return asking
 
     # ---- one algorithm, both colours ----
 

@@ -29,16 +29,16 @@ from contextfold.compaction import Compaction
 from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
 from contextfold.integrations.langchain.beside import declarations, system_text
-from contextfold.integrations.langchain.models import window_of
+from contextfold.integrations.langchain.models import Receiving
 from contextfold.integrations.langchain.quiet import quietly
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
 from contextfold.integrations.langchain.state import Remembered, schema
-from contextfold.integrations.langchain.threads import Bounded, ThreadKey, thread_key
+from contextfold.integrations.langchain.threads import Bounded, ThreadKey, Turns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
 from contextfold.job import Made, Proposal
 from contextfold.observe import Event, logger
 from contextfold.policy import Policy, parse_trigger
-from contextfold.ports import AsyncPorts
+from contextfold.ports import AsyncPorts, SyncPorts, run
 
 FORMAT = "langchain"
 MODEL_NODE = "model"
@@ -71,6 +71,7 @@ class _Turn:
     messages: Sequence[Any]
     system: str | None
     tools: Sequence[dict[str, Any]]
+    receiving: Receiving
     remembered: Remembered
     previous: Compaction | None
     compactor: Compactor
@@ -139,7 +140,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self._name = name or type(self).__name__
         self._key = f"_contextfold_{self._name}"
-        self.state_schema = schema(self._key, str)
+        self.state_schema = schema(self._key, str, type(self).state_schema)
         given = {"trigger": trigger, "target": target, "keep": keep}
         given = {field: value for field, value in given.items() if value is not UNSET}
         if policy is not None and given:
@@ -157,7 +158,8 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         self._on_event = on_event
         self._compactors: Bounded[Compactor] = Bounded(16)
         self._seen: Bounded[_Seen] = Bounded()
-        self._compactor(window_of(None, window))  # says at once what is wrong
+        self._turns = Turns()
+        self._compactor(Receiving())  # says at once what is wrong
 
     @property
     def name(self) -> str:
@@ -170,30 +172,37 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> Any:
         """Send the view, compacted before if a trigger fires, and once more if the provider says it does not fit."""
-        turn, answered = self._turn(request), _Answered()
+        with self._turns.at_gate(thread_key(request.messages)) as taken:
+            run(taken.wait(SyncPorts()))
+            turn, answered = self._turn(request), _Answered()
 
-        def send(view: list[Any]) -> Any:
-            with aloud():
-                return handler(request.override(messages=view))
+            def send(view: list[Any]) -> Any:
+                taken.leave()
+                with aloud():
+                    return handler(request.override(messages=view))
 
-        with quietly() as aloud:
-            response = turn.compactor.call(send, turn.messages, turn.previous, **self._options(turn, answered))
-        return self._with_update(turn, answered.result, response)
+            with quietly() as aloud:
+                response = turn.compactor.call(send, turn.messages, turn.previous, **self._options(turn, answered))
+            return self._with_update(turn, answered.result, response, taken.is_shared)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> Any:
         """``wrap_model_call`` for async agents; it never blocks the event loop."""
         ports = AsyncPorts()
-        turn, answered = await ports.compute(self._turn, request), _Answered()
+        with self._turns.at_gate(thread_key(request.messages)) as taken:
+            await taken.wait(ports)
+            turn, answered = await ports.compute(self._turn, request), _Answered()
 
-        async def send(view: list[Any]) -> Any:
-            with aloud():
-                return await handler(request.override(messages=view))
+            async def send(view: list[Any]) -> Any:
+                taken.leave()
+                with aloud():
+                    return await handler(request.override(messages=view))
 
-        with quietly() as aloud:
-            response = await turn.compactor.acall(send, turn.messages, turn.previous, **self._options(turn, answered))
-        return await ports.compute(self._with_update, turn, answered.result, response)
+            with quietly() as aloud:
+                call = turn.compactor.acall(send, turn.messages, turn.previous, **self._options(turn, answered))
+                response = await call
+            return await ports.compute(self._with_update, turn, answered.result, response, taken.is_shared)
 
     # ---- what a person asks for ----
 
@@ -252,8 +261,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _turn(self, request: ModelRequest[Any]) -> _Turn:
         key = thread_key(request.messages)
-        window = window_of(request.model, self.window)
-        seen = _Seen(window, system_text(request), declarations(request.tools))
+        seen = _Seen(Receiving.of(request.model), system_text(request), declarations(request.tools))
         self._seen.put(key, seen)
         return self._turn_of(key, request.messages, seen, self._records.remembered(key, request.state))
 
@@ -261,7 +269,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         """What a call outside of a run is about. System prompt and tools are those of the thread's last run here."""
         messages = snapshot.values.get("messages") or []
         key = thread_key(messages, config)
-        seen = self._seen.get(key) or _Seen(window_of(None, self.window), None, [])
+        seen = self._seen.get(key) or _Seen(Receiving(), None, [])
         remembered = replace(self._records.remembered(key, snapshot.values), requested=instructions)
         return self._turn_of(key, messages, seen, remembered)
 
@@ -273,31 +281,34 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             messages=messages,
             system=seen.system,
             tools=seen.tools,
+            receiving=seen.receiving,
             remembered=remembered,
             previous=unsaved or remembered.current,
-            compactor=self._compactor(seen.window, remembered.is_held),
+            compactor=self._compactor(seen.receiving, remembered.is_held),
             force=remembered.requested is not None and unsaved is None,
             instructions="\n".join(text for text in wanted if text),
         )
 
-    def _compactor(self, window: int, is_held: bool = False) -> Compactor:
-        """The compactor for a window. A thread that is held after an undo has the window itself as its trigger."""
-        made = self._compactors.get((window, is_held))
+    def _compactor(self, receiving: Receiving, is_held: bool = False) -> Compactor:
+        """The compactor for a model. A thread that is held after an undo has the window itself as its trigger."""
+        made = self._compactors.get((receiving, is_held))
         if made is None:
             full = {"trigger": parse_trigger(("fraction", 1.0)), "max_tokens": None}
             made = Compactor(
-                window=window,
+                window=self.window,
+                model=receiving,
                 policy=self.policy.model_copy(update=full) if is_held else self.policy,
                 summarizer=self.summarizer,
                 count_text=self._count_text,
                 on_event=self._on_event,
             )
-            self._compactors.put((window, is_held), made)
+            self._compactors.put((receiving, is_held), made)
         return made
 
     def _options(self, turn: _Turn, answered: _Answered) -> dict[str, Any]:
         return {
             "format": FORMAT,
+            "endpoint": turn.receiving.endpoint,
             "archive": self._file(turn),
             "system": turn.system,
             "tools": turn.tools,
@@ -338,9 +349,11 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             )
             return None
 
-    def _with_update(self, turn: _Turn, result: CompactionResult | None, response: Any) -> Any:
+    def _with_update(self, turn: _Turn, result: CompactionResult | None, response: Any, is_shared: bool) -> Any:
         """The response, with an update of the state where there is something new to remember."""
-        update = self._records.update(turn.key, turn.remembered, result.compaction if result else None)
+        update = self._records.update(
+            turn.key, turn.remembered, result.compaction if result else None, is_shared=is_shared
+        )
         if update is None:
             return response
         if not isinstance(response, ModelResponse):
@@ -375,9 +388,9 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the last model call of a thread was sent with: tokens of the window, system prompt, tools."""
+    """What the last model call of a thread was sent with."""
 
-    window: int
+    receiving: Receiving
     system: str | None
     tools: Sequence[dict[str, Any]]
 

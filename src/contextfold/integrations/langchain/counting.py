@@ -87,6 +87,26 @@ class Sizes:
         return known.sizes
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Sizes as one ``token_counter`` tells them. ``adds_up``: a list is as large as its messages together."""
+
+    by: ListCounter
+    counter: TokenCounter
+    sizes: Sizes
+    adds_up: bool
+
+    @classmethod
+    def of(cls, by: ListCounter, *, adds_up: bool) -> Measure:
+        """For a counter of lists; our own estimate is asked directly."""
+        counter = TokenCounter() if by is estimated else ListedCounter(by)
+        return cls(by, counter, Sizes(counter), adds_up)
+
+    def tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
+        """Of all messages."""
+        return sum(self.sizes.of(key, messages)) if self.adds_up else self.by(messages)
+
+
 def reported_tokens(message: Any, model: Any) -> int:
     """The total that the provider reported with an assistant message; 0 if it is not known, or another provider's."""
     usage = getattr(message, "usage_metadata", None)

@@ -10,18 +10,19 @@ summary is updated, and its evidence competes with the new lines for the same ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 
 from contextfold import evidence
 from contextfold.compaction import Compaction, SummaryRecord
 from contextfold.engine import run_pass
 from contextfold.errors import CannotFit
+from contextfold.groups import Group
 from contextfold.history import History
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
@@ -30,10 +31,13 @@ from contextfold.job import Job
 from contextfold.messages import Message, Text
 from contextfold.observe import Observer
 from contextfold.plan import Plan, Skip, decide
-from contextfold.policy import Budgets, Limits, Oversized, Policy, Size, Toggle, ToolArguments, ToolOutputs
+from contextfold.policy import Budgets, Limits, Oversized, Pins, Policy, Size, Toggle, ToolArguments, ToolOutputs
 from contextfold.ports import Ports
+from contextfold.summary.bisect import summarise
+from contextfold.summary.chunks import Unit
 from contextfold.summary.options import SMALLEST_REQUEST, SummaryOptions
 from contextfold.summary.prompt_files import Wording
+from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import as_summarizer
 from contextfold.tokens import TokenCounter
 from contextfold.view import build
@@ -68,6 +72,36 @@ class Folding:
     has_evidence: bool
     counter: TokenCounter
     window: int
+    summary: SummaryOptions
+    """How summaries are asked for, but for what the fields above say."""
+    pinned: frozenset[str] = frozenset()
+    """Ids of messages that stay wherever they stand."""
+    built: Callable[[str], Sequence[BaseMessage]] | None = None
+    """Makes the messages that carry what a summary says; None: LangChain's one."""
+
+    async def summary_of(self, messages: Sequence[AnyMessage], observer: Observer, ports: Ports) -> str:
+        """What a summary of all of these messages says: prose, and evidence below it.
+
+        Earlier summaries among them are updated. Raises what the summariser raises, and ``SummaryFailed``.
+        """
+        job = await ports.compute(self._job, messages, "manual", 0, 0, observer)
+        history, earlier = job.history, layout.read(messages)
+        groups = [list(group.indices) for group in history.grouping.groups]
+        writer: Any = self.writer if self.reader is None else self._rolling(history, groups, messages)
+        summary = await summarise(
+            [Unit(render_group([history.messages[n] for n in indices]), tuple(indices)) for indices in groups],
+            previous=earlier.prose or None,
+            summarizer=as_summarizer(writer),
+            options=self._options(),
+            max_tokens=self._prose[1],
+            language=job.language,
+            ports=ports,
+            count=self.counter.text,
+            observer=observer,
+        )
+        gone = set(range(len(history.messages)))
+        lines = self._evidence(history, gone, summary.text, earlier.evidence, EVIDENCE[1]) if self.has_evidence else ""
+        return layout.summary_body(summary.text, lines, language=job.language)
 
     async def fold(
         self,
@@ -91,7 +125,10 @@ class Folding:
             return None
         job, plan = planned
         if self.reader is not None:
-            job = replace(job, summarizer=as_summarizer(self._rolling(job, plan, messages)))
+            evicted = set(plan.evicted)
+            leaving = [[n for n in group.indices if n in evicted] for group in job.history.grouping.groups]
+            rolling = self._rolling(job.history, [indices for indices in leaving if indices], messages)
+            job = replace(job, summarizer=as_summarizer(rolling))
         record = await run_pass(job, ports)
         if record is None or record.summary is None:
             return None
@@ -128,6 +165,7 @@ class Folding:
         return Policy(
             trigger=None,
             keep=self.keep,
+            pins=Pins(ids=self.pinned),
             budgets=Budgets(summary=1, recent=0, shortened=0, prose=1),
             first_user=False,
             recent_users=0,
@@ -144,17 +182,27 @@ class Folding:
         )
 
     def _options(self) -> SummaryOptions:
-        if self.reader is not None:
-            return SummaryOptions(max_string_characters=_WHOLE_PROMPT)
-        return SummaryOptions(
-            prompt=self.prompt, instructions=self.instructions, input_tokens=self._prompt_tokens(), max_tokens=PROSE[1]
-        )
+        own: dict[str, Any] = {"prompt": None, "instructions": "", "max_string_characters": _WHOLE_PROMPT}
+        if self.reader is None:
+            own = {
+                "prompt": self.prompt,
+                "instructions": self.instructions,
+                "input_tokens": self._prompt_tokens(),
+                "max_tokens": self._prose[1],
+            }
+        return self.summary.model_copy(update=own)
+
+    @property
+    def _prose(self) -> tuple[int, int]:
+        """The bounds of what prose may take."""
+        longest = self.summary.max_tokens or PROSE[1]
+        return min(PROSE[0], longest), longest
 
     def _prompt_tokens(self) -> int | None:
         """The longest prompt whose material is one chunk: the words around it come on top."""
         if self.chunk_tokens is None:
             return None
-        words = Wording("English", self.prompt, self.instructions).compose("summarise", [""], max_tokens=PROSE[1])
+        words = Wording("English", self.prompt, self.instructions).compose("summarise", [""], max_tokens=self._prose[1])
         material = max(LEAST_CHUNK, self.chunk_tokens)
         return max(SMALLEST_REQUEST, int((material + self.counter.text(words)) / 0.95) + 1)
 
@@ -162,7 +210,7 @@ class Folding:
         """The question with limits under which it has an answer, and the plan: below the trigger if that is possible,
         else what ``keep`` says; None when nothing can leave.
         """
-        room = _room(tokens, threshold, PROSE)
+        room = _room(tokens, threshold, self._prose)
         wanted = self._kept(job) + sum(job.overhead.values()) + room
         quoted = _room(tokens, threshold, EVIDENCE) if self.has_evidence else 0
         ceilings = [] if threshold is None else [int(BELOW_TRIGGER * threshold) - quoted]
@@ -186,6 +234,7 @@ class Folding:
         sizes, groups = job.history.sizes, sorted(job.history.grouping.groups, key=lambda group: -group.last)
         floor = sum(size for size, message in zip(sizes, job.history.messages, strict=True) if message.is_instruction)
         newest = max((size for size, m in zip(sizes, job.history.messages, strict=True) if m.is_user_turn), default=0)
+        floor += sum(sum(sizes[n] for n in group.indices) for group in groups if self._is_pinned(job, group))
         allowed = self.keep.tokens(self.window)
         if allowed is not None:
             return floor + newest + allowed
@@ -197,16 +246,17 @@ class Folding:
             kept += sum(sizes[n] for n in group.indices)
         return floor + newest + kept
 
-    def _rolling(self, job: Job, plan: Plan, messages: Sequence[AnyMessage]) -> RollingSummarizer:
-        evicted, history = set(plan.evicted), job.history
-        indices = [[n for n in group.indices if n in evicted] for group in history.grouping.groups]
-        indices = [found for found in indices if found]
-        earlier = next((message for message in messages if layout.is_summary(message)), None)
+    def _is_pinned(self, job: Job, group: Group) -> bool:
+        return any(job.history.messages[n].id in self.pinned for n in group.indices)
+
+    def _rolling(
+        self, history: History, groups: Sequence[Sequence[int]], messages: Sequence[AnyMessage]
+    ) -> RollingSummarizer:
         return RollingSummarizer(
             runnable=self.reader,  # type: ignore[arg-type]  # only called where there is one
-            earlier=earlier if isinstance(earlier, HumanMessage) else None,
-            groups=[tuple(history.wire[n] for n in found) for found in indices],
-            sizes=[sum(history.sizes[n] for n in found) for found in indices],
+            earlier=next((message for message in messages if layout.is_summary(message)), None),
+            groups=[tuple(history.wire[n] for n in found) for found in groups],
+            sizes=[sum(history.sizes[n] for n in found) for found in groups],
             chunk_tokens=self.chunk_tokens,
         )
 
@@ -216,18 +266,22 @@ class Folding:
         """The new list: leading instructions, the summary, and what stays, as the objects that came in."""
         assert record.summary is not None
         kept = build(job.history, record.model_copy(update={"summary": None})).wire
-        lines = self._evidence(job, record, layout.read(messages).evidence, budget) if self.has_evidence else ""
+        prose, earlier, lines = record.summary.text, layout.read(messages), ""
+        if self.has_evidence:
+            lines = self._evidence(job.history, record.gone(), prose, earlier.evidence, budget)
+        body = layout.summary_body(prose, lines, language=job.language)
         newest = layout.newest_assistant(messages)
-        summary = layout.summary_message(
-            record.summary.text, lines, language=job.language, usage_until=newest.id if newest else None
-        )
+        summary = self._carriers(body, newest.id if newest else None)
         leading = next((n for n, message in enumerate(kept) if message.type != "system"), len(kept))
-        return [*kept[:leading], summary, *kept[leading:]]
+        return [*kept[:leading], *summary, *kept[leading:]]
 
-    def _evidence(self, job: Job, record: Compaction, earlier: str, budget: int) -> str:
+    def _carriers(self, body: str, usage_until: str | None) -> list[Any]:
+        """The messages that say what a summary says, marked so that the next pass knows them."""
+        made = [HumanMessage(layout.PREFIX + body)] if self.built is None else self.built(body)
+        return [layout.marked(message, usage_until) for message in made]
+
+    def _evidence(self, history: History, gone: set[int], prose: str, earlier: str, budget: int) -> str:
         """Lines of what leaves now and of the last evidence, for names that stand nowhere else."""
-        history, gone = job.history, record.gone()
-        prose = record.summary.text if record.summary else ""
         ends = list(accumulate(history.sizes))
         leaving = sum(history.sizes[index] for index in gone)
         budget = min(budget, history.counter.text(earlier) + leaving // QUOTED)

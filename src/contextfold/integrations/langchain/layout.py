@@ -20,14 +20,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
 from contextfold import evidence
 from contextfold.integrations.langchain.quiet import SOURCE
 from contextfold.messages import Message, Text, ToolResult
 from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, neutral, parse, summary_text
+
+M = TypeVar("M", bound=BaseMessage)
 
 PREFIX = "Here is a summary of the conversation to date:\n\n"
 
@@ -45,18 +47,35 @@ class Earlier:
 
 
 def is_summary(message: Any) -> bool:
-    """Whether this is the message of an earlier summary, by us or by LangChain."""
-    return isinstance(message, HumanMessage) and message.additional_kwargs.get("lc_source") == SOURCE["lc_source"]
+    """Whether this is the message of an earlier summary, by us, by LangChain, or by a subclass that words its own."""
+    is_input = isinstance(message, HumanMessage | SystemMessage)
+    return is_input and message.additional_kwargs.get("lc_source") == SOURCE["lc_source"]
+
+
+def summary_body(prose: str, lines: str, *, language: str) -> str:
+    """What a summary says: prose, and lines of evidence below it."""
+    text = neutral(prose.strip())
+    if not lines:
+        return text
+    framed = summary_text("", lines, language=language)
+    return f"{text}\n\n{framed[framed.index(EVIDENCE_OPEN) : framed.index(EVIDENCE_CLOSE) + len(EVIDENCE_CLOSE)]}"
 
 
 def summary_message(prose: str, lines: str, *, language: str, usage_until: str | None) -> HumanMessage:
     """The message that takes the place of what was summarised."""
-    text = PREFIX + neutral(prose.strip())
-    if lines:
-        framed = summary_text("", lines, language=language)
-        text += "\n\n" + framed[framed.index(EVIDENCE_OPEN) : framed.index(EVIDENCE_CLOSE) + len(EVIDENCE_CLOSE)]
+    message = HumanMessage(PREFIX + summary_body(prose, lines, language=language))
+    return marked(message, usage_until)
+
+
+def marked(message: M, usage_until: str | None) -> M:
+    """The message with the marks of a summary message."""
     noted = {"contextfold": {"usage_until": usage_until}} if usage_until else {}
-    return HumanMessage(text, additional_kwargs=dict(SOURCE), response_metadata=noted)
+    return message.model_copy(
+        update={
+            "additional_kwargs": {**message.additional_kwargs, **SOURCE},
+            "response_metadata": {**message.response_metadata, **noted},
+        }
+    )
 
 
 def read(messages: Sequence[AnyMessage]) -> Earlier:

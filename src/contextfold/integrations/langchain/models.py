@@ -1,14 +1,39 @@
 """What a chat model of LangChain says of itself.
 
-What belongs here: its window and its name. What does not: asking it anything.
+What belongs here: its window, its name and where it is asked. What does not: asking it anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from contextfold.window import resolve
+
+ENDPOINTS = ("openai_api_base", "anthropic_api_url", "azure_endpoint", "endpoint_url", "base_url")
+"""Attributes under which chat models of LangChain keep the URL that requests go to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiving:
+    """A model that requests go to, as ``Compactor`` takes it. ``limit``: input tokens by its profile."""
+
+    model_name: str | None = None
+    limit: int | None = None
+    endpoint: str = ""
+
+    @classmethod
+    def of(cls, model: Any) -> Receiving:
+        """As far as the model says."""
+        urls = (getattr(model, name, None) for name in ENDPOINTS)
+        endpoint = next((url for url in urls if isinstance(url, str) and url), "")
+        return cls(model_name(model), profile_window(model), endpoint)
+
+    @property
+    def profile(self) -> dict[str, int]:
+        """In the words of LangChain."""
+        return {} if self.limit is None else {"max_input_tokens": self.limit}
 
 
 def profile_window(model: Any) -> int | None:

@@ -1,10 +1,10 @@
 """Where the records of one middleware live: in the state of the thread, or in a store; and in between.
 
 What belongs here: reading and writing what is remembered of a thread (``state``), and keeping a record that is paid for
-until the state has it. What does not: making records.
+where the state does not have it yet. What does not: making records.
 
 A middleware can change the state only together with an answer. Where the model call fails, the record it was made with
-stays here, and the next attempt begins with it.
+is here, and the next attempt begins with it. So does a second run on the thread that was waiting meanwhile.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Records:
     def __init__(self, state_key: str, store: RecordStore | None) -> None:
         self.state_key = state_key
         self.store = store
-        self._unsaved: Bounded[_Unsaved] = Bounded()
+        self._made: Bounded[_Made] = Bounded()
         self._read: Bounded[Remembered] = Bounded()
 
     def remembered(self, key: ThreadKey, state: Mapping[str, Any]) -> Remembered:
@@ -54,9 +54,11 @@ class Records:
         return replace(self._from_text(self.store.get(key.address)), requested=in_state.requested)
 
     def unsaved(self, key: ThreadKey, remembered: Remembered, messages: Sequence[Any]) -> Compaction | None:
-        """A record that continues the remembered one and did not get into the state; None if there is none."""
-        found = self._unsaved.get(key)
-        return found.record if found is not None and found.continues(remembered.current, messages) else None
+        """A record that continues the remembered one, made here, and not in this state; None if there is none."""
+        found = self._made.get(key)
+        if found is None or remembered.is_held:
+            return None
+        return found.record if found.continues(remembered.current, messages) else None
 
     def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction, messages: Sequence[Any]) -> None:
         """Keep a record that is paid for, whatever becomes of the call that it was made for."""
@@ -64,13 +66,22 @@ class Records:
             self.store.put(key.address, following(remembered, record).to_text())
             return
         base = remembered.current.id if remembered.current else None
-        self._unsaved.put(key, _Unsaved(record, base, _last_covered(record, messages)))
+        self._made.put(key, _Made(record, base, _last_covered(record, messages)))
 
-    def update(self, key: ThreadKey, remembered: Remembered, record: Compaction | None) -> StateUpdate | None:
-        """What to change in the state after an answer to the view of ``record``; None where there is nothing to."""
-        self._unsaved.drop(key)
+    def update(
+        self, key: ThreadKey, remembered: Remembered, record: Compaction | None, *, is_shared: bool = False
+    ) -> StateUpdate | None:
+        """What to change in the state after an answer to the view of ``record``; None where there is nothing to.
+
+        Without a record, one in the state does not fit the thread any more, because somebody edited it: it goes.
+        ``is_shared``: another run of the thread began with a state that has no such record, and may need it.
+        """
+        if not is_shared:
+            self._made.drop(key)
         is_new = record is not None and (remembered.current is None or record.id != remembered.current.id)
         new = following(remembered, record) if is_new else replace(remembered, requested=None)
+        if record is None and remembered.current is not None and self.store is None:
+            new = Remembered()
         if self.store is not None:
             if is_new:
                 self.store.put(key.address, new.to_text())
@@ -79,7 +90,7 @@ class Records:
 
     def replace(self, key: ThreadKey, remembered: Remembered) -> dict[str, Any] | None:
         """Put what is remembered in place of what was; the update of the state that this takes, None if none."""
-        self._unsaved.drop(key)
+        self._made.drop(key)
         if self.store is None:
             return {self.state_key: remembered.to_text()}
         self.store.put(key.address, remembered.to_text())
@@ -105,7 +116,7 @@ def undone(remembered: Remembered) -> Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unsaved:
+class _Made:
     """A record and the state it was made from: ``base`` is the id of the record there, ``last_covered`` the id of the
     last message that the new record decides about.
     """

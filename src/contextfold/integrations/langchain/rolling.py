@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable
 
 from contextfold.integrations.langchain.layout import summary_message
@@ -34,7 +34,7 @@ class RollingSummarizer:
     """
 
     runnable: Runnable[Any, Any]
-    earlier: HumanMessage | None
+    earlier: AnyMessage | None
     groups: Sequence[Chunk]
     sizes: Sequence[int]
     chunk_tokens: int | None
@@ -59,7 +59,7 @@ class RollingSummarizer:
             filled += size
         return [*chunks, (start, len(self.groups))]
 
-    async def _read(self, behind: HumanMessage | None, groups: Sequence[Chunk]) -> str:
+    async def _read(self, behind: AnyMessage | None, groups: Sequence[Chunk]) -> str:
         messages = [*([behind] if behind else []), *(message for group in groups for message in group)]
         try:
             return _checked(await self.runnable.ainvoke(messages))

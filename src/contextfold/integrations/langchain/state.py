@@ -73,7 +73,16 @@ def latest(old: Any, new: Any) -> Any:
     return new
 
 
-def schema(key: str, kind: type) -> type[AgentState[Any]]:
-    """The state schema with one private value under ``key``: in checkpoints, in no input and no output."""
-    annotated = {**AgentState.__annotations__, key: NotRequired[Annotated[kind | None, latest, PrivateStateAttr]]}
-    return cast("type[AgentState[Any]]", TypedDict("CompactionState", annotated))  # type: ignore[operator]
+def schema(key: str, kind: type, base: type = AgentState) -> type[AgentState[Any]]:
+    """The state schema ``base`` with one private value under ``key``: in checkpoints, in no input and no output."""
+    private = {key: NotRequired[Annotated[kind | None, latest, PrivateStateAttr]]}
+    return _typed({**base.__annotations__, **private})
+
+
+def joined(first: type, second: type) -> type[AgentState[Any]]:
+    """A state schema with the keys of both: a subclass may have replaced the one that its base class needs."""
+    return _typed({**first.__annotations__, **second.__annotations__})
+
+
+def _typed(annotations: dict[str, Any]) -> type[AgentState[Any]]:
+    return cast("type[AgentState[Any]]", TypedDict("CompactionState", annotations))  # type: ignore[operator]

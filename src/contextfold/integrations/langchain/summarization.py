@@ -4,14 +4,15 @@ What belongs here: the hooks of LangChain's class with the same constructor, att
 is due. What does not: making it (``folding``), counting (``counting``), the text of the message (``layout``).
 
 It is a subclass of the class that it stands in for, so that ``isinstance`` holds, and arguments, attributes, deprecated
-names and error texts are those of the release that is installed. Nothing else of it is used: no method of it counts,
-cuts or summarises here.
+names and error texts are those of the release that is installed. Private methods that subclasses call are here as well,
+and those that subclasses override are asked (``overriding``).
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from math import ceil, floor
 from typing import Any, Literal
 
 from langchain.agents.middleware import summarization as langchain_summarization
@@ -21,12 +22,9 @@ from langchain.agents.middleware.types import (
     ModelRequest,
     ModelResponse,
 )
-from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage
 from langchain_core.messages.utils import count_tokens_approximately
-from langchain_core.runnables import Runnable
-from langchain_core.runnables.base import coerce_to_runnable
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -34,15 +32,11 @@ from langgraph.types import Command
 from contextfold.errors import CannotFit, is_control_flow
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.beside import declarations, system_text
-from contextfold.integrations.langchain.counting import (
-    ListedCounter,
-    Sizes,
-    estimated,
-    langchain_counter,
-    reported_tokens,
-)
+from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
+from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
 from contextfold.integrations.langchain.folding import Folding
-from contextfold.integrations.langchain.models import profile_window, window_of
+from contextfold.integrations.langchain.models import window_of
+from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
 from contextfold.integrations.langchain.quiet import hide, quietly
 from contextfold.integrations.langchain.rolling import WrongSummary
 from contextfold.integrations.langchain.state import schema
@@ -50,10 +44,9 @@ from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 from contextfold.observe import Event, Observer
 from contextfold.policy import Clause, Size, parse_size, parse_trigger
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
-from contextfold.tokens import TokenCounter
+from contextfold.summary.options import SummaryOptions
 
 DEFAULT_SUMMARY_PROMPT = langchain_summarization.DEFAULT_SUMMARY_PROMPT
-DEFAULT_KEEP = ("messages", 20)
 DEFAULT_CHUNK = 4000
 
 BESIDE_KEY = "_contextfold_beside"
@@ -76,6 +69,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
         counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
         instructions: added to every request to the summariser.
+        summary: time limits, retries, bisection and length of summaries; for what has no argument of its own.
         evidence: whether lines of the evicted messages are quoted below the prose, word for word.
         on_event: called with each ``Event``.
 
@@ -96,14 +90,15 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         summarizer: Any = None,
         counting: Counting = "contextfold",
         instructions: str = "",
+        summary: SummaryOptions | None = None,
         evidence: bool = True,
         on_event: Callable[[Event], object] | None = None,
         **deprecated_kwargs: Any,
     ) -> None:
-        trigger, keep = _renamed(trigger, keep, deprecated_kwargs)
+        trigger, keep = renamed(trigger, keep, deprecated_kwargs)
         if counting not in ("contextfold", "langchain"):
             raise ValueError(f"counting is {counting!r}: it must be 'contextfold' or 'langchain'")
-        known = _is_known(trigger)
+        known = is_known(trigger)
         super().__init__(
             model,
             trigger=trigger if known else None,
@@ -114,34 +109,21 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         )
         if not known:
             self.trigger = trigger
-        writer, reader = _writers(self.model, summarizer)
-        self.summarizer = reader
+        self._writer, self.summarizer = writers(self.model, summarizer)
         is_default = token_counter is count_tokens_approximately
-        self._counts_lists = not is_default
-        counter: TokenCounter = TokenCounter()
-        if not is_default:
-            counter = ListedCounter(token_counter)
-        elif counting == "langchain":
-            self.token_counter = langchain_counter(self.model)
-            counter = ListedCounter(self.token_counter)
-        else:
-            self.token_counter = estimated
-        self._profile = profile_window(self.model)
-        self._clauses = parse_trigger(self.trigger)
-        self._counter = counter
-        self._sizes = Sizes(counter)
+        if is_default:
+            self.token_counter = langchain_counter(self.model) if counting == "langchain" else estimated
+        self._partial_token_counter = self.token_counter
+        self._measured = Measure.of(self.token_counter, adds_up=is_default)
+        self._clauses = parse_trigger(whole(self.trigger, ceil))
         self._on_event = on_event
-        self._folding = Folding(
-            keep=parse_size(self.keep),
-            writer=writer,
-            reader=reader,
-            prompt=_as_template(summary_prompt),
-            chunk_tokens=trim_tokens_to_summarize,
-            instructions=instructions,
-            has_evidence=evidence,
-            counter=counter,
-            window=window_of(self.model),
-        )
+        self.instructions = instructions
+        self.summary = summary or SummaryOptions()
+        self.evidence = evidence
+        self._folding(self._measure)  # says at once what is wrong
+        warn_of_unused(self, SummarizationMiddleware)
+        if BESIDE_KEY not in type(self).state_schema.__annotations__:
+            self.state_schema = schema(BESIDE_KEY, int, type(self).state_schema)
 
     # ---- hooks ----
 
@@ -162,7 +144,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     ) -> Any:
         """Count what is sent beside the messages; where it grew, a summary may be due that ``before_model`` missed."""
         beside, folded = self._beside_of(request), None
-        if beside > _beside(request.state):
+        if beside > _beside(request.state) and not is_overridden(self, SummarizationMiddleware, "before_model"):
             with quietly():
                 folded = run(self._folded(request.messages, beside, SyncPorts()))
         response = handler(request.override(messages=folded) if folded else request)
@@ -174,11 +156,41 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         """``wrap_model_call`` for async agents."""
         ports, folded = AsyncPorts(), None
         beside = await ports.compute(self._beside_of, request)
-        if beside > _beside(request.state):
+        if beside > _beside(request.state) and not is_overridden(self, SummarizationMiddleware, "abefore_model"):
             with quietly():
                 folded = await self._folded(request.messages, beside, ports)
         response = await handler(request.override(messages=folded) if folded else request)
         return _answered(response, request, beside, folded)
+
+    # ---- what subclasses call and override ----
+
+    def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
+        """A summary of all of these messages; raises what the summariser raises, and ``SummaryFailed``."""
+        with quietly():
+            return run(self._whole_summary().summary_of(messages_to_summarize, self._observer(), SyncPorts()))
+
+    async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
+        """``_create_summary`` for async code."""
+        with quietly():
+            return await self._whole_summary().summary_of(messages_to_summarize, self._observer(), AsyncPorts())
+
+    def _whole_summary(self) -> Folding:
+        """How to summarise outside of a pass, which would put evidence below the prose by itself."""
+        is_alone = is_overridden(self, SummarizationMiddleware, "before_model", "abefore_model")
+        return replace(self._folding(self._measure), has_evidence=self.evidence and is_alone)
+
+    def _should_summarize(self, messages: list[AnyMessage], total_tokens: int) -> bool:
+        """Whether the trigger fires for messages of ``total_tokens``."""
+        return self._clause(messages, total_tokens, 0) is not None
+
+    @staticmethod
+    def _find_safe_cutoff_point(messages: list[AnyMessage], cutoff_index: int) -> int:
+        """The cutoff, moved back until no call is parted from its results, wherever they stand."""
+        return legal_cut(messages, cutoff_index)
+
+    def _trim_messages_for_summary(self, messages: list[AnyMessage]) -> list[AnyMessage]:
+        """All of them: nothing is trimmed on the way to the summariser."""
+        return messages
 
     # ---- one algorithm, both colours ----
 
@@ -186,15 +198,30 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         """The messages that replace these; None where no summary is due, or none could be had."""
         self._ensure_message_ids(messages)
         tokens = beside + await ports.compute(self._tokens, thread_key(messages), messages)
-        fired = self._fired(messages, tokens, beside)
+        fired = await ports.compute(self._fired, messages, tokens, beside)
         if fired is None:
             return None
-        observer = Observer(self._on_event)
+        return await self._fold(messages, *fired, tokens, beside, ports)
+
+    async def _fold(
+        self,
+        messages: list[AnyMessage],
+        trigger: str,
+        threshold: int | None,
+        tokens: int,
+        beside: int,
+        ports: Ports,
+    ) -> list[AnyMessage] | None:
+        """The pass. A summary that fails, is blank or cannot be used changes nothing: the events say why."""
+        observer = self._observer()
+        asked = await ports.compute(self._asked, messages, isinstance(ports, AsyncPorts))
+        if asked is None:
+            return None
         try:
-            return await self._folding.fold(
+            return await asked.fold(
                 messages,
-                trigger=str(fired),
-                threshold=self._threshold(fired, messages, tokens, beside),
+                trigger=trigger,
+                threshold=threshold,
                 tokens=tokens,
                 beside=beside,
                 observer=observer,
@@ -208,10 +235,52 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
                 raise
             return None
 
-    def _tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
-        return self.token_counter(messages) if self._counts_lists else sum(self._sizes.of(key, messages))
+    def _observer(self) -> Observer:
+        return Observer(self._on_event)
 
-    def _fired(self, messages: Sequence[AnyMessage], tokens: int, beside: int) -> Clause | None:
+    @property
+    def _measure(self) -> Measure:
+        """Sizes by ``token_counter``, which may have been replaced."""
+        if self._measured.by is not self.token_counter:
+            self._measured = Measure.of(self.token_counter, adds_up=False)
+        return self._measured
+
+    def _folding(self, measure: Measure) -> Folding:
+        """How to fold, by the attributes as they are now."""
+        return Folding(
+            keep=parse_size(whole(self.keep, floor)),
+            writer=self._writer,
+            reader=self.summarizer,
+            prompt=as_template(self.summary_prompt),
+            chunk_tokens=self.trim_tokens_to_summarize,
+            instructions=self.instructions,
+            summary=self.summary,
+            has_evidence=self.evidence,
+            counter=measure.counter,
+            window=window_of(self.model),
+        )
+
+    def _asked(self, messages: list[AnyMessage], is_async: bool) -> Folding | None:
+        """How to fold these messages; None where a subclass keeps them all."""
+        folding = self._folding(self._measure)
+        return as_overridden(folding, self, SummarizationMiddleware, messages, is_async=is_async)
+
+    def _tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
+        return self._measure.tokens(key, messages)
+
+    def _fired(self, messages: list[AnyMessage], tokens: int, beside: int) -> tuple[str, int | None] | None:
+        """(what triggers, in words; the tokens that a pass must end below); None where no summary is due."""
+        clause = self._clause(messages, tokens, beside)
+        is_due = clause is not None
+        if is_overridden(self, SummarizationMiddleware, *DUE):
+            is_due = self._should_summarize(messages, tokens)
+        if not is_due:
+            return None
+        if clause is None:
+            return "_should_summarize", None
+        return str(clause), self._threshold(clause, messages, tokens, beside)
+
+    def _clause(self, messages: Sequence[AnyMessage], tokens: int, beside: int) -> Clause | None:
         """The clause of the trigger that holds; the provider's own count may reach it too."""
         largest = max(tokens, self._reported(messages)) if self._clauses else tokens
         for clause in self._clauses:
@@ -228,16 +297,17 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         """A size in tokens. System prompt and tools that alone take most of it leave half of it to the messages: a
         trigger that no summary could ever get below would ask for one at every call.
         """
+        profile = self._get_profile_limits()
         if size.unit == "fraction":
-            return max(1, int(size.value * (self._profile or 0)))
+            return max(1, int(size.value * (profile or 0)))
         tokens = max(int(size.value), beside + int(size.value) // 2)
-        return min(tokens, max(int(size.value), int(0.9 * self._profile))) if self._profile else tokens
+        return min(tokens, max(int(size.value), int(0.9 * profile))) if profile else tokens
 
     def _threshold(self, clause: Clause, messages: Sequence[AnyMessage], tokens: int, beside: int) -> int | None:
         """Tokens that a pass must end below. None where only numbers of messages trigger, and where the sizes of single
         messages do not add up to what the user's counter says of the list.
         """
-        total = beside + sum(self._sizes.of(thread_key(messages), messages))
+        total = beside + sum(self._measure.sizes.of(thread_key(messages), messages))
         if abs(total - tokens) > 0.1 * tokens:
             return None
         return min((self._tokens_of(size, beside) for size in clause.sizes if size.unit != "messages"), default=None)
@@ -251,48 +321,8 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
     def _beside_of(self, request: ModelRequest[Any]) -> int:
         """Tokens of the system prompt and the tools of a request."""
-        system = system_text(request)
-        return (self._counter.text(system) if system else 0) + self._counter.tools(declarations(request.tools))
-
-
-def _renamed(trigger: Any, keep: Any, deprecated: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Trigger and keep, from their old names too."""
-    if "max_tokens_before_summary" in deprecated:
-        _warn("max_tokens_before_summary is deprecated. Use trigger=('tokens', value) instead.")
-        if trigger is None and deprecated["max_tokens_before_summary"] is not None:
-            trigger = ("tokens", deprecated["max_tokens_before_summary"])
-    if "messages_to_keep" in deprecated:
-        _warn("messages_to_keep is deprecated. Use keep=('messages', value) instead.")
-        if keep == DEFAULT_KEEP:
-            keep = ("messages", deprecated["messages_to_keep"])
-    return trigger, keep
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, DeprecationWarning, stacklevel=4)
-
-
-def _is_known(trigger: Any) -> bool:
-    """Whether the installed LangChain takes this trigger: mappings are newer than the class."""
-    if hasattr(langchain_summarization, "TriggerClause"):
-        return True
-    return not isinstance(trigger, Mapping) and not (
-        isinstance(trigger, list) and any(isinstance(item, Mapping) for item in trigger)
-    )
-
-
-def _writers(model: BaseChatModel, summarizer: Any) -> tuple[Any, Runnable[Any, Any] | None]:
-    """(the chat model that writes, the runnable that reads messages in its place)."""
-    if isinstance(summarizer, str):
-        summarizer = init_chat_model(summarizer)
-    if summarizer is None or isinstance(summarizer, BaseChatModel):
-        return summarizer or model, None
-    return model, coerce_to_runnable(summarizer)
-
-
-def _as_template(prompt: str) -> str:
-    """A prompt for ``str.format`` as one for plain filling in: doubled braces stand for single ones."""
-    return prompt.replace("{{", "{").replace("}}", "}")
+        system, counter = system_text(request), self._measure.counter
+        return (counter.text(system) if system else 0) + counter.tools(declarations(request.tools))
 
 
 def _beside(state: Mapping[str, Any]) -> int:

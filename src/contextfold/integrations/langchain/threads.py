@@ -1,17 +1,21 @@
 """What a middleware remembers of threads inside one process: bounded, and safe for concurrent use.
 
-What belongs here: telling threads of conversation apart, and the memory itself. What does not: what must survive the
-process (``state``).
+What belongs here: telling threads of conversation apart, the memory itself, and letting the runs of one thread take
+turns. What does not: what must survive the process (``state``).
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from langchain_core.runnables.config import var_child_runnable_config
+
+from contextfold.ports import Ports
 
 T = TypeVar("T")
 
@@ -64,3 +68,93 @@ class Bounded(Generic[T]):
     def drop(self, key: Any) -> None:
         with self._lock:
             self._values.pop(key, None)
+
+
+_inside: ContextVar[frozenset[Any]] = ContextVar("_inside", default=frozenset())
+"""The gates that what runs in this context stands at already."""
+
+
+PAUSE = 0.02
+"""Seconds between two looks at whether it is one's turn. What is waited for is a summary, which takes seconds."""
+
+LONGEST = 120.0
+"""Seconds that a run waits for its turn. A hook that waits for a run of its own thread, in a thread of its own, would
+wait for ever; a summary that takes longer is paid for twice."""
+
+
+class Turns:
+    """Lets the runs of one thread compact one after the other, so that the second one finds the summary of the first.
+
+    Sync and async runs wait for each other, and nobody waits inside a lock: a run that is cancelled while it waits
+    leaves nothing behind. Nothing is kept of a thread when nobody is at its gate.
+    """
+
+    def __init__(self) -> None:
+        self._gates: dict[Any, _Gate] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def at_gate(self, key: ThreadKey) -> Iterator[Pass]:
+        """A place in the queue of a thread: ``await Pass.wait(ports)``. The turn ends with the context, or before.
+
+        Without thread id there is no queue, nor for what runs inside of a turn, such as a hook.
+        """
+        place = (self, key)
+        if not key.thread_id or place in _inside.get():
+            with Pass(_Gate()) as alone:
+                yield alone
+            return
+        with self._lock:
+            gate = self._gates.setdefault(place, _Gate())
+            gate.users += 1
+        token = _inside.set(_inside.get() | {place})
+        try:
+            with Pass(gate) as turn:
+                yield turn
+        finally:
+            _inside.reset(token)
+            with self._lock:
+                gate.users -= 1
+                if not gate.users:
+                    del self._gates[place]
+
+
+class _Gate:
+    """Whether somebody's turn it is, and how many wait for theirs, have it, or had it and are not done."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+
+
+class Pass:
+    """Whose turn it is. It is released once, at the end of the context at the latest."""
+
+    def __init__(self, gate: _Gate) -> None:
+        self._gate = gate
+        self._is_held = False
+
+    async def wait(self, ports: Ports) -> None:
+        """Until it is this one's turn, or has not been for too long."""
+        for _ in range(int(LONGEST / PAUSE)):
+            if self._gate.lock.acquire(blocking=False):
+                self._is_held = True
+                return
+            await ports.sleep(PAUSE)
+
+    def leave(self) -> None:
+        """Let the next one in."""
+        if self._is_held:
+            self._is_held = False
+            self._gate.lock.release()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another run of the thread is at the gate, or went through it and is not done."""
+        return self._gate.users > 1
+
+    def __enter__(self) -> Pass:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.leave()

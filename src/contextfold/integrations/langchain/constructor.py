@@ -1,0 +1,68 @@
+"""What the constructor of the drop-in is given, as the drop-in needs it.
+
+What belongs here: deprecated names, triggers that the installed LangChain does not know, sizes and prompts as people
+write them, who writes summaries. What does not: checking values (LangChain's own constructor does).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain.agents.middleware import summarization as langchain_summarization
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import coerce_to_runnable
+
+DEFAULT_KEEP = ("messages", 20)
+
+
+def renamed(trigger: Any, keep: Any, deprecated: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Trigger and keep, from their old names too."""
+    if "max_tokens_before_summary" in deprecated:
+        _warn("max_tokens_before_summary is deprecated. Use trigger=('tokens', value) instead.")
+        if trigger is None and deprecated["max_tokens_before_summary"] is not None:
+            trigger = ("tokens", deprecated["max_tokens_before_summary"])
+    if "messages_to_keep" in deprecated:
+        _warn("messages_to_keep is deprecated. Use keep=('messages', value) instead.")
+        if keep == DEFAULT_KEEP:
+            keep = ("messages", deprecated["messages_to_keep"])
+    return trigger, keep
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, DeprecationWarning, stacklevel=4)
+
+
+def whole(size: Any, rounded: Callable[[float], int]) -> Any:
+    """A size, or a list of them, with tokens as a whole number: LangChain takes ``("tokens", 0.8 * window)``, too."""
+    if isinstance(size, list):
+        return [whole(entry, rounded) for entry in size]
+    if isinstance(size, tuple) and len(size) == 2 and size[0] == "tokens" and isinstance(size[1], float):
+        return size[0], max(1, rounded(size[1]))
+    return size
+
+
+def is_known(trigger: Any) -> bool:
+    """Whether the installed LangChain takes this trigger: mappings are newer than the class."""
+    if hasattr(langchain_summarization, "TriggerClause"):
+        return True
+    return not isinstance(trigger, Mapping) and not (
+        isinstance(trigger, list) and any(isinstance(item, Mapping) for item in trigger)
+    )
+
+
+def writers(model: BaseChatModel, summarizer: Any) -> tuple[Any, Runnable[Any, Any] | None]:
+    """(the chat model that writes, the runnable that reads messages in its place)."""
+    if isinstance(summarizer, str):
+        summarizer = init_chat_model(summarizer)
+    if summarizer is None or isinstance(summarizer, BaseChatModel):
+        return summarizer or model, None
+    return model, coerce_to_runnable(summarizer)
+
+
+def as_template(prompt: str) -> str:
+    """A prompt for ``str.format`` as one for plain filling in: doubled braces stand for single ones."""
+    return prompt.replace("{{", "{").replace("}}", "}")

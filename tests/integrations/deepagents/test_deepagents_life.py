@@ -1,0 +1,224 @@
+"""What befalls a deep agent's thread in use: deleted messages, rewinds, approvals, subclasses, both classes in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NotRequired
+
+import anyio
+import pytest
+from deepagents import create_deep_agent
+from deepagents.backends import FilesystemBackend
+from deepagents.middleware.summarization import SummarizationMiddleware as DeepAgentsMiddleware
+from deepagents_scripted import ScriptedModel, problems_of, prompts, questions, said, summariser
+from langchain.agents.middleware import AgentState
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command
+
+from contextfold.integrations.deepagents import (
+    SummarizationMiddleware,
+    SummarizationToolMiddleware,
+    create_summarization_tool_middleware,
+)
+from contextfold.integrations.deepagents.state import EVENT, Event
+
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+SIZES: dict[str, Any] = {"trigger": ("messages", 30), "keep": ("messages", 6)}
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> FilesystemBackend:
+    return FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
+
+
+def deep_agent(main: ScriptedModel, backend: Any, *middleware: Any, **options: Any) -> Any:
+    return create_deep_agent(
+        main, backend=backend, middleware=list(middleware), checkpointer=InMemorySaver(), **options
+    )
+
+
+def ask(agent: Any, messages: Sequence[AnyMessage]) -> list[Any]:
+    return list(agent.invoke({"messages": list(messages)}, THREAD)["messages"])
+
+
+def names(messages: Sequence[Any]) -> set[str]:
+    """What messages call themselves: ``h3`` and ``a3`` of turn 3."""
+    return {str(message.content).partition("]")[0].removeprefix("[") for message in messages}
+
+
+# ---- deleted messages and rewinds ----
+
+
+@pytest.mark.parametrize("deleted", [["h1"], ["h1", "a1", "h2"], ["a16"], ["h17"], ["a16", "h17"]])
+def test_messages_that_are_deleted_take_no_others_with_them(backend: FilesystemBackend, deleted: list[str]) -> None:
+    """L1: the cutoff is an index, and every message behind a deleted one moves: nothing that was kept is skipped."""
+    main = ScriptedModel()
+    scribe = summariser()
+    agent = deep_agent(main, backend, SummarizationMiddleware(scribe, backend=backend, **SIZES))
+    ask(agent, questions(20))
+    kept = names(main.sent[0]) & names(questions(20))
+    assert {"a16", "h17", "a17", "a19"} & kept >= {"h17", "a17", "a19"}
+    agent.update_state(THREAD, {"messages": [RemoveMessage(id=message) for message in deleted]})
+    read = len(scribe.sent)
+    ask(agent, [HumanMessage("[q]")])
+    later = said(main.sent[1]) + "".join(said(sent) for sent in scribe.sent[read:])
+    assert all(f"[{name}]" in later for name in (kept - set(deleted)) | {"q"})
+    assert len([m for m in main.sent[1] if "SUMMARYTOKEN" in str(m.content)]) == 1
+
+
+def test_a_thread_that_was_cleared_and_grows_again_loses_nothing(backend: FilesystemBackend, tmp_path: Path) -> None:
+    """The old cutoff means nothing in the new messages: deepagents drops as many of them, unread."""
+    main, scribe = ScriptedModel(), summariser()
+    agent = deep_agent(main, backend, SummarizationMiddleware(scribe, backend=backend, **SIZES))
+    ask(agent, questions(20))
+    agent.update_state(THREAD, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
+    ask(agent, questions(25, start=100))
+    for turn in range(125, 145):
+        ask(agent, questions(1, start=turn))
+    read = prompts(scribe) + said(main.sent[-1])
+    assert all(f"[h{turn}]" in read for turn in range(100, 145))
+    assert all(f"[h{turn}]" in next(tmp_path.rglob("*.md")).read_text() for turn in range(100, 130))
+
+
+def test_a_rewound_thread_has_the_event_of_its_checkpoint(backend: FilesystemBackend) -> None:
+    main = ScriptedModel()
+    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, **SIZES))
+    for turn in range(40):
+        ask(agent, questions(1, start=turn))
+    states = [state for state in agent.get_state_history(THREAD) if not state.next]
+    before = [state for state in states if state.values.get(EVENT) is None][4]
+    agent.invoke({"messages": [HumanMessage("[q] from before?")]}, before.config)
+    view = [message for message in main.sent[-1] if message.type != "system"]
+    assert view == [*before.values["messages"], view[-1]]
+    assert view[-1].content == "[q] from before?"
+
+
+def test_an_event_knows_both_sides_of_its_cutoff() -> None:
+    messages = questions(5)
+    event = Event(4, HumanMessage("S"), None, 8, 4, covered_to="a1", kept_from="h2")
+    assert event.aligned(messages) is event
+    assert event.aligned(messages[1:]) == Event(3, event.summary, None, 7, 3, "a1", "h2")
+    assert event.aligned(messages[5:]).cutoff == 0, "both sides are gone"
+    without_kept = [message for message in messages if message.id != "h2"]
+    assert event.aligned(without_kept[1:]).cutoff == 3
+    older = Event(4, HumanMessage("S"), None, 8, 4)
+    assert older.aligned(messages[1:]) is older
+    assert Event.from_state(event.to_state()) == event
+
+
+# ---- approvals ----
+
+
+def test_a_call_that_waits_for_an_approval_survives_a_summary(backend: FilesystemBackend) -> None:
+    call = {"name": "write_file", "args": {"file_path": "/a.txt", "content": "hello"}, "id": "w1"}
+    main = ScriptedModel(
+        script=lambda messages, number: AIMessage("[w]", tool_calls=[call]) if number == 0 else "[done]"
+    )
+    middleware = SummarizationMiddleware(summariser(), backend=backend, **SIZES)
+    agent = deep_agent(main, backend, middleware, interrupt_on={"write_file": True})
+    ask(agent, [*questions(20), HumanMessage("[q] write it")])
+    done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)["messages"]
+    assert done[-1].content == "[done]"
+    assert backend.download_files(["/a.txt"])[0].content == b"hello"
+    assert not any(problems_of(sent) for sent in main.sent)
+
+
+# ---- subclasses and names ----
+
+
+@pytest.mark.parametrize("base", [DeepAgentsMiddleware, SummarizationMiddleware])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_subclass_overrides_decides(backend: FilesystemBackend, base: type[Any], is_async: bool) -> None:
+    """When, where and by whom: the same subclass on deepagents' class and on ours."""
+
+    class Own(base):  # type: ignore[misc]
+        def _should_summarize(self, messages: list[AnyMessage], total_tokens: int) -> bool:
+            return len(messages) > 10
+
+        def _determine_cutoff_index(self, messages: list[AnyMessage]) -> int:
+            return len(messages) - 3
+
+        def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
+            return f"own summary of {len(messages_to_summarize)}"
+
+        async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
+            return self._create_summary(messages_to_summarize)
+
+    main, scribe = ScriptedModel(), summariser()
+    middleware = Own(scribe, backend=backend, trim_tokens_to_summarize=None)
+    agent = deep_agent(main, backend, middleware)
+    given = [*questions(10, words=10), HumanMessage("[q]", id="q")]
+    if is_async:
+        anyio.run(agent.ainvoke, {"messages": given}, THREAD)
+    else:
+        ask(agent, given)
+    assert "own summary of 18" in said(main.sent[0])
+    assert [message.id for message in main.sent[0][-3:]] == ["h9", "a9", "q"]
+    assert scribe.sent == []
+
+
+def test_a_subclass_may_add_to_our_summary(backend: FilesystemBackend) -> None:
+    """``super()._create_summary`` is ours, reads everything, and does not come back to the subclass."""
+
+    class Signed(SummarizationMiddleware):
+        def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
+            return super()._create_summary(messages_to_summarize) + " -- signed"
+
+    main, scribe = ScriptedModel(), summariser()
+    ask(deep_agent(main, backend, Signed(scribe, backend=backend, **SIZES)), questions(20))
+    assert " -- signed" in said(main.sent[0])
+    assert all(f"[h{turn}]" in prompts(scribe) for turn in range(16))
+
+
+def test_what_a_subclass_overrides_in_vain_is_said(backend: FilesystemBackend) -> None:
+    own = type("Own", (SummarizationMiddleware,), {"_offload_to_backend": lambda self, *arguments: None})
+    with pytest.warns(UserWarning, match=r"Own overrides _offload_to_backend: contextfold does not call"):
+        own(summariser(), backend=backend)
+
+
+class Counted(AgentState[Any]):
+    """A state with a key of the application's own."""
+
+    seen: NotRequired[int]
+
+
+def test_a_subclass_may_have_a_state_of_its_own(backend: FilesystemBackend) -> None:
+    """Its keys and all of ours are in the thread."""
+    own = type("Own", (SummarizationMiddleware,), {"state_schema": Counted})
+    agent = deep_agent(ScriptedModel(), backend, own(summariser(), backend=backend, **SIZES))
+    answered = agent.invoke({"messages": questions(20), "seen": 3}, THREAD)
+    assert answered["seen"] == 3
+    assert agent.get_state(THREAD).values[EVENT]
+    assert own(summariser(), backend=backend).state_schema.__annotations__.keys() > Counted.__annotations__.keys()
+
+
+def test_the_tools_factory_takes_a_models_name(backend: FilesystemBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resolved as deepagents does it, with its profiles of providers."""
+    model = summariser()
+    monkeypatch.setattr("deepagents._models.init_chat_model", lambda name, **options: model)
+    middleware = create_summarization_tool_middleware("openai:gpt-5", backend)
+    assert isinstance(middleware, SummarizationToolMiddleware)
+    assert [tool.name for tool in middleware.tools] == ["compact_conversation"]
+
+
+# ---- both classes in turn ----
+
+
+def test_a_thread_may_go_back_and_forth(backend: FilesystemBackend, tmp_path: Path) -> None:
+    """Theirs, ours, theirs, ours on one checkpointer: one file, and every evicted message in it once."""
+    saver, sent = InMemorySaver(), []
+    for turn, kind in enumerate([DeepAgentsMiddleware, SummarizationMiddleware] * 2):
+        main = ScriptedModel()
+        middleware = kind(summariser(), backend=backend, trim_tokens_to_summarize=None, **SIZES)
+        agent = create_deep_agent(main, backend=backend, middleware=[middleware], checkpointer=saver)
+        ask(agent, questions(16, start=16 * turn, words=5))
+        ask(agent, [HumanMessage(f"[q{turn}]", id=f"q{turn}")])
+        sent += main.sent
+    assert all(len(view) < 40 and "SUMMARYTOKEN" in said(view) for view in sent)
+    (file,) = tmp_path.rglob("*.md")
+    text = file.read_text()
+    assert all(text.count(f"[h{turn}]") == 1 for turn in range(58))
+    assert not any(problems_of(view) for view in sent)

@@ -1,0 +1,489 @@
+"""What befalls a thread in use: approvals, edits, rewinds, other models, other middleware, two runs at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    HumanInTheLoopMiddleware,
+    ModelFallbackMiddleware,
+    ModelRequest,
+    ModelRetryMiddleware,
+    TodoListMiddleware,
+    ToolCallLimitMiddleware,
+    dynamic_prompt,
+    wrap_model_call,
+    wrap_tool_call,
+)
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import tool
+from langchain_scripted import SUMMARY, ScriptedModel, is_ours, problems_of, read_file, talk, worker
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from contextfold import count_tokens
+from contextfold.integrations.langchain import CompactionMiddleware
+from contextfold.job import Proposal
+
+WINDOW = 3_000
+THREAD: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 200}
+
+
+class Case:
+    """An agent on a small window, its model, the model that writes summaries, and the events of both."""
+
+    def __init__(
+        self,
+        script: Callable[[list[BaseMessage], int], Any] = lambda messages, number: f"answer {number}",
+        *middleware: Any,
+        summarizer: Any = None,
+        tools: Any = (read_file,),
+        window: int = WINDOW,
+        **options: Any,
+    ) -> None:
+        self.model = ScriptedModel(script=script)
+        self.writer = ScriptedModel(script=lambda messages, number: SUMMARY)
+        self.events: list[str] = []
+        self.compaction = CompactionMiddleware(
+            window=window,
+            summarizer=summarizer or self.writer,
+            on_event=lambda event: self.events.append(event.name),
+            before_compaction=options.pop("before_compaction", None),
+        )
+        self.agent = create_agent(
+            self.model, list(tools), middleware=[*middleware, self.compaction], checkpointer=InMemorySaver(), **options
+        )
+
+    def ask(self, *messages: Any, config: Any = THREAD) -> list[Any]:
+        given = [HumanMessage(message) if isinstance(message, str) else message for message in messages]
+        answered: list[Any] = self.agent.invoke({"messages": given}, config)["messages"]
+        return answered
+
+    def seed(self, messages: list[BaseMessage]) -> None:
+        self.agent.update_state(THREAD, {"messages": messages}, as_node="model")
+
+    def change(self, *messages: BaseMessage) -> None:
+        self.agent.update_state(THREAD, {"messages": list(messages)})
+
+    @property
+    def thread(self) -> list[Any]:
+        return list(self.agent.get_state(THREAD).values["messages"])
+
+    def views_are_valid(self) -> bool:
+        return not any(problems_of(sent) for sent in self.model.sent)
+
+
+# ---- approvals ----
+
+
+def two_calls(number: int) -> AIMessage:
+    calls = [{"name": "read_file", "args": {"path": f"{name}.py"}, "id": f"{name}{number}"} for name in "ab"]
+    return AIMessage("I read two files.", tool_calls=calls)
+
+
+def test_calls_that_wait_for_an_approval_survive_a_compaction() -> None:
+    """R5: approved and rejected calls, and calls that nobody answers because the person says something else."""
+    case = Case(
+        lambda messages, number: two_calls(number) if number in (0, 2) else f"done {number}",
+        HumanInTheLoopMiddleware(interrupt_on={"read_file": True}),
+    )
+    case.seed(talk(20))
+    assert "__interrupt__" in case.agent.invoke({"messages": [HumanMessage("go")]}, THREAD)
+    decisions = [{"type": "approve"}, {"type": "reject", "message": "not that one"}]
+    answered = case.agent.invoke(Command(resume={"decisions": decisions}), THREAD)["messages"]
+    assert answered[-1].content == "done 1"
+    assert "__interrupt__" in case.agent.invoke({"messages": [HumanMessage("again")]}, THREAD)
+    assert case.ask("forget that")[-1].content == "done 3"
+    assert case.views_are_valid()
+    assert len(case.writer.sent) == 1
+
+
+def test_one_of_two_parallel_calls_waits_for_a_person() -> None:
+    """The other one has its result already; both are in the view once the run goes on."""
+
+    @tool
+    def confirm(question: str) -> str:
+        """Ask the person."""
+        return str(interrupt(question))
+
+    calls = [
+        {"name": "read_file", "args": {"path": "a.py"}, "id": "c1"},
+        {"name": "confirm", "args": {"question": "Delete?"}, "id": "c2"},
+    ]
+    case = Case(
+        lambda messages, number: AIMessage("Both.", tool_calls=calls) if number == 0 else "done",
+        tools=(read_file, confirm),
+    )
+    case.seed(talk(20))
+    case.ask("go")
+    assert case.agent.invoke(Command(resume="yes"), THREAD)["messages"][-1].content == "done"
+    assert [message.content for message in case.model.sent[-1] if isinstance(message, ToolMessage)][1] == "yes"
+    assert case.views_are_valid()
+
+
+# ---- edits and rewinds ----
+
+
+@pytest.mark.parametrize("change", ["delete", "edit"])
+def test_a_record_goes_with_the_history_it_was_made_from(change: str) -> None:
+    """Somebody deletes or edits a message that the summary covers: all is read again, once, and said once."""
+    case = Case()
+    case.ask(*talk(20))
+    assert len(case.writer.sent) == 1
+    old = case.thread[3]
+    case.change(RemoveMessage(id=old.id) if change == "delete" else AIMessage("EDITED: it burnt down.", id=old.id))
+    case.ask("and now?")
+    case.ask("and then?")
+    assert case.events.count("compaction_set_aside") == 1
+    assert len(case.writer.sent) == 2
+    asked = str(case.writer.sent[1])
+    assert old.content not in asked
+    assert ("EDITED: it burnt down." in asked) is (change == "edit")
+
+
+def test_a_thread_that_was_cleared_begins_anew() -> None:
+    """The record of messages that are gone is set aside once, not at every call from then on."""
+    case = Case()
+    case.ask(*talk(20))
+    case.change(RemoveMessage(id=REMOVE_ALL_MESSAGES))
+    for number in range(3):
+        case.ask(f"fresh {number}")
+    assert case.events.count("compaction_set_aside") == 1
+    assert case.compaction.record(case.agent.get_state(THREAD).values) is None
+    assert case.model.sent[-1][0].content == "fresh 0"
+
+
+def test_a_newest_message_that_is_taken_back_costs_nothing() -> None:
+    case = Case()
+    case.ask(*talk(20))
+    case.change(RemoveMessage(id=case.thread[-1].id))
+    case.ask("once more")
+    assert len(case.writer.sent) == 1
+    assert "compaction_set_aside" not in case.events
+
+
+def test_every_branch_of_a_thread_has_its_own_record() -> None:
+    """Time travel: a branch from before a compaction has none, one from behind it has that one."""
+    case = Case()
+    for turn in range(12):
+        case.ask(*talk(2, start=2 * turn))
+    states = [state for state in case.agent.get_state_history(THREAD) if not state.next]
+    paid = len(case.writer.sent)
+    assert paid >= 2
+    early = next(state for state in states if case.compaction.record(state.values) is None)
+    late = states[0]
+    asked = case.ask("from the start?", config=early.config)
+    assert case.model.sent[-1] == asked[:-1]
+    case.ask("from the end?", config=late.config)
+    record = case.compaction.record(late.values)
+    assert record is not None
+    assert record.summary is not None
+    assert case.model.sent[-1][1].content.count("SUMMARYTOKEN") == 1
+    assert len(case.writer.sent) == paid
+    assert "compaction_set_aside" not in case.events
+
+
+# ---- other parts of an agent ----
+
+
+def test_structured_answers_are_kept_apart_from_compaction() -> None:
+    class Weather(BaseModel):
+        """What it is like."""
+
+        degrees: int
+
+    def script(messages: list[BaseMessage], number: int) -> AIMessage:
+        return AIMessage("", tool_calls=[{"name": "Weather", "args": {"degrees": number}, "id": f"w{number}"}])
+
+    case = Case(script, response_format=ToolStrategy(Weather))
+    for turn in range(10):
+        answered = case.agent.invoke({"messages": talk(2, start=2 * turn)}, THREAD)
+        assert answered["structured_response"].degrees == turn
+    assert len(case.writer.sent) > 1
+    assert case.views_are_valid()
+
+
+def test_prompts_and_tools_that_change_count_as_they_are_sent() -> None:
+    """R17: middleware before ours in the list is outside of it, so that ours sees what it puts into the request."""
+    turns = iter(range(100))
+
+    @dynamic_prompt
+    def prompt(request: ModelRequest[Any]) -> str:
+        return "word " * (1_200 if next(turns) % 2 else 10)
+
+    @wrap_model_call
+    def fewer_tools(request: ModelRequest[Any], handler: Any) -> Any:
+        return handler(request.override(tools=[] if "word " * 100 in str(request.system_prompt) else request.tools))
+
+    case = Case(lambda messages, number: "ok", prompt, fewer_tools)
+    for turn in range(14):
+        case.ask(*talk(1, start=turn))
+    assert len(case.writer.sent) >= 1
+    assert max(count_tokens(sent) for sent in case.model.sent) <= WINDOW
+
+
+def test_tools_that_fail_leave_valid_views() -> None:
+    """Errors as results, calls of tools that do not exist, several at once."""
+
+    @tool
+    def fails(number: int) -> str:
+        """Does not work."""
+        raise ValueError(f"no luck with {number}")
+
+    @wrap_tool_call
+    def as_results(request: Any, handler: Any) -> Any:
+        try:
+            return handler(request)
+        except ValueError as error:
+            return ToolMessage(f"Error: {error}", tool_call_id=request.tool_call["id"], status="error")
+
+    def script(messages: list[BaseMessage], number: int) -> Any:
+        if number % 3 == 2:
+            return "I give up on this one."
+        calls = [{"name": "fails", "args": {"number": number}, "id": f"f{number}"}]
+        return AIMessage("x " * 200, tool_calls=[*calls, {"name": "missing", "args": {}, "id": f"m{number}"}])
+
+    case = Case(script, as_results, tools=(fails,))
+    for turn in range(10):
+        case.ask(*talk(1, start=turn))
+    assert len(case.writer.sent) > 1
+    assert case.views_are_valid()
+    assert sum(getattr(message, "status", "") == "error" for message in case.thread) == 40
+
+
+others = [
+    [],
+    [ModelRetryMiddleware()],
+    [TodoListMiddleware(), ToolCallLimitMiddleware(thread_limit=1_000)],
+    [ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=100_000)])],
+    [ModelFallbackMiddleware(ScriptedModel())],
+]
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+@pytest.mark.parametrize("beside", others, ids=lambda beside: "+".join(one.name for one in beside) or "none")
+def test_it_works_before_and_behind_other_middleware(beside: list[Any], is_last: bool) -> None:
+    """In either order: valid views inside the window, and the thread with every message."""
+    writer, model = ScriptedModel(script=lambda messages, number: SUMMARY), ScriptedModel(script=worker(3))
+    compaction = CompactionMiddleware(window=WINDOW, summarizer=writer)
+    order = [*beside, compaction] if is_last else [compaction, *beside]
+    agent = create_agent(model, [read_file], middleware=order, checkpointer=InMemorySaver())
+    for turn in range(4):
+        thread = agent.invoke({"messages": talk(1, start=turn)}, THREAD)["messages"]
+    assert len(thread) == 36
+    assert len(writer.sent) > 1
+    assert not any(problems_of(sent) for sent in model.sent)
+    assert max(count_tokens(sent) for sent in model.sent) < WINDOW
+
+
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" * 40
+
+
+def test_pictures_cache_marks_and_reasoning_pass_through() -> None:
+    """R6, R20: what stays is the very object; the summariser gets neither base64 nor reasoning."""
+    messages: list[BaseMessage] = []
+    for turn in range(14):
+        text = {"type": "text", "text": f"look {turn} " + "word " * 100, "cache_control": {"type": "ephemeral"}}
+        image: Any = {"type": "image", "base64": PICTURE, "mime_type": "image/png"}
+        if turn % 2:
+            image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}}
+        messages.append(HumanMessage([text, image], id=f"h{turn}"))
+        thought = {"type": "thinking", "thinking": "SECRET THOUGHT", "signature": "s"}
+        messages.append(AIMessage([thought, {"type": "text", "text": "seen " * 60}], id=f"a{turn}"))
+    case = Case(window=6_000)
+    thread = case.ask(*messages, "and?")
+    assert len(case.writer.sent) == 1
+    asked = str(case.writer.sent)
+    assert PICTURE[:60] not in asked
+    assert "SECRET THOUGHT" not in asked
+    view = case.model.sent[0]
+    assert any(is_ours(message) for message in view)
+    kept = [message for message in view if not is_ours(message)]
+    assert len(kept) > 2
+    assert all(any(message == original for original in thread) for message in kept)
+
+
+# ---- models ----
+
+
+def test_a_thread_moves_to_a_smaller_model_and_back() -> None:
+    """Each call has the window of its model; what was compacted for the small one goes on as it is with the large."""
+    large, small = (ScriptedModel(profile={"max_input_tokens": size}) for size in (20_000, WINDOW))
+    in_use = [large]
+
+    @wrap_model_call
+    def switch(request: ModelRequest[Any], handler: Any) -> Any:
+        return handler(request.override(model=in_use[0]))
+
+    writer = ScriptedModel(script=lambda messages, number: SUMMARY)
+    compaction = CompactionMiddleware(summarizer=writer)
+    agent = create_agent(large, [read_file], middleware=[switch, compaction], checkpointer=InMemorySaver())
+    for turn, model in enumerate([large] * 6 + [small, large, small]):
+        in_use[0] = model
+        agent.invoke({"messages": talk(2, start=2 * turn)}, THREAD)
+    assert [len(sent) for sent in large.sent[:6]] == [4, 9, 14, 19, 24, 29]
+    assert all(count_tokens(sent) < WINDOW for sent in small.sent)
+    assert len(writer.sent) <= 2
+    assert not any(problems_of(sent) for sent in [*large.sent, *small.sent])
+
+
+def test_what_a_refusal_teaches_about_one_model_is_not_believed_of_another() -> None:
+    """Two models of unknown windows: one refuses at 6,000 tokens, the other one still gets everything."""
+
+    def refusing(messages: list[BaseMessage], number: int) -> Any:
+        limit = 6_000
+        used = count_tokens(messages)
+        text = (
+            f"This model's maximum context length is {limit} tokens. However, your messages resulted in {used} tokens."
+        )
+        return ValueError(text) if used > limit else "ok"
+
+    small, large = ScriptedModel(script=refusing, model_name="small"), ScriptedModel(model_name="large")
+    compaction = CompactionMiddleware()
+    for model, thread in ((small, "one"), (large, "two"), (small, "three")):
+        agent = create_agent(model, [read_file], middleware=[compaction], checkpointer=InMemorySaver())
+        agent.invoke({"messages": talk(40)}, {"configurable": {"thread_id": thread}})
+    assert len(large.sent[0]) == 80
+    assert [count_tokens(sent) > 6_000 for sent in small.sent] == [True, False, False], "learnt once, for good"
+
+
+# ---- two runs at once ----
+
+
+def run_both(agent: Any, count: int = 2) -> list[Any]:
+    """The same thread, so many times at once, in threads."""
+    outcome: list[Any] = []
+
+    def run(number: int) -> None:
+        try:
+            outcome.append(agent.invoke({"messages": [HumanMessage(f"run {number}")]}, THREAD))
+        except Exception as error:  # noqa: BLE001 - what a run ends with is what is looked at
+            outcome.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    return outcome
+
+
+def test_two_runs_on_one_thread_pay_one_summary() -> None:
+    """R34: the second one waits, and goes on with the summary of the first. Nothing is kept of it afterwards."""
+    together = threading.Barrier(2)
+    paid: list[str] = []
+
+    def summarise(prompt: str) -> str:
+        paid.append(prompt)
+        return SUMMARY
+
+    def answer(messages: list[BaseMessage], number: int) -> str:
+        together.wait(20)  # until both calls are on their way
+        return "ok"
+
+    case = Case(answer, summarizer=summarise)
+    case.seed(talk(14))
+    outcome = run_both(case.agent)
+    assert [type(one) for one in outcome] == [dict, dict]
+    assert len(paid) == 1
+    assert case.events.count("compaction_finished") == 1
+    assert all("SUMMARYTOKEN" in str(sent) for sent in case.model.sent)
+    assert case.compaction._turns._gates == {}
+
+
+def test_two_async_runs_on_one_thread_pay_one_summary() -> None:
+    """R34, R33: without blocking the loop; a run that is cancelled while it waits holds nobody up."""
+    paid: list[str] = []
+
+    async def main() -> None:
+        started = asyncio.Event()
+
+        async def summarise(prompt: str) -> str:
+            paid.append(prompt)
+            started.set()
+            await asyncio.sleep(0.2)
+            return SUMMARY
+
+        case = Case(summarizer=summarise)
+        await case.agent.aupdate_state(THREAD, {"messages": talk(14)}, as_node="model")
+
+        async def run(number: int) -> Any:
+            return await case.agent.ainvoke({"messages": [HumanMessage(f"run {number}")]}, THREAD)
+
+        runs = [asyncio.create_task(run(number)) for number in range(4)]
+        await started.wait()
+        await asyncio.sleep(0.05)
+        runs[1].cancel()
+        outcome = await asyncio.gather(*runs, return_exceptions=True)
+        assert [type(one) for one in outcome] == [dict, asyncio.CancelledError, dict, dict]
+        assert case.compaction._turns._gates == {}
+        assert len(case.model.sent) == 3
+
+    anyio.run(main)
+    assert len(paid) == 1
+
+
+def test_a_failed_pass_lets_the_next_run_in() -> None:
+    """The first run's hook raises; the second one compacts by itself."""
+    raised: list[Proposal] = []
+
+    def before(proposal: Proposal) -> None:
+        raised.append(proposal)
+        if len(raised) == 1:
+            raise KeyError("the hook is broken")
+
+    case = Case(before_compaction=before)
+    case.seed(talk(14))
+    outcome = run_both(case.agent)
+    assert sorted(type(one).__name__ for one in outcome) == ["KeyError", "dict"]
+    assert len(case.writer.sent) == 1
+
+
+def test_a_hook_may_use_the_thread_that_it_is_called_for() -> None:
+    """A pass that runs the same thread from inside does not wait for itself."""
+    depth: list[int] = []
+
+    def before(proposal: Proposal) -> bool:
+        depth.append(1)
+        if len(depth) == 1:
+            case.agent.invoke({"messages": [HumanMessage("from inside")]}, THREAD)
+        return len(depth) > 1
+
+    case = Case(before_compaction=before)
+    case.seed(talk(14))
+    finished = threading.Thread(target=case.ask, args=("go",), daemon=True)
+    finished.start()
+    finished.join(30)
+    assert not finished.is_alive()
+    assert depth  # whether the inner run meets the whole thread is up to the release of LangGraph
+
+
+def test_a_run_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hook that starts a run of its own thread elsewhere, and waits for it: that run goes on without its turn."""
+    monkeypatch.setattr("contextfold.integrations.langchain.threads.LONGEST", 0.1)
+    depth: list[int] = []
+
+    def before(proposal: Proposal) -> bool:
+        depth.append(1)
+        if len(depth) == 1:
+            elsewhere = threading.Thread(target=case.ask, args=("from elsewhere",))
+            elsewhere.start()
+            elsewhere.join(30)
+        return False
+
+    case = Case(before_compaction=before)
+    case.seed(talk(14))
+    case.ask("go")
+    assert len(depth) == 2
+    assert case.compaction._turns._gates == {}

@@ -1,0 +1,104 @@
+"""LangChain's own clients of OpenAI and Anthropic against a provider on loopback: overflow, streams, usage."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_scripted import read_file, talk
+from langgraph.checkpoint.memory import InMemorySaver
+
+from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+from contextfold.testing.provider import ProviderServer
+
+openai = pytest.importorskip("langchain_openai")
+anthropic = pytest.importorskip("langchain_anthropic")
+
+WINDOW = 6_000
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+CLIENTS = ("chat", "responses", "anthropic")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer(windows={"small": WINDOW}) as running:
+        yield running
+
+
+def client(kind: str, server: ProviderServer, **options: Any) -> Any:
+    """A model whose window nobody knows but the server."""
+    # LangChain shares connections between clients for good; closed ones are nobody's to clean up
+    headers = {"Connection": "close"}
+    options = {"model": "small", "api_key": "any", "max_retries": 0, "default_headers": headers, **options}
+    if kind == "anthropic":
+        return anthropic.ChatAnthropic(base_url=server.anthropic_url, max_tokens=300, **options)
+    return openai.ChatOpenAI(base_url=server.openai_url, use_responses_api=kind == "responses", **options)
+
+
+def questions(turn: int) -> Any:
+    """A long history at first, one more exchange in each later turn."""
+    return {"messages": [*talk(1 if turn else 40, start=40 * turn), HumanMessage("and now?", id=f"now{turn}")]}
+
+
+def streamed(agent: Any, turn: int) -> str:
+    """What a consumer of the ``messages`` stream sees."""
+    seen = agent.stream(questions(turn), THREAD, stream_mode="messages")
+    return "".join(message.text for message, _ in seen if isinstance(message, AIMessageChunk))
+
+
+async def astreamed(agent: Any, turn: int) -> str:
+    seen = agent.astream(questions(turn), THREAD, stream_mode="messages")
+    return "".join([message.text async for message, _ in seen if isinstance(message, AIMessageChunk)])
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_a_refusal_is_answered_by_a_smaller_view(
+    server: ProviderServer, kind: str, is_async: bool, streams: bool
+) -> None:
+    """R22: one refusal, also one in the middle of a stream; then the window is known. A consumer sees one answer."""
+    agent = create_agent(
+        client(kind, server), [read_file], middleware=[CompactionMiddleware()], checkpointer=InMemorySaver()
+    )
+    before = len(server.requests)
+
+    async def turns() -> list[str]:
+        if streams:
+            return [await astreamed(agent, turn) if is_async else streamed(agent, turn) for turn in range(3)]
+        answered = [
+            await agent.ainvoke(questions(turn), THREAD) if is_async else agent.invoke(questions(turn), THREAD)
+            for turn in range(3)
+        ]
+        return [state["messages"][-1].text for state in answered]
+
+    texts = asyncio.run(turns())
+    sent = server.requests[before:]
+    assert len(sent) == 4
+    assert sent[0].tokens > WINDOW
+    assert sent[0].error is not None
+    assert all(request.error is None and request.tokens < WINDOW for request in sent[1:])
+    assert texts == [request.answer.text for request in sent[1:] if request.answer]
+    assert len(agent.get_state(THREAD).values["messages"]) == 80 + 2 + 2 * 4
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_the_summarisers_own_window_is_found_out(server: ProviderServer, kind: str) -> None:
+    """R23: nobody knows it and the whole history goes into one request; it is halved until it is read."""
+    writer, model = client(kind, server), client(kind, server, model="large")
+    middleware = SummarizationMiddleware(
+        writer, trigger=("tokens", 9_000), keep=("messages", 4), trim_tokens_to_summarize=None
+    )
+    agent = create_agent(model, [read_file], middleware=[middleware], checkpointer=InMemorySaver())
+    before = len(server.requests)
+    thread = agent.invoke(questions(0), THREAD)["messages"]
+    asked = [request for request in server.requests[before:] if request.model == "small"]
+    assert asked[0].error is not None
+    read = "".join(request.text for request in asked if request.error is None)
+    assert all(f"Question {turn}:" in read for turn in range(38))
+    assert thread[0].additional_kwargs["lc_source"] == "summarization"
+    assert len(thread) <= 7
