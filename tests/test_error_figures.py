@@ -19,7 +19,7 @@ from contextfold.error_figures import Figures, figures_of, whole_number
         ("range of input length should be [1, 8192]", Figures(limit=8192)),
         ("max_tokens is too large: 5000", Figures(answer=5000)),
         ("the input is too large: 5000", Figures(prompt=5000)),
-        ("exceeds the limit of 8k by 900", Figures(limit=8000)),
+        ("exceeds the limit of 8k by 900", Figures(prompt=8900, limit=8000)),
         ("context window of 1m tokens", Figures(limit=1_000_000)),
         ("body exceeds 1,048,576 bytes", Figures(limit=1_048_576, other_unit=True)),
         ("exceeds limit (2013)", Figures()),

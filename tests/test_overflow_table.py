@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import httpx
+import openai
 import pytest
+
+from contextfold.overflow import classify
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = runpy.run_path(str(ROOT / "benchmarks" / "overflow_table.py"))
@@ -33,10 +39,68 @@ def test_the_figures_of_right_verdicts_are_right() -> None:
 
 
 def test_every_kind_and_the_look_alikes_are_in_every_large_group() -> None:
-    for group in (1, 2):
-        kinds = {example["kind"] for example in EXAMPLES if example["group"] == group}
-        assert len(kinds) == len(TABLE["KINDS"])
+    kinds = {group: {example["kind"] for example in EXAMPLES if example["group"] == group} for group in (1, 2, 4, 5)}
+    assert len(kinds[1]) == len(kinds[2]) == len(TABLE["KINDS"])
+    wanted = {"prompt_too_long", "output_budget", "rate_limit_too_small", "malformed_history", None}
+    assert kinds[4] >= kinds[5] >= wanted
     assert sum(example["kind"] is None for example in EXAMPLES) > 100
+
+
+def _sdk_error(package: Any, example: dict[str, Any], body: dict[str, Any]) -> Exception:
+    request = httpx.Request("POST", "https://api.test")
+    response = httpx.Response(example["status"] or 400, json=body, request=request)
+    error: Exception = package.APIStatusError(
+        f"Error code: {response.status_code} - {body}", response=response, body=body
+    )
+    return error
+
+
+def _chained(inner: Exception) -> Exception:
+    outer = RuntimeError("the model call failed")
+    outer.__cause__ = inner
+    return outer
+
+
+def _openai(example: dict[str, Any]) -> Exception:
+    said = {"message": example["message"], "code": example["code"]}
+    return _sdk_error(openai, example, {"error": said})
+
+
+def _anthropic(example: dict[str, Any]) -> Exception:
+    said = {"type": example["code"] or "invalid_request_error", "message": example["message"]}
+    return _sdk_error(anthropic, example, {"type": "error", "error": said})
+
+
+def _inner(example: dict[str, Any]) -> str:
+    return json.dumps({"error": {"message": example["message"], "code": example["code"]}})
+
+
+ENVELOPES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "OpenAI's SDK": _openai,
+    "Anthropic's SDK": _anthropic,
+    "a cause": lambda example: _chained(_openai(example)),
+    "a gateway that quotes": lambda example: {
+        "error": {"message": "Provider returned error", "code": example["status"], "metadata": {"raw": _inner(example)}}
+    },
+    "a body in a body": lambda example: json.dumps({"statusCode": example["status"], "body": _inner(example)}),
+    "JSON in JSON": lambda example: json.dumps(_inner(example)),
+    "a printed Python value": lambda example: Exception(
+        f"litellm.BadRequestError: OpenAIException - Error code: {example['status'] or 400} - "
+        f"{ {'error': {'message': example['message'], 'code': example['code']}} }"
+    ),
+}
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES)
+def test_the_verdict_is_the_same_in_every_envelope(envelope: str) -> None:
+    """SDKs, gateways and frameworks wrap what a provider says; it means the same."""
+    different = []
+    for example in EXAMPLES:
+        found = classify(ENVELOPES[envelope](example))
+        verdict = (found.kind, found.limit, found.used) if found else ("none", None, None)
+        if verdict != TABLE["verdict"](example):
+            different.append((example["message"], verdict))
+    assert not different
 
 
 def test_the_table_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class Compactor:
         for a thread id or store that cannot be, ``PolicyError`` for an option.
         """
         door = import_module("contextfold.store")  # imports point inward: this is the one door outward, opened late
-        means = door.Means(self.policy, self.window.tokens, self.summarizer, self._count_text, self._observer)
+        means = door.Means(self.policy, self.windows, self.summarizer, self._count_text, self._observer)
         session: Session = door.open_session(means, thread_id, store, **options)
         return session
 

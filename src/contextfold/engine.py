@@ -8,11 +8,11 @@ as ``async def`` over ports (see ``ports``). What does not: any decision of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from contextfold import carry
 from contextfold.compaction import Compaction, FateRun, SummaryRecord, summary_message
-from contextfold.errors import ArchiveError, CannotFit, ContextfoldError, SummaryFailed, is_control_flow
+from contextfold.errors import RECENT, ArchiveError, CannotFit, ContextfoldError, SummaryFailed, is_control_flow
 from contextfold.job import Job
 from contextfold.ledger import runs
 from contextfold.messages import Message
@@ -33,21 +33,35 @@ async def run_pass(job: Job, ports: Ports) -> Compaction | None:
     """
     try:
         plan = await ports.compute(_decide, job)
+        if isinstance(plan, Skip):
+            job.observer.emit("skipped", plan.reason, tokens=job.view_tokens)
+            return None
+        return await _performed(job, plan, ports)
     except CannotFit as error:
-        job.observer.emit("cannot_fit", str(error), limit=error.limit, floor=error.floor)
+        if not job.is_trial:
+            job.observer.emit("cannot_fit", str(error), limit=error.limit, floor=error.floor)
         raise
-    if isinstance(plan, Skip):
-        job.observer.emit("skipped", plan.reason, tokens=job.view_tokens)
-        return None
+
+
+async def _performed(job: Job, plan: Plan, ports: Ports) -> Compaction | None:
+    """The record of a plan, or None when there is no summary and the old view goes on."""
     _announce(job, plan)
     try:
         summary = await _prose(job, plan, ports) if plan.makes_summary else None
     except _KeepOld:
         return None
-    compaction = await ports.compute(_complete, job, plan, summary)
-    if summary is not None and summary.stats.calls:
-        await job.observer.tell(ports, _end(compaction, summary.stats))
-    _conclude(job, plan, compaction, summary.stats if summary is not None else SummaryStats())
+    took = summary.stats if summary is not None else SummaryStats()
+    try:
+        compaction = await ports.compute(_complete, job, plan, summary)
+    except CannotFit as error:
+        if summary is not None and took.calls:  # it is paid for: who listens gets it, though no record holds it
+            await job.observer.tell(ports, _end(took, text=summary.text, error=str(error)))
+        raise
+    if took.calls:
+        record = compaction.summary
+        ratio = record.compression_ratio if record else 0.0
+        await job.observer.tell(ports, _end(took, text=record.text if record else "", compression_ratio=ratio))
+    _conclude(job, plan, compaction, took)
     return compaction
 
 
@@ -124,17 +138,21 @@ async def _prose(job: Job, plan: Plan, ports: Ports) -> Summary:
     """The summary's prose, by the summariser, or by the fallback where policy allows it."""
     if job.summarizer is None:
         return await ports.compute(carry.extract, job, plan)
+    spent: list[SummaryStats] = []
     try:
-        return await _ask(job, plan, job.summarizer, ports)
+        return await _ask(job, plan, job.summarizer, ports, spent.append)
     except Exception as error:
         if is_control_flow(error):
             raise
         problem = job.observer.scrub(f"{type(error).__name__}: {error}")
-        await job.observer.tell(ports, SummaryEnd(text=None, model="", error=problem))
+        took = spent[-1] if spent else SummaryStats()
+        await job.observer.tell(ports, _end(took, text=None, error=problem))
         return await _without_summariser(job, plan, error, ports)
 
 
-async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Summary:
+async def _ask(
+    job: Job, plan: Plan, summarizer: Summarizer, ports: Ports, on_spent: Callable[[SummaryStats], object]
+) -> Summary:
     previous, units = await ports.compute(carry.material, job, plan)
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
@@ -155,6 +173,7 @@ async def _ask(job: Job, plan: Plan, summarizer: Summarizer, ports: Ports) -> Su
         ports=ports,
         count=job.history.counter.text,
         observer=job.observer,
+        on_spent=on_spent,
     )
     missing = {index for unit in units for index in unit.indices} - summary.covered
     if missing:  # nothing may count as summarised whose text no successful request held
@@ -187,18 +206,20 @@ async def _without_summariser(job: Job, plan: Plan, error: Exception, ports: Por
     return await ports.compute(carry.extract, job, plan)
 
 
-def _end(compaction: Compaction, stats: SummaryStats) -> SummaryEnd:
-    """What a hook is told of a summary that a model made, and that a record holds now."""
-    record = compaction.summary
+def _end(
+    stats: SummaryStats, *, text: str | None, error: str | None = None, compression_ratio: float = 0.0
+) -> SummaryEnd:
+    """What a hook is told of a summary by a model: what came of it, and what it cost in any case."""
     return SummaryEnd(
-        text=record.text if record else "",
+        text=text,
+        error=error,
         model=stats.model,
         input_tokens=stats.input_tokens,
         output_tokens=stats.output_tokens,
         calls=stats.calls,
         chunk_count=stats.chunk_count,
         max_depth=stats.max_depth,
-        compression_ratio=record.compression_ratio if record else 0.0,
+        compression_ratio=compression_ratio,
         seconds=stats.seconds,
         cost=stats.cost,
     )
@@ -277,7 +298,7 @@ def _within(plan: Plan, compaction: Compaction) -> Compaction:
     if compaction.tokens_after <= plan.target:
         return compaction
     rest = compaction.tokens_after - sum(plan.floor.values())
-    raise CannotFit(limit=plan.target, floor={**plan.floor, "recent messages and summary": rest})
+    raise CannotFit(limit=plan.target, floor={**plan.floor, RECENT: rest})
 
 
 def _capped(job: Job, prose: str, room: int) -> str:

@@ -23,7 +23,9 @@ ANSWER = (
 
 _PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|text)"
 # 128000, 1,048,576, 128k, ~269722; not the 4 of gpt-4o, the 3 of messages[3], the 5 of 3.5 or a status in front
-_NUMBER = re.compile(r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+)(k|m)?(?![\w]|\.\d)")
+_NUMBER = re.compile(
+    r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+)(?:\.0)?(k|m)?(?![\w]|\.\d)"
+)
 _MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
 
 _SHAPES = (
@@ -40,8 +42,17 @@ _REACH_BEFORE, _REACH_AFTER = 90, 40
 _AFTER: tuple[tuple[Role, re.Pattern[str]], ...] = (
     ("answer", re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?{ANSWER}")),
     ("prompt", re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?(?:text )?{_PROMPT}\b")),
+    ("prompt", re.compile(r"^ tokens? (?:(?:was|were) )?(?:given|provided|received|sent|supplied)")),
     ("limit", re.compile(r"^(?: tokens?)? (?:maximum|max\b|limit\b|context)")),
 )
+_LIMIT_RIGHT_BEFORE = re.compile(r"(?:limit|max(?:imum)?|at most|up to|最大|最多)(?: (?:of|is|to|are))?:? ?$")
+"""Closer to a number than what follows it: "a limit of 128000 input tokens"."""
+_AFTER_COMPARED = re.compile(
+    r"^(?: tokens?)?\)?(?: (?:is|are))? (?:(?:greater|longer|larger|more) than|exceeds?\b|over\b|above\b|> ?\d"
+    r"|(?:must|can|should)(?:not| not)? (?:exceed|be (?:less|at most|<)))"
+)
+"""What is said to be larger than something else was measured, whatever it is called; unless it is a maximum."""
+_MAXIMUM_BEFORE = re.compile(r"\bmax(?:imum)?\b[^.\n]{0,30}$")
 _AFTER_OTHER_UNIT = re.compile(r"^ ?(?:bytes|[kmg]i?b\b|characters|chars|pixels|images|pages|messages|items)")
 
 _BEFORE_LIMIT = re.compile(
@@ -49,14 +60,15 @@ _BEFORE_LIMIT = re.compile(
     r"|max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
     r"|max(?:imum)?(?![ _-]?(?:new|completion|output)?[ _-]?tokens\b(?! allowed))|limit|allowed"
     r"|window(?: has)?|n_?ctx\w*|n ctx|(?:accepts?|supports?|only)(?: up to)?"
-    r"|truncated to|超过|限制|上限|最大|超え"
-    r"|(?:context|session)[ _](?:length|size|of)|コンテキスト長|exceeds?|exceeded"
+    r"|truncated to|超过|限制|上限|最大|最多|超え"
+    r"|(?:模型|超过)[^\d\s,，]{0,12}长度|최대"
+    r"|(?:context|session)[ _](?:length|size|of|is)|コンテキスト長|exceeds?|exceeded"
     r"|longer than|greater than|larger than|more than|less than|fewer than"
     r"|at most|up to|above|>|<="
 )
 _BEFORE_PROMPT = re.compile(
     rf"{_PROMPT}|resulted in|number of tokens|current|actual|length(?! of)|count|used|keep the first|\bn_tokens"
-    r"|长度|输入|上下文|请求|入力|長さ"
+    r"|长度|输入|上下文|请求|当前|实际|入力|長さ|입력|토큰 수"
 )
 _BEFORE_TOTAL = re.compile(r"requested|total|require[sd]?|input and (?:\w+ )?output tokens")
 _BEFORE_ANSWER = re.compile(ANSWER)
@@ -64,7 +76,7 @@ _BEFORE_ANSWER = re.compile(ANSWER)
 _BEFORE_EITHER = re.compile(
     r"too (?:long|large|many tokens)|given|received|got|contains?|has\b|have\b|needs?|sent|passed|provided"
 )
-# "exceeds the limit by 900": a difference, of no use
+# "exceeds the limit by 900": a difference, of use beside the limit
 _BEFORE_EXCESS = re.compile(r"\bby\b")
 # Of words that end at the same place the first counts.
 _BEFORE: dict[Role | Literal["either", "excess"], re.Pattern[str]] = {
@@ -75,8 +87,12 @@ _BEFORE: dict[Role | Literal["either", "excess"], re.Pattern[str]] = {
     "either": _BEFORE_EITHER,
     "excess": _BEFORE_EXCESS,
 }
+_MEASURED: tuple[Role, ...] = ("prompt", "total", "answer")
+"""Of equally near words, or of none, the first counts."""
+_NAME_BEFORE = re.compile(r"\b(?:id|trace|ray|code)[:=]? ?$")
+"""A number that names a request or an error, not a size."""
 _STATUS_BEFORE = re.compile(r"(?:status|code|exception)(?: code)?:? $")
-_STATUS_AFTER = re.compile(r"^(?:</| request entity| bad request)")
+_STATUS_AFTER = re.compile(r"^(?:</| request entity| bad request| the\b)")
 """Beside a number of three digits: it is the status of the answer."""
 
 _ERROR_NUMBER = re.compile(r"limit ?\(\d+\)")
@@ -102,15 +118,23 @@ def figures_of(text: str) -> Figures:
         after = text[match.end() : match.end() + _REACH_AFTER]
         previous_end = match.end()
         other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after))
-        is_status = len(match[1]) == 3 and (_STATUS_BEFORE.search(before) or _STATUS_AFTER.match(after))
-        role = None if is_status or match.start() in known else _role(before, after)
-        if role is not None:
-            found.setdefault(role, whole_number(match[1]) * _MULTIPLE[match[2]])
+        role = None if match.start() in known or _is_no_size(match[1], before, after) else _role(before, after)
+        size = whole_number(match[1]) * _MULTIPLE[match[2]]
+        if role is not None and (size or role != "limit"):  # "should be greater than 0" limits nothing
+            found.setdefault(role, size)
     if found.keys() == {"limit"} and _ERROR_NUMBER.search(text):
         return Figures(other_unit=other_unit)  # "exceeds limit (2013)": a provider's number for the error, not a size
+    if "limit" in found and "excess" in found:
+        found.setdefault("prompt", found["limit"] + found["excess"])
     return Figures(
         found.get("prompt"), found.get("answer"), found.get("total"), found.get("limit"), other_unit=other_unit
     )
+
+
+def _is_no_size(digits: str, before: str, after: str) -> bool:
+    """Whether a number is the status of the answer, or the name of a request."""
+    is_status = len(digits) == 3 and (_STATUS_BEFORE.search(before) or _STATUS_AFTER.match(after))
+    return bool(is_status or _NAME_BEFORE.search(before))
 
 
 def whole_number(digits: str) -> int:
@@ -130,15 +154,17 @@ def _figures_in_shapes(text: str) -> tuple[dict[str, int], set[int]]:
     return found, places
 
 
-def _role(before: str, after: str) -> Role | None:
+def _role(before: str, after: str) -> Role | Literal["excess"] | None:
     """The role that the words beside a number give it: what follows it closely, else the nearest word before."""
-    if not before.endswith("="):
+    if not before.endswith("=") and not _LIMIT_RIGHT_BEFORE.search(before):
         for role, pattern in _AFTER:
             if pattern.match(after):
                 return role
     ends = {name: _last_end(pattern, before) for name, pattern in _BEFORE.items()}
+    if _AFTER_COMPARED.match(after) and not _MAXIMUM_BEFORE.search(before):
+        return max(_MEASURED, key=lambda name: ends[name])
     nearest = max(ends, key=lambda name: ends[name])
-    if ends[nearest] < 0 or nearest == "excess":
+    if ends[nearest] < 0:
         return None
     if nearest == "either":  # what was named last, and a prompt if nothing was
         return "answer" if ends["answer"] > ends["prompt"] else "prompt"

@@ -19,8 +19,8 @@ from typing import Any
 LONGEST_TEXT = 8_000
 """Characters of an error's text that are kept, half from its beginning and half from its end."""
 
-_DEEPEST = 12
-"""Nesting of JSON inside strings inside JSON that is followed; real errors have at most five."""
+_DEEPEST = 24
+"""Nesting of values, and of JSON inside their strings, that is followed; real errors have at most a dozen."""
 
 _MOST_FAILURES = 20
 """Places of one text that look like JSON and are not, after which the rest of it is taken for words."""
@@ -29,9 +29,10 @@ _LONGEST_LITERAL = 50_000
 """Characters of a printed Python value that is still parsed: the parser is slow, and fails late on broken ones."""
 
 _TEXT_KEYS = re.compile(
-    r"^(?:message|msg|error|errors|detail|details|description|error_?description|title|raw|reason)$"
+    r"^(?:(?:err(?:or)?|status|failure)_?)?(?:message|msg|error|errors|detail|details|description|title|raw|reason)$",
+    re.IGNORECASE,
 )
-_CODE_KEYS = re.compile(r"^(?:code|type|status|error_?code|error_?type|__type)$")
+_CODE_KEYS = re.compile(r"^(?:code|type|status|error_?code|error_?type|__type)$", re.IGNORECASE)
 _FIELD_KEYS = re.compile(r"^(?:param|parameter|loc|path)$")
 _FINISH_KEYS = re.compile(r"^(?:finish_?reason|stop_?reason|done_?reason)$", re.IGNORECASE)
 _FIGURE_KEYS = re.compile(r"^(?:n_prompt_tokens|prompt_tokens|n_ctx|context_length|max_context_length|limit)$")
@@ -107,14 +108,19 @@ class ErrorText:
             self.fields.append(value if isinstance(value, str) else ".".join(map(str, value)))
         elif _FIGURE_KEYS.match(key) and isinstance(value, int) and not isinstance(value, bool):
             self.texts.append(f"{key.replace('_', ' ')}: {value}")
-        elif isinstance(value, str) and not _TEXT_KEYS.match(key):
+        elif key in _FOREIGN_KEYS:
             return
-        elif key not in _FOREIGN_KEYS:
+        elif not isinstance(value, str) or _TEXT_KEYS.match(key):
             self.read(value, depth)
+        elif (held := _held(value)) is not None:  # a body within a body, under any name
+            self.read(held, depth)
 
     def _read_text(self, text: str, depth: int) -> None:
         """Sentences; JSON or a printed Python value between them is read for what it is."""
         done = failures = 0
+        if (held := _held(text)) is not None:
+            self.read(held, depth + 1)
+            return
         for place in _OPENING.finditer(text):
             if place.start() < done:
                 continue
@@ -181,6 +187,17 @@ def _printed(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - a foreign __str__ may fail; then it says nothing
         return ""
+
+
+def _held(text: str) -> dict[Any, Any] | list[Any] | str | None:
+    """What a text holds that is nothing but JSON: an object, a list, or a string of JSON; None for any other text."""
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return None
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list | str) else None
 
 
 def _parsed(text: str, start: int) -> tuple[dict[Any, Any] | list[Any] | None, int]:

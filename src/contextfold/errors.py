@@ -66,10 +66,16 @@ class CannotFit(ContextfoldError):
         self.floor = dict(floor)
         self.needed = sum(self.floor.values())
         items = ", ".join(f"{name} {size:,}" for name, size in self.floor.items())
+        limits = " or the ".join(dict.fromkeys(("window", limit_name)))
         super().__init__(
             f"the conversation cannot be compacted below {self.needed:,} tokens, and the {limit_name} is {limit:,}: "
-            f"{items}. Raise the window or the {limit_name}, shorten these items, or pin less."
+            f"{items}. Raise the {limits}, shorten these items, or pin less."
         )
+
+
+RECENT = "recent messages and summary"
+"""In a floor: what is no item that must stay, and was made no smaller."""
+_OR_DROP = ', or allow Policy(on_overflow="drop_oldest")'
 
 
 class StillTooLong(CannotFit):
@@ -84,8 +90,8 @@ class StillTooLong(CannotFit):
         items = ", ".join(f"{name} {size:,}" for name, size in self.floor.items())
         self.args = (
             f"the provider refused {' and '.join(f'{size:,}' for size in self.sent)} tokens as too long, and this view "
-            f"can be made no smaller: {items}. Use a model with a larger window, shorten these items, pin less, or "
-            f'allow Policy(on_overflow="drop_oldest").',
+            f"can be made no smaller: {items}. Use a model with a larger window, shorten these items, or pin less"
+            f"{_OR_DROP if RECENT in self.floor else ''}.",
         )
 
 

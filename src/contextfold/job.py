@@ -77,6 +77,8 @@ class Job:
     forced: str | None = None
     instructions: str = ""
     archive: Archive | None = None
+    is_trial: bool = False
+    """Whoever asks has another way if nothing can be made to fit, and says so himself if he has none."""
 
     @cached_property
     def language(self) -> str:

@@ -44,6 +44,8 @@ class Conversation:
         """Whether there may be faults that nobody was told of: they are looked for in the whole history."""
         self.failed: tuple[int, str] | None = None
         """The state for which a summary failed: nothing is asked again until something changed (R16)."""
+        self.unsaved: Compaction | None = None
+        """A record whose summary was paid for, and that could not be put in force: nothing is paid twice."""
         self.marked: Format | None = None
         """The format whose marks were seen; None as long as the messages are nothing but roles and text."""
 

@@ -45,12 +45,17 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call the assistant made. ``arguments`` is JSON text for a function, free text for a custom tool."""
+    """A call the assistant made. ``arguments`` is JSON text for a function, free text for a custom tool.
+
+    ``local``: the wire type of a call to a tool that the API has built in and the caller runs (OpenAI's shell, patch,
+    computer), whose result has a type of its own.
+    """
 
     id: str
     name: str
     arguments: str
     custom: bool = False
+    local: str | None = field(default=None, compare=False)
     source: Any = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)
 
@@ -77,13 +82,17 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to the call with ``call_id``. ``custom``: on the wire, it is marked as a custom tool's."""
+    """What a tool answered to the call with ``call_id``. ``custom``: on the wire, it is marked as a custom tool's.
+
+    ``local``: the wire type of the call that it answers, if that is one to a built-in tool.
+    """
 
     call_id: str
     content: tuple[Text | Media | Opaque, ...]
     name: str | None = None
     is_error: bool = False
     custom: bool = False
+    local: str | None = field(default=None, compare=False)
     source: Any = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)
 

@@ -33,6 +33,7 @@ LEVELS: Mapping[str, int] = {
     "summary_rejected": logging.WARNING,  # blank, cut off, longer than its input, ...
     "summary_truncated": logging.WARNING,
     "summary_retry": logging.WARNING,  # a request failed and is sent again after a while
+    "summary_field_refused": logging.WARNING,  # a setting that the model does not take is left out
     "summary_timed_out": logging.WARNING,  # silent for too long, or too long in total
     "summary_model_failed": logging.WARNING,  # the next model in the list is asked
     "breaker_opened": logging.WARNING,  # a model failed again and again, and is left alone for a while
@@ -137,8 +138,10 @@ class SummaryProgress:
 class SummaryEnd:
     """What came of it: the summary's ``text``, or None and the ``error``. Sizes are tokens.
 
-    ``compression_ratio`` is the share of the evicted tokens that is gone, with evidence counted; ``cost`` is in US
-    dollars by genai-prices, None where the model is not known there; ``model`` names those that answered.
+    Both, where a summary was made and no record could take it, because what must stay does not fit. Figures are of all
+    that was answered, also when it came to nothing. ``compression_ratio`` is the share of the evicted tokens that is
+    gone, with evidence counted; ``cost`` is in US dollars by genai-prices, None where the model is not known there;
+    ``model`` names those that answered.
     """
 
     text: str | None

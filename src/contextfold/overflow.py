@@ -88,27 +88,29 @@ def _chain_verdict(error: BaseException) -> Overflow | None:
 _RATE = re.compile(
     r"per[ -_](?:min(?:ute)?|sec(?:ond)?|hour|day)|\b[tr]p[mds]\b|rate[ _-]?limit|too many requests|throttl|quota"
     r"|billing|credits|insufficient[ _]balance|enqueued|this minute"
-    r"|monthly|daily|weekly|wait before|try again (?:later|in \d)"
-    r"|频率|限流|额度|余额|配额|リクエスト数|요청 (?:수|한도)"
+    r"|monthly|daily|weekly|wait before|try again (?:later|in \d)|can only afford|paid (?:account|plan|tier)"
+    r"|频率|限流|额度|余额|配额|每(?:分钟|秒|小时|天|日)|リクエスト数|毎(?:分|秒|日)|요청 (?:수|한도)|분당"
 )
 _CLOSED_ELSEWHERE = frozenset({401, 402, 403, 404, 429})
-_REQUEST_ITSELF = re.compile(r"request too large|requested tokens? exceed")
+_REQUEST_ITSELF = re.compile(r"request too large|requested tokens? exceed|request of \d|by itself")
 _RATE_LIMIT = re.compile(r"limit:? (\d[\d,]*)")
 _RATE_REQUESTED = re.compile(r"requested:? (\d[\d,]*)")
 
 # What does not pair.
 _PAIRING = re.compile(
     r"(?:(?:tool|function)[ _-]?(?:call|use|result|response|output|message)(?:_id)?s?|role:? tool)\b"
-    r"[^\n]*(?:without|must be followed|must have a corresponding|must be a response|immediately after|preced+ing"
-    r"|did not have|not found|were found|unexpected|does not match|mismatch|equal to|unanswered|number of)"
+    r"[^\n]*(?:without|must follow|must be followed|must have a corresponding|must be a response|immediately after"
+    r"|preced+ing|did not have|not found|were found|unexpected|does not match|mismatch|equal to|unanswered|number of)"
     r"|(?:no|missing|expected|unexpected|orphan(?:ed)?|each|unanswered|duplicate) (?:tool|function)[ _-]?"
     r"(?:call|use|result|response|output)s?\b|not the same number of function|number of tool_?results? blocks"
+    r"|tool[ _-]?(?:call|use|result)s?(?: blocks?| messages?)? (?:cannot|can not|must not|may not) be"
     r"|tool messages? must follow|role:tool[^\n]*must be satisfied|ids must be unique"
     r"|tool[^\n]*(?:必须|缺少|不匹配|没有对应)"
     r"|reasoning[^\n]*without its required|(?:thinking|reasoning)[^\n]*cannot be modified|expected thinking"
 )
 _ROLES = re.compile(
-    r"roles? (?:must|should) (?:be )?alternat|(?:first|last) message[^.\n]*must|(?:expected|unexpected) (?:last )?role"
+    r"roles? (?:must|should) (?:be )?alternat|alternat\w* between (?:user|assistant)"
+    r"|(?:first|last) message[^.\n]*must|(?:expected|unexpected) (?:last )?role"
     r"|conversation must (?:start|end|begin)|(?:consecutive|successive) (?:user|assistant|messages?)"
 )
 
@@ -125,7 +127,7 @@ _MEDIA_CAP = re.compile(
     r"\b(?:image|document|pdf|audio|video)\b(?![^\n]*\btokens\b)(?![^\n]*\bfile\b)[^\n]*"
     r"(?:exceeds?|too large|too big|larger than)"
 )
-_PIXELS = re.compile(r"\bpixels?\b|\bdimensions?\b")
+_PIXELS = re.compile(r"\bpixels?\b|\bdimensions?\b|\bduration\b")
 _IDENTITY = re.compile(r"(?:^|[._])(?:id|call_id|tool_call_id|name|role|type|title)$")
 _HISTORY_ROOT = re.compile(r"^(?:messages|inputs?|prompt|contents?)\b")
 _MESSAGE_LIST = re.compile(r"messages|input|contents")
@@ -134,16 +136,17 @@ _MESSAGE_LIST = re.compile(r"messages|input|contents")
 _NEGATIVE_ANSWER_ROOM = re.compile(r"at least [01],? (?:but )?(?:got|received|was)\w* -(\d+)")
 _NOT_SIZES = re.compile(
     r"time[d ]?-?out|deadline|retries|attempts|concurren|connection|recursion|header|seconds|api[ _](?:key|token)|jwt"
-    r"|(?:access|bearer|session|refresh) token|authenticat|too small|file ?name|url|budget"
+    r"|(?:access|bearer|session|refresh) token|authenticat|too small|file ?name|ur[il]\b|budget|memory"
     r"|safety|moderation|blocked|flagged|sensitive|pixels?\b|dimensions?\b|token (?:has )?expired"
-    r"|(?:took|taking) too long|too long to (?:complete|respond|process|answer|run)"
+    r"|(?:took|taking) too long|too long to (?:complete|respond|process|answer|run)|\bcancell?ed\b|\d ?s\b"
+    r"|invalid (?:json )?schema|response content|completion_?usage"
 )
 _OVER = (
     r"(?:too (?:long|large|many|big)|exceed\w*|longer than|greater than|larger than|more than|surpass\w*|overflow\w*"
     r"|over the|is full|less than|fewer than|reached|(?:not|cannot|n't) fit)"
 )
 _WINDOW = r"(?:context[ _-]?(?:window|length|size|limit)?|token limit|max[ _]?model[ _]?len\w*|model length)"
-_WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力")
+_WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力|입력|토큰")
 _SENTENCE_END = re.compile(r"(?<=[.;!?。])\s+|\n")
 _SIZE = re.compile(r"tokens?|length|size|context|window|payload|limit|maximum|model|long|large|big")
 _TOO_LONG = tuple(
@@ -162,13 +165,17 @@ _TOO_LONG = tuple(
 _TOO_LONG_EAST_ASIAN = re.compile(
     r"(?:输入|提示|上下文|消息|对话长度|请求|prompt|token|入力|プロンプト|コンテキスト|トークン|입력|프롬프트|컨텍스트|토큰)[^\n]*"
     r"(?:超长|超过|超出|超限|过长|太长|長すぎ|超え|超過|上限|초과|너무 [길긴깁])"
+    r"|(?:超过|超出|大于)[^\n]*(?:上下文|窗口|输入长度)"
 )
 _ANSWER_EAST_ASIAN = re.compile(r"输出|出力|출력")
 _ONLY_ANSWER = re.compile(rf"{ANSWER}[^\n]*(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)")
 _ONLY_ANSWER_INVERTED = re.compile(rf"(?:range|value|maximum) of {ANSWER}")
 _NAMES_PROMPT = re.compile(
-    r"\b(?:prompt|input|messages|conversation|context (?:length|limit|size))\b|输入|上下文|提示|入力"
+    r"\b(?:(?:prompt|input)(?:_len\w*|_tokens)?|messages|conversation|context (?:length|limit|size))\b"
+    r"|输入|上下文|提示|入力"
 )
+_FILE_TOO_LONG = re.compile(r"\bfile\b[^\n]*(?:exceeds?|too (?:long|large|big)|larger than)")
+"""A tool that read a file says so, or an upload; it is not the prompt, unless that is named too."""
 _CODE_SAYS_ALL = re.compile(
     r"(?:context|prompt|input)_(?:\w+_)?(?:exceed|overflow|too_(?:long|large))|context_?overflow"
     r"|exceed\w*_context|request_too_large|payload_too_large"
@@ -203,7 +210,10 @@ def _rate_verdict(text: str) -> Overflow | None:
     limit, requested = _number(_RATE_LIMIT, text), _number(_RATE_REQUESTED, text)
     if limit is not None and requested is not None:
         return Overflow("rate_limit_too_small", limit, requested) if requested > limit else None
-    return Overflow("rate_limit_too_small", limit, requested) if _REQUEST_ITSELF.search(text) else None
+    if not _REQUEST_ITSELF.search(text):
+        return None
+    figures = figures_of(text)
+    return Overflow("rate_limit_too_small", limit or figures.limit, requested or figures.prompt)
 
 
 def _is_item(said: ErrorText, text: str) -> bool:
@@ -240,13 +250,15 @@ def _item_verdict(said: ErrorText, text: str) -> Overflow | None:
 
 def _size_verdict(said: ErrorText, text: str, figures: Figures) -> Overflow | None:
     """Prompt, answer and window: by arithmetic where the text gives figures, else by its wording."""
-    prompt, answer, limit = figures.prompt, figures.answer, figures.limit
+    prompt, answer, limit = _whole_prompt(figures), figures.answer, figures.limit
     windowed = bool(_WINDOWED.search(text)) and not figures.other_unit
     if windowed and prompt is not None and answer is not None and limit is not None:
         if prompt >= limit:  # at the limit not one token of an answer is left
             return Overflow("prompt_too_long", limit, prompt)
         # exactly full is refused as well: some servers want a token to spare
         return Overflow("output_budget", limit, prompt) if prompt + answer >= limit else None
+    if windowed and prompt is not None and limit is not None and prompt < limit and _ONLY_ANSWER.search(text):
+        return Overflow("output_budget", limit, prompt)  # the prompt fits, and the answer is what the text is about
     if (_number(_NEGATIVE_ANSWER_ROOM, text) or 0) > 1:  # the prompt left less than no room; -1 is a caller's "no cap"
         return Overflow("prompt_too_long", limit)
     if _is_only_answer(text):
@@ -257,6 +269,13 @@ def _size_verdict(said: ErrorText, text: str, figures: Figures) -> Overflow | No
     if too_long or code_says_all or _CODE_SAYS_ALL.search(text) or _says_too_long(text):
         return Overflow("prompt_too_long", *_sizes(figures))
     return None
+
+
+def _whole_prompt(figures: Figures) -> int | None:
+    """The prompt's size. Where a text gives it in parts ("of text input", "of tool input"), what the total leaves."""
+    if figures.prompt is None or figures.total is None or figures.answer is None:
+        return figures.prompt
+    return max(figures.prompt, figures.total - figures.answer)
 
 
 def _is_only_answer(text: str) -> bool:
@@ -270,7 +289,7 @@ def _says_too_long(text: str) -> bool:
 
 
 def _sentence_says_too_long(sentence: str) -> bool:
-    if _NOT_SIZES.search(sentence):
+    if _NOT_SIZES.search(sentence) or (_FILE_TOO_LONG.search(sentence) and not _NAMES_PROMPT.search(sentence)):
         return False
     if _TOO_LONG_EAST_ASIAN.search(sentence):
         return True

@@ -12,14 +12,14 @@ answers (``reply``), making the records of the last resort (``revision``), and a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from contextfold.errors import CannotFit, StillTooLong, SummaryFailed, is_control_flow
+from contextfold.errors import RECENT, CannotFit, StillTooLong, SummaryFailed, is_control_flow
 from contextfold.observe import Observer
-from contextfold.overflow import Overflow, classify
+from contextfold.overflow import Kind, Overflow, classify
 from contextfold.policy import Policy
 from contextfold.ports import Ports
 from contextfold.reply import Reply, read_reply
@@ -52,6 +52,9 @@ ANSWER_MARGIN = 0.01
 
 CUT_OFF_BY_WINDOW = ("model_context_window_exceeded", "context_window_exceeded", "model_length")
 """Finish reasons of an answer that ended because prompt and answer filled the window."""
+
+LEAST_ANSWER = 256
+"""Tokens. Where a prompt that fits leaves less for the answer, it is compacted: the answer would be cut off."""
 
 MOST_HALVINGS = 12
 """A history of any size is gone after as many; more would mean that nothing gets smaller."""
@@ -114,7 +117,7 @@ class Exchange:
                 self.windows.distrust(self.request.endpoint, self.request.model)
                 return outcome.response, result
             else:
-                raise outcome.error
+                raise self._noted(outcome.error, outcome.overflow, result)
 
     async def _attempt(self, result: CompactionResult) -> Outcome:
         limit = () if self.max_tokens is UNLIMITED else (self.max_tokens,)
@@ -179,8 +182,10 @@ class Exchange:
         if smaller is not None:
             return smaller
         rest = result.tokens_after - sum(result.floor.values())
-        floor = {**result.floor, **({"recent messages and summary": rest} if rest > 0 else {})}
-        raise StillTooLong(sent=self._refused, limit=overflow.limit or result.window, floor=floor) from outcome.error
+        floor = {**result.floor, **({RECENT: rest} if rest > 0 else {})}
+        error = StillTooLong(sent=self._refused, limit=overflow.limit or result.window, floor=floor)
+        self.observer.emit("cannot_fit", str(error), limit=error.limit, floor=error.floor)
+        raise error from outcome.error
 
     async def _smaller(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
         """The view compacted for what the refusal taught, if that makes it strictly smaller."""
@@ -227,11 +232,26 @@ class Exchange:
         return self._resending(overflow, smaller) if smaller.tokens_after < result.tokens_after else None
 
     async def _with_a_shorter_answer(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
-        """The same view with a lower answer limit: the prompt fits, so nothing is to be compacted."""
+        """The same view with a lower answer limit: the prompt fits, so nothing is to be compacted, unless it leaves so
+        little that no answer would be worth having.
+        """
         await self._learn_window(overflow, result)
         lowered = shorter_answer(overflow, self.max_tokens)
+        if lowered is not None and lowered < LEAST_ANSWER:
+            smaller = await self._smaller(overflow, result)
+            if smaller is not None:
+                left = replace(overflow, used=(overflow.used or 0) * smaller.tokens_after // result.tokens_after)
+                self._lower(shorter_answer(left, self.max_tokens), overflow)
+                return smaller
         if lowered is None:
             return None
+        self._lower(lowered, overflow)
+        return self._resending(overflow, result)
+
+    def _lower(self, lowered: int | None, overflow: Overflow) -> None:
+        """Let the answer take fewer tokens; None: as many as before."""
+        if lowered is None:
+            return
         self.observer.emit(
             "answer_limit_lowered",
             f"prompt and answer together do not fit: the answer may take {lowered:,} tokens",
@@ -240,7 +260,6 @@ class Exchange:
             used=overflow.used,
         )
         self.max_tokens = lowered
-        return self._resending(overflow, result)
 
     # ---- what is learnt, and what is said ----
 
@@ -291,6 +310,18 @@ class Exchange:
         )
         return result
 
+    def _noted(self, error: Exception, overflow: Overflow, result: CompactionResult) -> Exception:
+        """The provider's own error, with what was found out about it and the way out as a note (PEP 678)."""
+        note = advice(
+            overflow,
+            result,
+            is_allowed=self.policy.resend_after_overflow,
+            takes_limit=self.max_tokens is not UNLIMITED,
+        )
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+        return error
+
     async def _discard(self, response: Any) -> None:
         """A stream that nobody will read is closed."""
         close = getattr(response, "close", None)
@@ -306,6 +337,44 @@ def is_partly_read(read: int, result: CompactionResult) -> bool:
         return False
     expected = min(result.text_tokens, calibration.apply(result.text_tokens))
     return expected >= NOTICEABLE and read < least * expected
+
+
+def advice(overflow: Overflow, result: CompactionResult, *, is_allowed: bool, takes_limit: bool) -> str:
+    """What to tell somebody whose request was refused for good, below the provider's own words.
+
+    ``is_allowed``: it may be sent again. ``takes_limit``: the caller's ``send`` takes an answer limit.
+    """
+    found = ", ".join(
+        f"{name} {size:,}" for name, size in (("limit", overflow.limit), ("used", overflow.used)) if size is not None
+    )
+    sent = f"contextfold: {overflow.kind}{f' ({found})' if found else ''}, sent {result.tokens_after:,} tokens. "
+    if not is_allowed:
+        return f"{sent}Policy(resend_after_overflow=False) keeps it from mending this."
+    if overflow.kind == "output_budget" and not takes_limit:
+        return f"{sent}{_ANSWER_LIMIT_UNKNOWN}"
+    if overflow.kind == "rate_limit_too_small":
+        items = ", ".join(f"{name} {size:,}" for name, size in result.floor.items())
+        return f"{sent}{_ADVICE[overflow.kind].format(floor=items)}"
+    return sent + _ADVICE[overflow.kind]
+
+
+_ANSWER_LIMIT_UNKNOWN = (
+    "Prompt and answer together do not fit, and the answer limit is not known here: ask for a shorter answer, or pass "
+    "max_tokens= to Compactor.call and take it as the second argument of send, so that it can be lowered."
+)
+_ADVICE: Mapping[Kind, str] = {
+    "prompt_too_long": "The prompt does not fit: use a model with a larger window, or shorten what must stay.",
+    "output_budget": "Prompt and answer together do not fit, and no lower answer limit helped: use a model with a "
+    "larger window, or a lower Policy(target=...), so that more of it is free.",
+    "item_too_long": "One item is over the provider's cap, and it must stay word for word (an instruction, a pin, the "
+    "first or newest user message) or cannot be clipped: split it, or shorten it before it gets into the history.",
+    "rate_limit_too_small": "The request alone is above the tokens per minute, waiting does not help, and the view can "
+    "be made no smaller: {floor}. Have the rate limit raised, ask for a shorter answer, or shorten these items.",
+    "malformed_history": "The history was read anew, and what could be mended by the rules known here was refused too, "
+    "or there was nothing to mend: the provider's words name the place to look at.",
+    "truncated_silently": "The provider read only a part of the prompt.",
+}
+"""By kind, for those that were not resolved. The way out is the last sentence."""
 
 
 def shorter_answer(overflow: Overflow, max_tokens: int | None) -> int | None:

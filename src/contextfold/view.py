@@ -97,13 +97,19 @@ def _encode_one(format: Format, message: Message, known: Message | None) -> list
     return format.encode([known, message])[1:]
 
 
-def answered(history: History, compaction: Compaction | None, target: Format) -> list[Any]:
-    """The view to send at once, in a format: calls that still wait for their results get one that says so."""
+def answered(
+    history: History, compaction: Compaction | None, target: Format
+) -> tuple[list[Any], Mapping[int, Account]]:
+    """The view to send at once, in a format: calls that still wait for their results get one that says so.
+
+    With it, what became of messages that could not be sent as they stand in the history.
+    """
     items = apply(history.messages, compaction, target, answered=True)
+    mended = _mended(history, compaction, items)
     if target is history.format:
-        return _encoded(history, items, target.alternates if compaction is None else compaction.alternate)
+        return _encoded(history, items, target.alternates if compaction is None else compaction.alternate), mended
     wire = target.encode([item.message for item in items])
-    return alternating(wire, target) if target.alternates else wire
+    return (alternating(wire, target) if target.alternates else wire), mended
 
 
 def alternating(wire: Sequence[Any], target: Format) -> list[Any]:

@@ -7,6 +7,7 @@ sending (``recovery``), and any decision about a message (``plan``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from contextfold.errors import CannotFit
 from contextfold.formats.base import Format
 from contextfold.history import History
 from contextfold.job import Job
-from contextfold.ledger import Ledger
+from contextfold.ledger import Account, Ledger
 from contextfold.memory import Conversation, Memory
 from contextfold.messages import Text, ToolCall, ToolResult
 from contextfold.observe import Observer
@@ -30,7 +31,7 @@ from contextfold.situation import floor_of, triggered
 from contextfold.summary.summarizer import Summarizer
 from contextfold.tokens import TokenCounter
 from contextfold.turn import CompactionResult, Request
-from contextfold.view import alternating, answered, translate
+from contextfold.view import alternating, answered, build, translate
 from contextfold.window import Window, Windows
 
 
@@ -77,14 +78,16 @@ class Viewer:
         if strict:
             self._strict.add((request.endpoint, request.model))
             await ports.compute(_read_anew, conversation)
+        is_guess = window is None and gives_way(found, request)
         try:
+            turn = _Turn(self, conversation, request, observer, ports, found, window, is_guess or window is not None)
             try:
-                return await _Turn(self, conversation, request, observer, ports, found, window).result(revise)
-            except CannotFit:
-                if window is not None or found.most <= found.tokens:
+                return await turn.result(revise)
+            except CannotFit as error:
+                if not is_guess:
                     raise
-                found = replace(found, tokens=found.most)  # it cannot be met, and was only a guess
-                return await _Turn(self, conversation, request, observer, ports, found, None).result(revise)
+                found = widened(found, error, observer)
+            return await _Turn(self, conversation, request, observer, ports, found, None, False).result(revise)
         finally:
             self._memory.put_back(conversation)
 
@@ -120,6 +123,7 @@ class _Turn:
         ports: Ports,
         window: Window,
         smaller: int | None,
+        is_trial: bool,
     ) -> None:
         self.viewer = viewer
         self.conversation = conversation
@@ -131,6 +135,7 @@ class _Turn:
         limits = limits_of(self.policy, window, viewer.windows.assumed(request.model))
         self.limits = limits if smaller is None else limits.shrunk(smaller)
         self.calibration = request.calibration
+        self.is_trial = is_trial
 
     async def result(self, revise: Revise | None) -> CompactionResult:
         conversation, request = self.conversation, self.request
@@ -148,25 +153,34 @@ class _Turn:
                 before = self._size(overhead)
             made = await self._between_hooks(await self.ports.compute(self._job, overhead), trigger)
         if made is not None:
+            conversation.unsaved = None
             await self.ports.compute(conversation.rebuild, made)
         _report_faults(conversation, self.observer)
         target = formats.get(request.to) if request.to else history.format
-        return self._result(made, before, overhead, await self._wire(target), target)
+        wire, mended = await self._wire(target)
+        return self._result(made, before, overhead, wire, mended, target)
 
-    async def _wire(self, target: Format) -> list[Any]:
-        """The view in a format."""
+    async def _wire(self, target: Format) -> tuple[list[Any], Mapping[int, Account]]:
+        """The view in a format, and what became of messages that had to be mended for it."""
         conversation, history = self.conversation, self.conversation.history
         own = target is history.format
+        mended = conversation.view.mended
         if self.request.sending and (conversation.seen.is_open or not conversation.clean or not own):
-            wire = await self.ports.compute(answered, history, conversation.compaction, target)
+            wire, mended = await self.ports.compute(answered, history, conversation.compaction, target)
         elif own:
             wire = list(conversation.view.wire)
         else:
             wire = await self.ports.compute(translate, history, conversation.compaction, target)
-        return alternating(wire, target) if self.viewer.is_strict(self.request) else wire
+        return (alternating(wire, target) if self.viewer.is_strict(self.request) else wire), mended
 
     def _result(
-        self, made: Compaction | None, before: int, overhead: Mapping[str, int], wire: list[Any], target: Format
+        self,
+        made: Compaction | None,
+        before: int,
+        overhead: Mapping[str, int],
+        wire: list[Any],
+        mended: Mapping[int, Account],
+        target: Format,
     ) -> CompactionResult:
         conversation = self.conversation
         history, compaction = conversation.history, conversation.compaction
@@ -175,7 +189,7 @@ class _Turn:
             messages=wire,
             compaction=compaction,
             changed=made is not None,
-            ledger=Ledger(compaction.runs if compaction else (), history.messages, conversation.view.mended),
+            ledger=Ledger(compaction.runs if compaction else (), history.messages, mended),
             tokens_before=before,
             tokens_after=self._size(overhead),
             trigger=made.trigger if made else None,
@@ -214,6 +228,7 @@ class _Turn:
             forced=self.request.forced,
             instructions=self.request.instructions,
             archive=self.request.archive,
+            is_trial=self.is_trial,
         )
 
     async def _between_hooks(self, job: Job, trigger: str) -> Compaction | None:
@@ -244,10 +259,33 @@ class _Turn:
         if not job.forced and conversation.failed == conversation.state:
             job.observer.emit("skipped", "the summary failed for this very history", tokens=job.view_tokens)
             return None
+        unsaved, conversation.unsaved = conversation.unsaved, None
+        if unsaved is not None and await self.ports.compute(self._will_do, unsaved, job):
+            conversation.unsaved = unsaved
+            text = "the summary that was made before, and could not be put in force, is taken"
+            job.observer.emit("summary_adopted", text, summary=unsaved.id, trigger=unsaved.trigger)
+            return unsaved
         made = await run_pass(job, self.ports)
+        if made is not None and made.summary is not None and made.summary.calls and self._is_asked_as_ever(job):
+            conversation.unsaved = made
         failed = made is None and any(event.name == "summary_failed" for event in job.observer.events)
         conversation.failed = conversation.state if failed else None
         return made
+
+    def _is_asked_as_ever(self, job: Job) -> bool:
+        """Without pins or instructions for this call alone."""
+        return job.policy is self.policy and not job.instructions
+
+    def _will_do(self, made: Compaction, job: Job) -> bool:
+        """Whether a record made in an earlier call answers this one: nothing but new messages came in between."""
+        parent = job.previous.id if job.previous else None
+        if not self._is_asked_as_ever(job) or made.parent != parent or job.history.mismatch(made):
+            return False
+        view = build(job.history, made)
+        tokens = view.tokens + sum(job.overhead.values())
+        if job.forced:
+            return tokens <= job.limits.target
+        return triggered(job.policy, job.limits, tokens, len(view.wire)) is None
 
 
 # ---- the window ----
@@ -267,6 +305,30 @@ def fitted(policy: Policy, window: Window) -> Policy:
         return policy
     return policy.model_copy(update={"max_tokens": max(1, int(REACHABLE * usable))})
 
+
+def gives_way(window: Window, request: Request) -> bool:
+    """Whether nobody has said that the window is no larger: it is a guess after a refusal that named no limit, or the
+    default, and the provider is about to be asked.
+    """
+    return window.most > window.tokens or (window.source == "default" and request.sending)
+
+
+def widened(window: Window, error: CannotFit, observer: Observer) -> Window:
+    """A guess that cannot be met gives way before it ends a conversation: the provider may take more."""
+    tokens = window.most or math.ceil(ROOM_ABOVE_FLOOR * error.needed)
+    observer.emit(
+        "window_resolved",
+        f"what must stay does not fit {window.tokens:,} tokens, which is only assumed: {tokens:,} are tried",
+        tokens=tokens,
+        source=window.source,
+        assumed=window.tokens,
+        assumed_source=window.source,
+    )
+    return replace(window, tokens=tokens)
+
+
+ROOM_ABOVE_FLOOR = 2.5
+"""How many times what must stay is tried where nobody knows the window. The default target, half of it, leaves room."""
 
 REACHABLE = 0.8
 """Share of a learnt window where compaction starts, if the policy's own trigger is above it: the default trigger's."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -79,6 +80,15 @@ class Windows:
         self._accepted: dict[tuple[str, str], int] = {}
         self._refused: dict[tuple[str, str], int] = {}
         self._distrusted: set[tuple[str, str]] = set()
+
+    def kept_in(self, store: WindowStore) -> Windows:
+        """The same windows, with what refusals teach kept in a store as well; these very ones if they have a store."""
+        if self._store is not None:
+            return self
+        kept = copy(self)
+        kept._store = store
+        kept._proved = {key: tokens for key, tokens in self._proved.items() if tokens is not None}
+        return kept
 
     def assumed(self, model: str | None = None) -> Window:
         """What is taken for the window as long as nothing was refused. Raises ``PolicyError`` as ``resolve`` does."""

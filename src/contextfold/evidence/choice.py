@@ -30,7 +30,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from contextfold import identifiers
-from contextfold.evidence.lines import Line, Source, is_cjk
+from contextfold.evidence.clips import LEAST_WORTH, SHARE, clips
+from contextfold.evidence.lines import BARE, Line, Source, is_cjk
 
 MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
 """What one mention counts, by who made it. Calls are the assistant's words."""
@@ -45,10 +46,7 @@ YOUNGEST = 500
 ENOUGH_WORDS = 2
 """Plain words beside an identifier that make it more than a bare name."""
 
-BARE = 0.6
-"""What an identifier counts without any plain word beside it."""
-
-TERM: dict[Source, float] = {"user": 0.8, "assistant": 0.1, "tool": 0.0}
+TERM: dict[Source, float] = {"user": 1.2, "assistant": 0.2, "tool": 0.0}
 """What one plain word counts, by who said it."""
 
 PAIR = 0.4
@@ -94,10 +92,20 @@ def select(
     weights |= _term_weights(candidates, now)
     choice = _Choice(candidates, weights, count_line or count)
     chosen = choice.make(budget)
-    text = _rendered(choice.lines, chosen)
+    text = _fitted(choice.lines, chosen, budget, count)
+    if not choice.missing(chosen):
+        return text
+    text = _fitted(choice.lines, chosen, int(budget * (1 - SHARE)), count)
+    parts = clips(choice.missing(chosen), choice.lines, budget - count(text) - 1, count)
+    return "\n".join(filter(None, (text, parts)))
+
+
+def _fitted(lines: Sequence[Line], chosen: list[int], budget: int, count: Callable[[str], int]) -> str:
+    """The chosen lines as a text of at most ``budget`` tokens. What is too much is taken off the end of ``chosen``."""
+    text = _rendered(lines, chosen)
     while chosen and (excess := count(text) - budget) > 0:
         del chosen[-max(1, excess // 40) :]
-        text = _rendered(choice.lines, chosen)
+        text = _rendered(lines, chosen)
     return text
 
 
@@ -179,6 +187,16 @@ class _Choice:
                 if (gain := self._gain(spans[other])) > 0:  # a neighbour may have become cheaper or better
                     heapq.heappush(queue, (-gain, other))
         return order
+
+    def missing(self, chosen: Iterable[int]) -> dict[str, float]:
+        """The names that none of these lines shows and that say something without their line, with their weights."""
+        shown = {name for n in chosen for name in self.wanted[n]}
+        return {
+            name: self.weights[name]
+            for line in self.lines
+            for name, worth in zip(line.names, line.worths, strict=True)
+            if worth >= LEAST_WORTH and name in self.weights and name not in shown
+        }
 
     def _offered(self) -> list[Span]:
         """Every line that adds something, and where it lacks plain words, with the line before and the line after."""

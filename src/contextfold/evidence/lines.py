@@ -29,12 +29,15 @@ WIDTH = 160
 WHOLE = 400
 """Characters. A user's text up to this size is one line, line breaks and all: a user's words are few and all meant."""
 
-RULE, WISH = 1.5, 0.5
+RULE, WISH = 2.25, 0.75
 """What a user's constraint and a milder one count by themselves, whatever stands in them and at any age: nobody repeats
 a rule."""
 
-ERROR, OUTCOME, MEASURE = 0.4, 0.4, 0.3
+ERROR, OUTCOME, MEASURE = 0.6, 0.6, 0.45
 """What a tool's line about a failure, about what came of something, and with an amount in it count by themselves."""
+
+BARE = 0.6
+"""What an identifier counts without any plain word beside it."""
 
 STEM = 6
 """Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
@@ -52,7 +55,7 @@ _KIND_WORTH: dict[Kind, float] = {
 _DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
 _GUTTER = re.compile(r"\s*\d+(?:→|\t|\s*\|\s)")
 _ESCAPED_BREAK = re.compile(r"(?:\\+[nrt])+")
-_PLAIN_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
+PLAIN_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
 
 
 _SAID = re.compile(rf"[{identifiers.CJK}]+|[^\W\d_{identifiers.CJK}]{{4,}}")
@@ -153,7 +156,7 @@ def _line(text: str, source: Source, searched: str | None = None) -> Line:
             rest.append(plain[end : found.start])
             end = found.end
     rest.append(plain[end:])
-    words = len({word.lower() for piece in rest for word in _PLAIN_WORD.findall(piece)})
+    words = len({word.lower() for piece in rest for word in PLAIN_WORD.findall(piece)})
     return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
 
 

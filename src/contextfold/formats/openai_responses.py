@@ -1,8 +1,9 @@
 """OpenAI Responses items: one assistant turn is spread over items of its own for reasoning, calls and messages.
 
 Every item is one message; those of the assistant's side are marked ``split``, so that neighbours count as one turn.
-Calls of the built-in local tools (shell, computer, patch) are calls like any other, with the name of their type.
-What is not a message, reasoning, a call or an output is opaque and goes through untouched.
+Calls of the built-in tools that the caller runs (shell, computer, patch, its own tool search) are calls like any other,
+with the name of their type; the type of their outputs belongs to them. What is not a message, reasoning, such a call or
+its output is opaque and goes through untouched: what the provider runs is complete in itself.
 
 Reference: https://platform.openai.com/docs/api-reference/responses/create
 """
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
-from contextfold.formats import crossing, values
+from contextfold.formats import crossing, local_tools, values
 from contextfold.formats.base import Rules
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
@@ -22,7 +23,7 @@ TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "r
 OWN_TEXT_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 NAMED_CALLS = ("function_call", "custom_tool_call")
 CUSTOM = ("custom_tool_call", "custom_tool_call_output")
-LOCAL_CALLS = ("local_shell_call", "shell_call", "computer_call", "apply_patch_call")
+NAMED_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 ARGUMENT_KEYS = ("arguments", "input", "action", "operation")
 """Where a call keeps what it was called with: functions, custom tools, shell and computer, patches."""
 
@@ -98,11 +99,11 @@ def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Pa
         )
     if kind == "reasoning":
         return "assistant", (_decode_reasoning(item),)
-    if kind in NAMED_CALLS or kind in LOCAL_CALLS:
+    if kind in NAMED_CALLS or local_tools.is_call(item):
         return "assistant", (_decode_call(item, kind, index),)
-    if kind.endswith("_output") and item.get("call_id") is not None:
+    if (kind in NAMED_OUTPUTS or kind in local_tools.CALL_OF) and local_tools.answered_id(item) is not None:
         return "tool", (_decode_output(item, kind, index),)
-    if kind in ("function_call_output", "custom_tool_call_output"):
+    if kind in NAMED_OUTPUTS:
         raise FormatError(f"a {kind} item has no 'call_id': name the call that it answers", index=index)
     return "assistant", (values.opaque(item, "compaction" if "compaction" in kind else kind),)
 
@@ -120,7 +121,8 @@ def _decode_call(item: dict[str, Any], kind: str, index: int | None) -> ToolCall
     if not isinstance(value, str | dict | None):
         raise FormatError(f"{what} has {values.kind_of(value)} for its arguments, not a string of JSON", index=index)
     arguments = value if isinstance(value, str) else values.json_text(value) if value else ""
-    return ToolCall(call_id, name, arguments, custom=kind == "custom_tool_call", source=item)
+    local = kind if kind in local_tools.OUTPUT_OF else None
+    return ToolCall(call_id, name, arguments, custom=kind == "custom_tool_call", local=local, source=item)
 
 
 def _arguments_key(item: Mapping[str, Any]) -> str:
@@ -128,9 +130,14 @@ def _arguments_key(item: Mapping[str, Any]) -> str:
 
 
 def _decode_output(item: dict[str, Any], kind: str, index: int | None) -> ToolResult:
-    call_id = values.required_text(item, "call_id", f"a {kind} item", index)
-    content = values.decoded_content(item.get("output"), _decode_block, index, "output")
-    return ToolResult(call_id, content, is_error=item.get("status") == "failed", custom=kind in CUSTOM, source=item)
+    named = {"call_id": local_tools.answered_id(item)}
+    call_id = values.required_text(named, "call_id", f"a {kind} item", index)
+    local = local_tools.CALL_OF.get(kind)
+    content: tuple[Any, ...] = (values.opaque(item),)
+    if local != local_tools.SEARCH:
+        content = values.decoded_content(item.get("output"), _decode_block, index, "output")
+    failed = item.get("status") == "failed"
+    return ToolResult(call_id, content, is_error=failed, custom=kind in CUSTOM, local=local, source=item)
 
 
 def _decode_block(block: dict[str, Any], index: int | None) -> Text | Media | Opaque:
@@ -145,7 +152,7 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Text | Media | Op
         where = block.get("file_data") or block.get("file_url") or block.get("file_id")
         if isinstance(where, str):
             return values.media_from_url("document", where, source=block)
-    return values.opaque(block)
+    return local_tools.decoded_chunk(block) or values.opaque(block)
 
 
 # ---- encoding what was edited ----------------------------------------------------------------------------------------
@@ -161,6 +168,8 @@ def _rebuild(message: Message) -> Any:
         return {**source, "call_id": part.id, key: values.with_arguments(source.get(key), part.arguments)}
     if isinstance(part, ToolResult):
         output = values.rebuilt_content(source.get("output"), part.content, _rebuild_input)
+        if part.local is not None:
+            return local_tools.rebuilt(source, part, output)
         item = {**source, "call_id": part.call_id, "output": output}
         if part.custom != (source.get("type") in CUSTOM):
             item["type"] = _output_type(custom=part.custom)
@@ -232,6 +241,8 @@ def _build_call(call: ToolCall) -> dict[str, Any]:
 
 def _build_output(result: ToolResult, *, custom: bool) -> dict[str, Any]:
     output: Any = crossing.joined_text(result.content)
+    if (local := local_tools.built(result, output)) is not None:
+        return local
     if any(isinstance(part, Media) for part in result.content):
         output = [_rebuild_input(part) for part in result.content]
     return {"type": _output_type(custom=custom), "call_id": result.call_id, "output": output}

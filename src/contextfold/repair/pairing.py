@@ -1,7 +1,8 @@
 """Calls and their results: what every provider refuses.
 
 - A result that does not follow its call is moved up to it. A message with results of several turns is taken apart.
-- A call that was never answered, though the assistant spoke again since, gets a result that says so.
+- A call that was never answered, though the assistant spoke again since, gets a result that says so. One that only a
+  screenshot can answer is shown as text.
 - A result whose call is not in the list (it never was, it was summarised, or its id was answered before) cannot be
   sent as a result; it is shown as text from the user, so nothing of it is lost. One that repeats an answer word for
   word is left out.
@@ -20,9 +21,13 @@ from contextfold.ledger import Account
 from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
 
 UNANSWERED = "[No result: this call was never answered]"
+CALLED = "[The tool {name} was called with {arguments}. No result: this call was never answered]"
+ANSWERED_BY_SCREENSHOT = "computer_call"
+"""``ToolCall.local`` of calls whose result is an image and nothing else; nobody but the tool can make one."""
 ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
 
 AS_TEXT: Account = ("shortened", "a result whose call is not in the view, shown as text")
+UNANSWERABLE: Account = ("shortened", "a call that only a screenshot can answer, and none came; shown as text")
 PARTED: Account = ("shortened", "its results belong to several turns; each stands behind its call")
 REPEATED: Account = ("dropped", "a result that was there already, word for word")
 
@@ -66,14 +71,14 @@ def answer_pending(placed: Sequence[Placed]) -> list[Placed]:
         for (index, number), caller in grouping.answers.items()
         if isinstance(part := messages[index].parts[number], ToolResult)
     )
-    waiting: dict[int, list[Placed]] = {}
+    waiting: list[tuple[int, ToolCall]] = []
     for index, message in enumerate(messages):
         for call in message.tool_calls:
             if answered[index, call.id]:
                 answered[index, call.id] -= 1
             else:
-                waiting.setdefault(index, []).append(Placed(_unanswered(call), None))
-    return _behind_their_calls(placed, waiting) if waiting else list(placed)
+                waiting.append((index, call))
+    return _with_results(placed, {}, waiting) if waiting else list(placed)
 
 
 def _answers(message: Message, index: int, grouping: Grouping) -> list[tuple[str, str]]:
@@ -152,11 +157,30 @@ def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
     for index in sorted(misplaced):
         caller = max(caller for (place, _), caller in grouping.answers.items() if place == index)
         waiting.setdefault(caller, []).append(replace(messages[index], moved=True))
+    dangling: list[tuple[int, ToolCall]] = []
     for fault in grouping.faults:
         if fault.kind == "dangling_call":
-            call = next(call for call in messages[fault.index].message.tool_calls if call.id == fault.detail)
-            waiting.setdefault(fault.index, []).append(Placed(_unanswered(call), None))
-    return _behind_their_calls(messages, waiting, misplaced)
+            calls = messages[fault.index].message.tool_calls
+            dangling.append((fault.index, next(call for call in calls if call.id == fault.detail)))
+    return _with_results(messages, waiting, dangling, misplaced)
+
+
+def _with_results(
+    messages: Sequence[Placed],
+    waiting: dict[int, list[Placed]],
+    dangling: Sequence[tuple[int, ToolCall]],
+    misplaced: Container[int] = (),
+) -> list[Placed]:
+    """The ``waiting`` results behind their calls, and behind each dangling call (the index of its message, the call) a
+    result that says that there is none.
+    """
+    mended = list(messages)
+    for index, call in dangling:
+        if call.local == ANSWERED_BY_SCREENSHOT:
+            mended[index] = _in_words(mended[index], call)
+        else:
+            waiting.setdefault(index, []).append(Placed(_unanswered(call), None))
+    return _behind_their_calls(mended, waiting, misplaced)
 
 
 def _behind_their_calls(
@@ -179,4 +203,13 @@ def _behind_their_calls(
 
 def _unanswered(call: ToolCall) -> Message:
     """A result for a call that has none."""
-    return Message(role="tool", parts=(ToolResult(call.id, (Text(UNANSWERED),), name=call.name, custom=call.custom),))
+    said = (Text(UNANSWERED),)
+    result = ToolResult(call.id, said, name=call.name, custom=call.custom, local=call.local)
+    return Message(role="tool", parts=(result,))
+
+
+def _in_words(place: Placed, call: ToolCall) -> Placed:
+    """The message with a call as text."""
+    text = Text(CALLED.format(name=call.name, arguments=call.arguments or "nothing"))
+    parts = tuple(text if part is call else part for part in place.message.parts)
+    return replace(place, message=place.message.with_parts(parts), account=UNANSWERABLE)

@@ -19,12 +19,18 @@ SHORT = 240
 
 _CUT_OFF = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "incomplete"}
+    | {"pause_turn"}
+)
+_ENDED_EARLY = frozenset(
+    {"error", "failed", "cancelled", "canceled", "abort", "aborted", "insufficient_system_resource", "in_progress"}
 )
 _REFUSED = frozenset(
     {"content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "recitation", "blocklist", "spii"}
-    | {"guardrail_intervened", "sensitive", "error_toxic"}
+    | {"guardrail_intervened", "sensitive", "error_toxic", "image_safety", "language"}
 )
-_CALLED = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
+_CALLED = frozenset(
+    {"tool_calls", "tool_call", "tool_use", "function_call", "malformed_function_call", "unexpected_tool_call"}
+)
 
 _APOLOGY = re.compile(
     r"^(?:i[’']?m (?:very |so )?sorry|i am sorry|sorry,|i apologi[sz]e|i (?:can[’']?t|cannot|can not|won[’']?t)\b"
@@ -49,13 +55,16 @@ _PLACEHOLDER = re.compile(
     r"|n/?a|none|null|todo|tbd|undefined)[.!]?$",
     re.IGNORECASE,
 )
-_THOUGHT = re.compile(r"^\s*<(think|thinking|reasoning|analysis)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"^\s*<(think|thinking|reasoning|analysis)>.*?(?:</\1>\s*|\Z)", re.DOTALL | re.IGNORECASE)
+"""Thinking that is left in the text; all of it, where the thinking never ended."""
+_THOUGHT_TAIL = re.compile(r"\A(?:(?!<think).)*?^\s*</think(?:ing)?>\s*$", re.DOTALL | re.IGNORECASE | re.MULTILINE)
+"""The same where the server's template opened it: nothing but its end is to be seen, on a line of its own."""
 _WRAPPED = re.compile(r"^\s*<(summary|conversation_summary)>\s*(.*?)\s*</\1>\s*$", re.DOTALL | re.IGNORECASE)
 
 
 def clean(text: str) -> str:
     """The summary itself: without thinking that a server left in the text (R6), and without a wrapper around it all."""
-    text = _THOUGHT.sub("", text)
+    text = _THOUGHT_TAIL.sub("", _THOUGHT.sub("", text), count=1)
     wrapped = _WRAPPED.match(text)
     return (wrapped[2] if wrapped else text).strip()
 
@@ -71,10 +80,15 @@ def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int])
         return "it calls a tool"
     if reason in _REFUSED:
         return f"it was refused ({reason})"
-    if not text.strip(" \n\t.#*-_`>[]()"):
+    is_blank = not text.strip(" \n\t.#*-_`>[]()")
+    if is_blank and reason in _CUT_OFF:
+        return f"it was cut off ({reason}) before a word was said: reasoning counts against the answer limit, raise it"
+    if is_blank:
         return "it is blank"
     if reason in _CUT_OFF:
         return f"it was cut off ({reason})"
+    if reason in _ENDED_EARLY:
+        return f"it ended early ({reason})"
     return _rejected_words(text) or _rejected_length(text, input_tokens, count)
 
 

@@ -90,10 +90,12 @@ async def summarise(
     ports: Ports,
     count: Callable[[str], int],
     observer: Observer,
+    on_spent: Callable[[SummaryStats], object] = lambda stats: None,
 ) -> Summary:
     """One summary of at most ``max_tokens`` of ``previous`` and ``units``, which are in order and came after it.
 
     ``count`` gives the tokens of a text; ``language`` is a code. With nothing to read, the summary is ``previous``.
+    ``on_spent`` is told what it cost in the end, also when nothing came of it.
     Raises ``SummaryFailed`` when no acceptable answer could be had, and whatever else the summariser raises.
     """
     if not any(unit.text.strip() for unit in units):
@@ -108,11 +110,19 @@ async def summarise(
     await run.requester.progress.tell()
     try:
         text = await run.whole(tuple(units), previous or "")
+    except Exception:
+        on_spent(await _spent(run, started, ports))
+        raise
     finally:
         await asker.close()
-    stats = await ports.compute(run.stats)
-    stats = replace(stats, seconds=ports.clock.now() - started)
+    stats = await _spent(run, started, ports)
+    on_spent(stats)
     return Summary(text, frozenset(run.read - run.lost), stats)
+
+
+async def _spent(run: _Run, started: float, ports: Ports) -> SummaryStats:
+    """What all requests cost so far."""
+    return replace(await ports.compute(run.stats), seconds=ports.clock.now() - started)
 
 
 def _patience(options: SummaryOptions, now: float) -> Patience:

@@ -55,6 +55,9 @@ _READ = 0.6
 """A model that tells it has read less than this share of a prompt has not read all of it: more than our count may be
 off. Some servers cut what does not fit without a word."""
 
+_MORE_ROOM = 4
+"""How many times the length that a prompt asks for an answer that replaces an unusable one may take."""
+
 _BISECTABLE = ("prompt_too_long", "item_too_long", "output_budget")
 
 
@@ -209,7 +212,12 @@ class Requester:
 
     async def send(self, requests: Sequence[Request]) -> list[Outcome]:
         """Ask side by side, then learn from all outcomes. Raises ``SummaryFailed`` where every answer was refused."""
-        outcomes = await self.ports.gather([partial(self._ask, request) for request in requests])
+        answered: list[Outcome] = []
+        try:
+            outcomes = await self.ports.gather([partial(self._noted, request, answered) for request in requests])
+        except BaseException:
+            self.outcomes += answered  # what the others cost is spent all the same
+            raise
         self.outcomes += outcomes
         for request, outcome in zip(requests, outcomes, strict=True):
             self._report(request, outcome)
@@ -221,6 +229,11 @@ class Requester:
                 problem = f"no usable answer to a {request.kind} request of {request.tokens:,} tokens"
                 raise SummaryFailed(f"{problem}: {outcome.refusals[-1]}", attempts=outcome.refusals)
         return outcomes
+
+    async def _noted(self, request: Request, answered: list[Outcome]) -> Outcome:
+        outcome = await self._ask(request)
+        answered.append(outcome)
+        return outcome
 
     async def _ask(self, request: Request) -> Outcome:
         """The outcome of one request, by the first model that does not fail. Runs beside others: writes nothing."""
@@ -265,10 +278,11 @@ class Requester:
         """One request, asked again while its answers cannot be used."""
         prompt, refusals = request.prompt, list[str]()
         read = written = calls = 0
+        answer_tokens = request.answer_tokens
         while True:
             calls += 1
             try:
-                answer = await self.asker.answer(model, prompt, request.answer_tokens, request.kind)
+                answer = await self.asker.answer(model, prompt, answer_tokens, request.kind)
             except Exception as error:
                 found = overflow.classify(error)
                 if found is None or found.kind not in _BISECTABLE:
@@ -286,6 +300,7 @@ class Requester:
             refusals.append(refusal)
             if len(refusals) > self.options.retries_on_rejection:
                 return Outcome(None, None, tuple(refusals), calls, read, written, model.name)
+            answer_tokens = _MORE_ROOM * request.answer_tokens  # where that sets a limit, hidden reasoning may fill it
             retry = again(request.prompt, refusal, max_tokens=request.answer_tokens)
             prompt = retry if self.limits.room.holds(retry, self.count) else request.prompt
 

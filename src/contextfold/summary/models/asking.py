@@ -51,9 +51,14 @@ class Asker:
         session = await self._session(model)
         attempt = 0
         while True:
+            left_out = model.endpoint.refused_fields
             try:
                 return await self._attempt(model, session, prompt, answer_tokens, kind)
             except Exception as error:
+                field = session.refused_field(error)
+                if field is not None and field not in left_out:
+                    self._note_refused(model, field, error)
+                    continue
                 attempt += 1
                 wait = self._wait(model, error, attempt)
                 if wait is None:
@@ -119,6 +124,16 @@ class Asker:
             yield
         finally:
             model.endpoint.leave()
+
+    def _note_refused(self, model: Model, field: str, error: Exception) -> None:
+        """Requests go without this field from now on. Branches side by side may learn it at once; one says so."""
+        if model.endpoint.refuse_field(field):
+            self.observer.emit(
+                "summary_field_refused",
+                f"{model.name} does not take {field}, and is asked without it from now on ({describe(error)})",
+                model=model.name,
+                field=field,
+            )
 
     def _wait(self, model: Model, error: Exception, attempt: int) -> float | None:
         """Seconds before the next try; None if there is none."""

@@ -44,6 +44,8 @@ class Session:
     """None: somebody else's."""
     keys: tuple[str, ...] = ()
     """What must not appear in anything that is told."""
+    refused_field: Callable[[BaseException], str | None] = lambda error: None
+    """The optional field that a request was refused for: the next request goes without it. None: another failure."""
 
 
 class Model(Protocol):

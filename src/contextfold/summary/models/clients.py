@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ from contextfold.ports import BothColours
 from contextfold.summary.models import anthropic, openai
 from contextfold.summary.models.base import Fold, Session
 from contextfold.summary.models.endpoint import Endpoint, named
-from contextfold.summary.models.settings import Settings
+from contextfold.summary.models.settings import Settings, refused_field
 
 NO_KEY = "not-needed"
 """Sent to a server of one's own when the environment holds no key: the SDK wants one, most such servers none."""
@@ -132,9 +132,16 @@ class SdkModel:
         api = SDKS[self.provider].apis[self.api]
         create = attrgetter(api.method)(client)  # imports more of the SDK
         keys = (getattr(client, name, None) for name in ("api_key", "auth_token"))
+        endpoint = self.endpoint
+
+        def request(prompt: str, answer_tokens: int, seconds: float | None) -> partial[Any]:
+            settings = replace(self.settings, without=endpoint.refused_fields)
+            return api.request(create, settings, prompt, answer_tokens, seconds)
+
         return Session(
-            request=partial(api.request, create, self.settings),
+            request=request,
             fold=api.fold,
             close=close,
             keys=tuple(key for key in keys if isinstance(key, str) and key != NO_KEY),
+            refused_field=refused_field,
         )

@@ -1,7 +1,8 @@
 """What a process knows of one model at one place: how many requests are under way, and whether it works at all.
 
 What belongs here: the gate (a limit on requests side by side), the breaker, and the register of both. What does not:
-asking (``asking``). Nothing here waits: whoever finds a gate full comes again.
+asking (``asking``). Kept here, too: which optional fields of a request it refused.
+Nothing here waits: whoever finds a gate full comes again.
 
     closed ──failures in a row──▶ open ──after a while──▶ one probe under way ──it fails──▶ open again
        ◀────────────────────── any success ──────────────────────┘
@@ -24,6 +25,19 @@ class Endpoint:
         self._failures = 0
         self._open_until: float | None = None
         self._probing = False
+        self._refused_fields: frozenset[str] = frozenset()
+
+    @property
+    def refused_fields(self) -> frozenset[str]:
+        """Optional fields that requests do not carry, because the model said that it does not know them."""
+        return self._refused_fields
+
+    def refuse_field(self, name: str) -> bool:
+        """Note that a field was refused. False if that was known, so that asking without it is no news."""
+        with self._lock:
+            is_new = name not in self._refused_fields
+            self._refused_fields |= {name}
+            return is_new
 
     def enter(self, parallel: int) -> bool:
         """Take a place, if fewer than ``parallel`` are taken. ``leave`` gives it back."""

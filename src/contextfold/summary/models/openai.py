@@ -23,7 +23,9 @@ def chat_request(
     OpenAI's reasoning models take only ``max_completion_tokens``, many other servers only ``max_tokens``.
     """
     limit = "max_tokens" if settings.is_compatible_server else "max_completion_tokens"
-    stream = {"stream": True, "stream_options": {"include_usage": True}} if settings.stream else {}
+    stream: dict[str, Any] = {"stream": True} if settings.stream else {}
+    if settings.stream and "stream_options" not in settings.without:
+        stream["stream_options"] = {"include_usage": True}
     return partial(
         create,
         model=settings.model,
@@ -38,15 +40,16 @@ def responses_request(
     create: Any, settings: Settings, prompt: str, answer_tokens: int, seconds: float | None
 ) -> partial[Any]:
     """A call of ``responses.create``; the provider is asked not to store it."""
-    stream = {"stream": True} if settings.stream else {}
+    options: dict[str, Any] = {"stream": True} if settings.stream else {}
+    if "store" not in settings.without:
+        options["store"] = False
     return partial(
         create,
         model=settings.model,
         input=prompt,
-        store=False,
         extra_body=settings.body("max_output_tokens"),
         timeout=seconds,
-        **stream,
+        **options,
     )
 
 

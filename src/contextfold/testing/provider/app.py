@@ -99,6 +99,7 @@ class Answering:
                 if fault.cuts:
                     raise ConnectionCut
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await asyncio.sleep(0)  # so that a client that has gone is noticed, instead of written to
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _wait(self, seconds: float) -> None:

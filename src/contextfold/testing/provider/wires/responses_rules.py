@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from contextfold.testing.provider.problems import Problem
@@ -16,6 +16,7 @@ _CALLS = {
     "shell_call": ("shell_call_output", "shell call"),
     "apply_patch_call": ("apply_patch_call_output", "apply patch call"),
     "computer_call": ("computer_call_output", "computer call"),
+    "tool_search_call": ("tool_search_output", "tool search call"),
 }
 """Type of a call -> (type of its output, how the API calls it)."""
 
@@ -65,7 +66,7 @@ def _item_problem(item: Any, place: int) -> Problem | None:
             param=f"input[{place}]",
         )
     if item.get("type", "message") != "message":
-        return None
+        return _output_problem(item, place)
     if item.get("role") not in ROLES:
         return _not_supported(str(item.get("role")), ROLES, f"input[{place}].role")
     content = item.get("content")
@@ -79,6 +80,37 @@ def _item_problem(item: Any, place: int) -> Problem | None:
     return None
 
 
+def _output_problem(item: Mapping[str, Any], place: int) -> Problem | None:
+    """An output of a built-in tool has a shape of its own; words are refused where it wants an image or chunks."""
+    shape = _SHAPES.get(str(item.get("type")))
+    if shape is None or shape(item):
+        return None
+    name = f"input[{place}].output" if "output" in item else f"input[{place}]"
+    return Problem(f"Invalid type for '{name}': it is no {item['type']}.", code="invalid_type", param=name)
+
+
+def _is_chunk(chunk: Any) -> bool:
+    texts = isinstance(chunk, Mapping) and all(isinstance(chunk.get(name), str) for name in ("stdout", "stderr"))
+    return texts and isinstance(chunk.get("outcome"), Mapping)
+
+
+def _is_screenshot(output: Any) -> bool:
+    is_one = isinstance(output, Mapping) and output.get("type") == "computer_screenshot"
+    return is_one and any(isinstance(output.get(name), str) for name in ("image_url", "file_id"))
+
+
+_SHAPES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "local_shell_call_output": lambda item: isinstance(item.get("output"), str),
+    "shell_call_output": lambda item: isinstance(item.get("output"), list) and all(map(_is_chunk, item["output"])),
+    "computer_call_output": lambda item: _is_screenshot(item.get("output")),
+    "apply_patch_call_output": lambda item: (
+        item.get("status") in ("completed", "failed") and isinstance(item.get("output"), str | None)
+    ),
+    "tool_search_output": lambda item: isinstance(item.get("tools"), list),
+}
+"""The types of the openai SDK for these items."""
+
+
 def _not_supported(value: str, allowed: tuple[str, ...], param: str) -> Problem:
     listed = ", ".join(f"'{name}'" for name in allowed[:-1]) + f" and '{allowed[-1]}'"
     return Problem(f"Invalid value: '{value}'. Supported values are: {listed}.", code="invalid_value", param=param)
@@ -90,6 +122,10 @@ def _pairing_problems(items: list[dict[str, Any]]) -> Iterator[Problem]:
     known: set[tuple[str, str]] = set()
     for item in items:
         kind, call_id = str(item.get("type")), str(item.get("call_id") or item.get("id"))
+        if kind in ("tool_search_call", "tool_search_output") and item.get("call_id") is None:
+            continue  # the provider ran it
+        if kind == "function_call_output" and ("local_shell_call", call_id) in open_calls:
+            kind = "local_shell_call_output"  # Codex answers so, and is understood
         if kind in _CALLS:
             open_calls[kind, call_id] = None
             known.add((kind, call_id))
