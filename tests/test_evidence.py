@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfold import evidence
-from contextfold.evidence import Line, lines_of, select
+from contextfold.evidence import PARTS, Line, lines_of, select
+from contextfold.evidence.clips import clips
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
 
 MARKS = {"[user]", "[assistant]", "[tool]"}
@@ -210,15 +212,61 @@ def test_it_never_exceeds_its_budget_and_quotes_only_what_was_said(groups: list[
     text = chosen(messages, budget=budget)
     assert count(text) <= budget
     said_lines = {line for lines in groups for line in lines}
-    assert all(line in MARKS or line in said_lines for line in text.splitlines())
+    lines, _, parts = text.partition(PARTS)
+    assert all(line in MARKS or line in said_lines for line in lines.splitlines())
+    assert all(any(part in line for line in said_lines) for part in parts.splitlines())
     assert text == chosen(messages, budget=budget)
 
 
 @settings(max_examples=20)
 @given(st.integers(min_value=20, max_value=3000))
-def test_more_budget_never_shows_fewer_lines(budget: int) -> None:
+def test_more_budget_never_shows_fewer_names(budget: int) -> None:
     messages = [said("assistant", f"step {n} is about module_{n:04} alone") for n in range(120)]
-    assert len(chosen(messages, budget).splitlines()) <= len(chosen(messages, budget + 40).splitlines())
+    assert chosen(messages, budget).count("module_") <= chosen(messages, budget + 40).count("module_")
+
+
+# ---- parts of lines ----
+
+LONG = "so the handler for step {n} hands its result over to module_{n:04} and then goes on with what is left of it"
+
+
+def test_names_that_no_line_has_room_for_stand_in_parts_of_lines_with_words_beside_them() -> None:
+    messages = [said("assistant", LONG.format(n=n)) for n in range(120)]
+    lines, _, parts = chosen(messages, budget=1000).partition(PARTS)
+    assert lines.count("module_") > 15
+    assert parts.count("module_") > 30
+    assert all(re.fullmatch(r"over to module_\d{4}|module_\d{4} and then", part) for part in parts.split("\n")[1:])
+
+
+def test_no_name_stands_both_in_a_line_and_in_a_part_of_another() -> None:
+    text = chosen([said("assistant", LONG.format(n=n)) for n in range(120)], budget=1000)
+    names = re.findall(r"module_\d{4}", text)
+    assert len(names) == len(set(names))
+
+
+def test_there_are_no_parts_where_every_name_has_a_line() -> None:
+    text = chosen([said("assistant", LONG.format(n=n)) for n in range(10)], budget=1000)
+    assert text.count("module_") == 10
+    assert PARTS not in text
+
+
+def test_a_part_is_the_newest_line_that_has_words_beside_the_name() -> None:
+    old, new, bare = "it reads conf_value first", "it writes conf_value last", "conf_value"
+    weights, lines = (
+        {"conf_value": 1.0},
+        [line for text in (old, new, bare) for line in lines_of(said("assistant", text))],
+    )
+    assert clips(weights, lines, 40, count) == f"{PARTS}\nwrites conf_value last"
+    assert clips(weights, lines[2:], 40, count) == f"{PARTS}\nconf_value"
+
+
+@given(st.integers(min_value=0, max_value=60))
+def test_parts_never_exceed_their_room(room: int) -> None:
+    names = ["a_b/c_d.py", "数据_表", "e_f", "https://example.org/x?y=1", "ghi_jkl_mno"]
+    lines = [line for name in names for line in lines_of(said("user", f"we look at {name} and 看一下 {name} again"))]
+    text = clips(dict.fromkeys(names, 1.0), lines, room, count)
+    assert count(text) <= room
+    assert all(any(part in line.text for line in lines) for part in text.split("\n")[1:])
 
 
 def test_planted_facts_are_still_there_after_many_passes() -> None:

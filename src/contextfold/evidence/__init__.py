@@ -7,6 +7,7 @@ the view (the engine).
 """
 
 from contextfold.evidence.choice import select
+from contextfold.evidence.clips import PARTS
 from contextfold.evidence.lines import WIDTH, Line, lines_of
 
-__all__ = ["WIDTH", "Line", "lines_of", "select"]
+__all__ = ["PARTS", "WIDTH", "Line", "lines_of", "select"]

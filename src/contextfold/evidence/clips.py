@@ -24,7 +24,7 @@ SHARE = 0.3
 LEAST_WORTH = 0.6
 """What getting a name wrong must cost (``Line.worths``). Numbers and short names say nothing without their line."""
 
-MARK = "[parts of lines]"
+PARTS = "[parts of lines]"
 """Stands above the parts, as the marks of the speakers stand above lines."""
 
 REACH = 40
@@ -54,7 +54,7 @@ def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count:
     ranked = sorted(found, key=lambda name: (-weights[name] * found[name].quality / _price(found[name]), name))
     taken: list[str] = []
     shown: set[str] = set()
-    left = room - count(MARK) - 1
+    left = room - count(PARTS) - 1
     for name in ranked:
         if name in shown:
             continue
@@ -63,9 +63,9 @@ def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count:
             break
         taken.append(found[name].text)
         shown.update(_named(found[name].text))
-    while taken and (excess := count("\n".join([MARK, *taken])) - room) > 0:
+    while taken and (excess := count("\n".join([PARTS, *taken])) - room) > 0:
         del taken[-max(1, excess // 8) :]
-    return "\n".join([MARK, *taken]) if taken else ""
+    return "\n".join([PARTS, *taken]) if taken else ""
 
 
 def _heaviest(weights: Mapping[str, float], room: int) -> set[str]:

@@ -138,11 +138,15 @@ def test_a_wrong_key_is_not_tried_again() -> None:
 # ---- limits for what cannot be interrupted ----
 
 
+HUNG = 4.0
+"""Seconds: whoever waits less has not waited for the model, however busy the machine is."""
+
+
 def hanging() -> Any:
     """A new one each time: a process remembers which function fails."""
 
     def hang(prompt: str) -> str:
-        time.sleep(1.5)
+        time.sleep(HUNG)
         return "too late"
 
     return hang
@@ -150,7 +154,7 @@ def hanging() -> Any:
 
 def hanging_async() -> Any:
     async def hang(prompt: str) -> str:
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(HUNG)
         return "too late"
 
     return hang
@@ -159,7 +163,7 @@ def hanging_async() -> Any:
 def dribbling() -> Any:
     def dribble(prompt: str) -> Iterator[str]:
         yield "a "
-        time.sleep(1.5)
+        time.sleep(HUNG)
         yield "summary"
 
     return dribble
@@ -176,7 +180,7 @@ def test_silence_ends_after_the_limit_whatever_is_silent(make: Any, limit: str, 
     messages = conversation()
     started = time.perf_counter()
     out = compacted(colour, compactor, messages, force=True)
-    assert time.perf_counter() - started < 1.2
+    assert time.perf_counter() - started < HUNG
     assert not out.changed
     assert out.messages == messages
     assert {"summary_timed_out", "summary_failed"} <= set(names(events))
@@ -212,7 +216,7 @@ def test_a_token_ends_blocking_code_while_it_waits_and_nothing_changes() -> None
     started = time.perf_counter()
     with pytest.raises(Cancelled):
         compactor.compact(messages, force=True, cancel=token)
-    assert time.perf_counter() - started < 1.0
+    assert time.perf_counter() - started < HUNG
     assert compactor.compact(messages).messages == messages
 
 
@@ -248,7 +252,7 @@ def test_cancelling_the_task_passes_through_and_changes_nothing(make: Any) -> No
         started = time.perf_counter()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.perf_counter() - started < 1.0
+        assert time.perf_counter() - started < HUNG
 
     asyncio.run(main())
     assert compactor.compact(messages).messages == messages

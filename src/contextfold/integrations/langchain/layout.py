@@ -34,7 +34,8 @@ M = TypeVar("M", bound=BaseMessage)
 PREFIX = "Here is a summary of the conversation to date:\n\n"
 
 _EVIDENCE = re.compile(rf"\n\n{EVIDENCE_OPEN}\n[^\n]*\n(?P<lines>.*)\n{EVIDENCE_CLOSE}\s*$", re.DOTALL)
-_SPEAKER = re.compile(r"^\[(user|assistant|tool)\]$", re.MULTILINE)
+_SPEAKER = re.compile(rf"^\[(user|assistant|tool)\]$|^{re.escape(evidence.PARTS)}$", re.MULTILINE)
+"""A mark in an evidence section. Nobody stands above parts of lines: most are from tools' outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def _parts(text: str) -> tuple[str, str]:
     return (text[: found.start()], found["lines"]) if found else (text, "")
 
 
-def _said(speaker: str, text: str) -> Message:
-    if speaker == "tool":
+def _said(speaker: str | None, text: str) -> Message:
+    if speaker in ("tool", None):
         return Message("tool", (ToolResult("evidence", (Text(text),)),))
     return Message("user" if speaker == "user" else "assistant", (Text(text),))
