@@ -355,3 +355,29 @@ def test_a_tools_line_with_an_outcome_an_amount_or_a_failure_counts_by_itself(li
 def test_lines_of_tools_that_differ_in_figures_alone_count_once() -> None:
     text = chosen([answered("\n".join(f"step took {n} ms" for n in range(50)))], budget=400)
     assert text.count("step took") == 1
+
+
+# ---- the section, read back ----
+
+
+def test_a_section_that_is_read_back_has_the_lines_it_was_made_of() -> None:
+    """Where the originals are out of reach, a carried line is worth what it was worth: it depends on who said it."""
+    messages = [said("user", "Never touch src/login.py."), answered("port = 8080 in app_config.yaml")]
+    messages += [said("assistant", LONG.format(n=n)) for n in range(60)]
+    text = chosen(messages, budget=600)
+    found = evidence.read(text)
+    assert PARTS in text
+    assert [line.text for line in found] == [line for line in text.split("\n") if line not in {*MARKS, PARTS}]
+    whole = {line.text: line for message in messages for line in lines_of(message)}
+    assert all(whole.get(line.text, line) == line for line in found)
+    assert {line.source for line in found if line.text not in whole} == {"tool"}
+
+
+def test_an_earlier_summary_in_a_history_is_carried_on_by_who_said_what() -> None:
+    text = "[user]\nkeep the cache_dir\n[tool]\nE501 in a_b.py\n[parts of lines]\nopens c_d.py again"
+    assert [(line.source, line.text) for line in evidence.read(f"an older note\n{text}")] == [
+        ("assistant", "an older note"),
+        ("user", "keep the cache_dir"),
+        ("tool", "E501 in a_b.py"),
+        ("tool", "opens c_d.py again"),
+    ]

@@ -100,7 +100,10 @@ def evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
 
 def _lines(history: History, index: int) -> tuple[quoting.Line, ...]:
     message = history.messages[index]
-    return quoting.lines_of(readable(message)) if pins.is_summary(message) else history.lines(index)
+    if pins.is_summary(message) and (earlier := parse(message.text)):
+        prose, quoted = earlier
+        return *quoting.lines_of(Message("assistant", (Text(prose),))), *quoting.read(quoted)
+    return history.lines(index)
 
 
 def _names(lines: Iterable[quoting.Line]) -> set[str]:

@@ -7,7 +7,7 @@ the view (the engine).
 """
 
 from contextfold.evidence.choice import select
-from contextfold.evidence.clips import PARTS
 from contextfold.evidence.lines import WIDTH, Line, lines_of
+from contextfold.evidence.section import PARTS, read
 
-__all__ = ["PARTS", "WIDTH", "Line", "lines_of", "select"]
+__all__ = ["PARTS", "WIDTH", "Line", "lines_of", "read", "select"]

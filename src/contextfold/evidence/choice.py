@@ -32,6 +32,7 @@ from typing import NamedTuple
 from contextfold import identifiers
 from contextfold.evidence.clips import LEAST_WORTH, SHARE, clips
 from contextfold.evidence.lines import BARE, Line, Source, is_cjk
+from contextfold.evidence.section import lines_as_text
 
 MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
 """What one mention counts, by who made it. Calls are the assistant's words."""
@@ -102,10 +103,10 @@ def select(
 
 def _fitted(lines: Sequence[Line], chosen: list[int], budget: int, count: Callable[[str], int]) -> str:
     """The chosen lines as a text of at most ``budget`` tokens. What is too much is taken off the end of ``chosen``."""
-    text = _rendered(lines, chosen)
+    text = lines_as_text(lines, chosen)
     while chosen and (excess := count(text) - budget) > 0:
         del chosen[-max(1, excess // 40) :]
-        text = _rendered(lines, chosen)
+        text = lines_as_text(lines, chosen)
     return text
 
 
@@ -274,15 +275,3 @@ def _wanted(line: Line, weights: Mapping[str, float]) -> tuple[str, ...]:
         if "/" in name:
             shown.update(dict.fromkeys(identifiers.endings(name)))
     return tuple(name for name in shown if name in weights)
-
-
-def _rendered(lines: Sequence[Line], chosen: Iterable[int]) -> str:
-    """Lines in their order. A mark stands where the speaker changes."""
-    text: list[str] = []
-    speaker = ""
-    for n in sorted(chosen):
-        if lines[n].source != speaker:
-            speaker = lines[n].source
-            text.append(f"[{speaker}]")
-        text.append(lines[n].text)
-    return "\n".join(text)

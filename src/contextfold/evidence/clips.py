@@ -17,15 +17,13 @@ from typing import NamedTuple
 
 from contextfold import identifiers
 from contextfold.evidence.lines import BARE, PLAIN_WORD, Line
+from contextfold.evidence.section import parts_as_text
 
 SHARE = 0.3
 """Of the room for evidence, what parts of lines take where not every name stands in a line."""
 
 LEAST_WORTH = 0.6
 """What getting a name wrong must cost (``Line.worths``). Numbers and short names say nothing without their line."""
-
-PARTS = "[parts of lines]"
-"""Stands above the parts, as the marks of the speakers stand above lines."""
 
 REACH = 40
 """Characters. A part of a line is at most so much longer than the name in it."""
@@ -54,7 +52,7 @@ def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count:
     ranked = sorted(found, key=lambda name: (-weights[name] * found[name].quality / _price(found[name]), name))
     taken: list[str] = []
     shown: set[str] = set()
-    left = room - count(PARTS) - 1
+    left = room - count(parts_as_text([""]))
     for name in ranked:
         if name in shown:
             continue
@@ -63,9 +61,9 @@ def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count:
             break
         taken.append(found[name].text)
         shown.update(_named(found[name].text))
-    while taken and (excess := count("\n".join([PARTS, *taken])) - room) > 0:
+    while taken and (excess := count(parts_as_text(taken)) - room) > 0:
         del taken[-max(1, excess // 8) :]
-    return "\n".join([PARTS, *taken]) if taken else ""
+    return parts_as_text(taken)
 
 
 def _heaviest(weights: Mapping[str, float], room: int) -> set[str]:

@@ -285,7 +285,7 @@ class Folding:
         ends = list(accumulate(history.sizes))
         leaving = sum(history.sizes[index] for index in gone)
         budget = min(budget, history.counter.text(earlier) + leaving // QUOTED)
-        candidates = [(0, layout.evidence_lines(earlier)), *((ends[n], history.lines(n)) for n in sorted(gone))]
+        candidates = [(0, evidence.read(earlier)), *((ends[n], history.lines(n)) for n in sorted(gone))]
         visible = {name for line in evidence.lines_of(Message("assistant", (Text(prose),))) for name in line.names}
         for index in range(len(history.messages)):
             if index not in gone:

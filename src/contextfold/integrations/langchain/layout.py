@@ -24,9 +24,7 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
-from contextfold import evidence
 from contextfold.integrations.langchain.quiet import SOURCE
-from contextfold.messages import Message, Text, ToolResult
 from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, neutral, parse, summary_text
 
 M = TypeVar("M", bound=BaseMessage)
@@ -34,8 +32,6 @@ M = TypeVar("M", bound=BaseMessage)
 PREFIX = "Here is a summary of the conversation to date:\n\n"
 
 _EVIDENCE = re.compile(rf"\n\n{EVIDENCE_OPEN}\n[^\n]*\n(?P<lines>.*)\n{EVIDENCE_CLOSE}\s*$", re.DOTALL)
-_SPEAKER = re.compile(rf"^\[(user|assistant|tool)\]$|^{re.escape(evidence.PARTS)}$", re.MULTILINE)
-"""A mark in an evidence section. Nobody stands above parts of lines: most are from tools' outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +89,6 @@ def read(messages: Sequence[AnyMessage]) -> Earlier:
     return Earlier("\n\n".join(filter(None, prose)), "\n".join(filter(None, lines)), usage_until)
 
 
-def evidence_lines(text: str) -> tuple[evidence.Line, ...]:
-    """The lines of an evidence section, by who said them."""
-    pieces = _SPEAKER.split(text)
-    found = [*evidence.lines_of(_said("assistant", pieces[0]))]
-    for speaker, said in zip(pieces[1::2], pieces[2::2], strict=True):
-        found += evidence.lines_of(_said(speaker, said))
-    return tuple(found)
-
-
 def newest_assistant(messages: Sequence[AnyMessage]) -> AIMessage | None:
     """The newest assistant message."""
     return next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
@@ -114,9 +101,3 @@ def _parts(text: str) -> tuple[str, str]:
     text = text.removeprefix(PREFIX)
     found = _EVIDENCE.search(text)
     return (text[: found.start()], found["lines"]) if found else (text, "")
-
-
-def _said(speaker: str | None, text: str) -> Message:
-    if speaker in ("tool", None):
-        return Message("tool", (ToolResult("evidence", (Text(text),)),))
-    return Message("user" if speaker == "user" else "assistant", (Text(text),))

@@ -1,0 +1,54 @@
+"""The text that quotes lines: written under short marks of who said them, and read back.
+
+What belongs here: that form. What does not: which lines are quoted (``choice``, ``clips``), and the frame around the
+text (``summary.message``).
+
+It is read back where the originals are out of reach: in a history that begins with an earlier summary, in a middleware
+that rewrites its state, in a session whose oldest messages are not read again. What was said by whom decides what it is
+worth there, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from contextfold.evidence.lines import Line, lines_of
+from contextfold.messages import Message, Text, ToolResult
+
+PARTS = "[parts of lines]"
+"""Stands above parts of lines, as the marks of the speakers stand above lines. Most parts are of tools' outputs."""
+
+_MARK = re.compile(rf"^(?:\[(user|assistant|tool)\]|{re.escape(PARTS)})$", re.MULTILINE)
+
+
+def lines_as_text(lines: Sequence[Line], chosen: Iterable[int]) -> str:
+    """The chosen ones of the lines, by their numbers, in their order. A mark stands where the speaker changes."""
+    text: list[str] = []
+    speaker = ""
+    for n in sorted(chosen):
+        if lines[n].source != speaker:
+            speaker = lines[n].source
+            text.append(f"[{speaker}]")
+        text.append(lines[n].text)
+    return "\n".join(text)
+
+
+def parts_as_text(parts: Sequence[str]) -> str:
+    """Parts of lines under their mark; empty if there are none."""
+    return "\n".join([PARTS, *parts]) if parts else ""
+
+
+def read(text: str) -> tuple[Line, ...]:
+    """The lines and parts of lines of such a text. What stands above the first mark counts as the assistant's."""
+    return tuple(line for message in _as_messages(text) for line in lines_of(message))
+
+
+def _as_messages(text: str) -> Iterator[Message]:
+    first, *rest = _MARK.split(text)
+    yield Message("assistant", (Text(first),))
+    for speaker, said in zip(rest[::2], rest[1::2], strict=True):
+        if speaker in ("tool", None):
+            yield Message("tool", (ToolResult("evidence", (Text(said),)),))
+        else:
+            yield Message("user" if speaker == "user" else "assistant", (Text(said),))
