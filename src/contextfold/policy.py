@@ -182,7 +182,7 @@ class Budgets(_Settings):
         """The share of a window of so many tokens for the summary message, by the same rule as ``usage_of``."""
         if self.carried is not None:
             return self.carried
-        share: float = 0.35 * (16_000 / window) ** 0.08
+        share: float = 0.35 * (16_000 / window) ** 0.05
         return min(0.4, max(0.2, share))
 
     def prose_of(self, tokens: int, *, built_in: bool) -> int:

@@ -22,7 +22,7 @@ from contextfold.evidence.section import parts_as_text
 SHARE = 0.3
 """Of the room for evidence, what parts of lines take where not every name stands in a line."""
 
-LEAST_WORTH = 0.6
+LEAST_WORTH = 0.8
 """What getting a name wrong must cost (``Line.worths``). Numbers and short names say nothing without their line."""
 
 REACH = 40
