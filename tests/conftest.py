@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,17 @@ def transcripts() -> Path:
     if folder is None:
         pytest.skip("no real conversations here: set CONTEXTFOLD_TRANSCRIPTS to a folder of transcripts")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """Benchmarks and examples silence libraries in their process, which may be this one: other tests listen to them."""
+    levels = {name: logging.getLogger(name).level for name in LIBRARIES}
+    disabled = logging.root.manager.disable
+    yield
+    logging.disable(disabled)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+LIBRARIES = ("contextfold", "langchain", "langchain_core", "deepagents", "langmem")

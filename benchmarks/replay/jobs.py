@@ -27,9 +27,6 @@ from benchmarks.replay.results import Result, Saved
 T = TypeVar("T")
 
 POLL_SECONDS = 0.2
-QUIET = ("contextfold", "langchain", "langchain_core", "deepagents", "langmem")
-"""Loggers that are silenced: thousands of passes have much to say."""
-
 LIMIT = 40
 """Conversations in each band of sizes: more tell little that is new, and a run should end within minutes."""
 Progress = Callable[[str, int, int], object]
@@ -230,5 +227,5 @@ def prepare(tokenizer: str) -> None:
     """What every process needs before it works: its tokenizer, and quiet libraries."""
     tokens.use(tokenizer)
     warnings.simplefilter("ignore")
-    for name in QUIET:
+    for name in ("contextfold", "langchain", "langchain_core", "deepagents", "langmem"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,14 +21,3 @@ def estimated_tokens() -> Iterator[None]:
     tokens.use(tokens.ESTIMATE)
     yield
     tokens.use(tokens.ESTIMATE)
-
-
-@pytest.fixture(autouse=True)
-def logs_as_before() -> Iterator[None]:
-    """A run silences libraries in its process, which is this one here: other tests listen to them."""
-    from benchmarks.replay.jobs import QUIET
-
-    levels = {name: logging.getLogger(name).level for name in QUIET}
-    yield
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)

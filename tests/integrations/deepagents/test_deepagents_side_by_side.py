@@ -81,11 +81,6 @@ def test_truncation_does_not_slide(example: dict[str, Any]) -> None:
 
 
 def test_the_table_prints(example: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    import logging
-
-    try:
-        example["main"]()
-    finally:
-        logging.disable(logging.NOTSET)
+    example["main"]()
     printed = capsys.readouterr().out
     assert printed.count("\n  deepagents ") == printed.count("\n  contextfold ") == 7
