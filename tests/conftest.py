@@ -25,15 +25,14 @@ def transcripts() -> Path:
     return folder
 
 
+LIBRARIES = ("contextfold", "langchain", "langchain_core", "deepagents", "langmem")
+
+
 @pytest.fixture(autouse=True)
-def logs_as_before() -> Iterator[None]:
-    """Benchmarks and examples silence libraries in their process, which may be this one: other tests listen to them."""
-    levels = {name: logging.getLogger(name).level for name in LIBRARIES}
+def nobody_is_silenced() -> Iterator[None]:
+    """Benchmarks and examples silence libraries in their process, which may be this one."""
+    for name in LIBRARIES:
+        logging.getLogger(name).setLevel(logging.NOTSET)
     disabled = logging.root.manager.disable
     yield
     logging.disable(disabled)
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
-
-
-LIBRARIES = ("contextfold", "langchain", "langchain_core", "deepagents", "langmem")
