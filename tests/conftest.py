@@ -8,6 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("contextfold", settings(), deadline=None)
+settings.load_profile("contextfold")
 
 
 def transcripts_folder() -> Path | None:
