@@ -248,8 +248,8 @@ def test_a_second_pass_updates_the_summary_instead_of_asking_about_everything_ag
     assert "<conversation_summary>" not in out.summary.text
 
 
-def test_a_window_that_a_refusal_taught_is_respected_at_the_next_pass() -> None:
-    """R23."""
+def test_a_window_that_a_refusal_taught_is_respected_at_all_later_passes() -> None:
+    """R23: also behind a pass in which nothing was refused."""
     summarizer = LimitedSummarizer(2_500)
     compactor = Compactor(window=16_000, summarizer=summarizer)
     wire = conversation(160)
@@ -257,9 +257,11 @@ def test_a_window_that_a_refusal_taught_is_respected_at_the_next_pass() -> None:
     refused = sum(event.name == "summary_overflowed" for event in out.events)
     assert refused
     record = Compaction.from_json(out.compaction.to_json()) if out.compaction else None
-    again = Compactor(window=16_000, summarizer=summarizer).compact(grown(wire, 90), previous=record)
-    assert again.changed
-    assert not any(event.name == "summary_overflowed" for event in again.events)
+    for more in (90, 180, 270):
+        again = Compactor(window=16_000, summarizer=summarizer).compact(grown(wire, more), previous=record)
+        assert again.changed
+        assert not any(event.name == "summary_overflowed" for event in again.events)
+        record = again.compaction
 
 
 def test_a_failed_summary_is_not_asked_for_again_until_something_changed() -> None:

@@ -157,7 +157,7 @@ async def _ask(
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
     options = job.policy.summary
-    learned = job.previous.summary.learned_window if job.previous and job.previous.summary else None
+    learned = _learned_window(job)
     if learned is not None and options.input_tokens is None and summarizer.window is None:
         options = options.model_copy(update={"input_tokens": learned})
     if job.instructions:
@@ -179,6 +179,11 @@ async def _ask(
     if missing:  # nothing may count as summarised whose text no successful request held
         raise SummaryFailed(f"{len(missing)} of the messages to summarise were in no successful request")
     return summary
+
+
+def _learned_window(job: Job) -> int | None:
+    """What refusals taught at any earlier pass about the prompts that the summariser takes, in tokens."""
+    return job.previous.summary.learned_window if job.previous and job.previous.summary else None
 
 
 async def _without_summariser(job: Job, plan: Plan, error: Exception, ports: Ports) -> Summary:
@@ -286,7 +291,7 @@ def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
         chunk_count=stats.chunk_count,
         max_depth=stats.max_depth,
         truncated=stats.truncated or prose != summary.text,
-        learned_window=stats.learned_window,
+        learned_window=stats.learned_window or _learned_window(job),
         message_count=len(plan.gone),
         original_tokens=sum(job.history.sizes[n] for n in plan.gone),
         archive=_address(job),
