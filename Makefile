@@ -38,7 +38,7 @@ test: $(VENV)/ready ## Run the tests
 DEEPAGENTS_PAGE := tests/test_docs.py::test_the_python_of_a_page_runs[deepagents.md]
 # LangChain's OpenAI client dropped the failure that a stream of Responses reports: there was nothing to react to.
 PROVIDERS := tests/integrations/langchain/test_langchain_providers.py
-DROPPED := $(foreach colour,False True,--deselect='$(PROVIDERS)::test_a_refusal_is_answered_by_a_smaller_view[responses-$(colour)-True]')
+DROPPED := $(foreach color,False True,--deselect='$(PROVIDERS)::test_a_refusal_is_answered_by_a_smaller_view[responses-$(color)-True]')
 test-oldest: $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready ## Run the tests of SDKs and frameworks with the oldest supported releases
 	$(OLDEST)/bin/python -m pytest -n auto $(PYTEST_ARGS) --junitxml=build/oldest.xml \
 		tests/test_environments.py tests/integrations tests/summary/models tests/testing/provider tests/formats/test_langchain.py \
@@ -59,7 +59,7 @@ format: $(VENV)/ready ## Put the files into the house format
 types: $(VENV)/ready ## Check the types
 	$(BIN)/mypy
 
-laws: $(VENV)/ready ## Hold every real conversation against the laws, in every window and with every summariser
+laws: $(VENV)/ready ## Hold every real conversation against the laws, in every window and with every summarizer
 	$(BIN)/python benchmarks/laws.py $(LAWS_ARGS)
 
 bench: $(BENCH)/ready ## Replay conversations through every strategy, and write docs/benchmark.md
@@ -74,7 +74,7 @@ bench-overhead: $(BENCH)/ready ## Time a turn with nothing to do, beside LangCha
 bench-parallel: $(VENV)/ready ## Summaries of chunks side by side: wall time against the critical path
 	$(BIN)/python -m benchmarks.parallel_chunks
 
-bench-small: $(VENV)/ready ## Histories of 200,000 tokens through summarisers of 2,000 to 8,000
+bench-small: $(VENV)/ready ## Histories of 200,000 tokens through summarizers of 2,000 to 8,000
 	$(BIN)/python -m benchmarks.small_summarizers
 
 bench-sessions: $(VENV)/ready ## Sessions of up to 100,000 messages: time and memory of a turn

@@ -293,7 +293,7 @@ def module_text(
         lines.append(" ".join(str(hundredths(words[WORD_COLUMNS["pair", first, second]])) for second in range(28)))
     lines[-1] += '""".strip().splitlines()]'
     lines.append(
-        '"""``PAIRS[first][second]`` for neighbouring letters: a to z, any other letter, the edge of the word."""\n'
+        '"""``PAIRS[first][second]`` for neighboring letters: a to z, any other letter, the edge of the word."""\n'
     )
     return "\n".join(lines)
 

@@ -1,11 +1,11 @@
 """Runs real conversations through a compactor and checks every law after every pass.
 
-    python benchmarks/laws.py                 every conversation, format, window and summariser; half an hour
-    python benchmarks/laws.py --rotate        every conversation and format once, windows and summarisers in turn
+    python benchmarks/laws.py                 every conversation, format, window and summarizer; half an hour
+    python benchmarks/laws.py --rotate        every conversation and format once, windows and summarizers in turn
     python benchmarks/laws.py --quick         one conversation and format in 23, about a minute
 
 Each conversation grows from its first message to its last. It is compacted on the way, in every format it can be
-expressed in, in windows of 16k, 32k and 64k tokens, by the extractive summariser and by one that rejects prompts of
+expressed in, in windows of 16k, 32k and 64k tokens, by the extractive summarizer and by one that rejects prompts of
 more than 2,000, 8,000 and 100,000 tokens. Every call is checked against L1 to L10 by ``tests/laws.py``, which knows
 nothing of the engine. Prints the totals; the exit code is 1 if any law was violated.
 """
@@ -36,7 +36,7 @@ from driver import Session  # noqa: E402
 
 WINDOWS = (16_000, 32_000, 64_000)
 LIMITS: tuple[int | None, ...] = (None, 2_000, 8_000, 100_000)
-"""Of the summariser, in tokens; None is the extractive one."""
+"""Of the summarizer, in tokens; None is the extractive one."""
 
 TRIGGER, TARGET = 0.8, 0.5
 STEP = 0.25
@@ -57,7 +57,7 @@ class Task:
     format: str
     size: int
     turn: int
-    """Which window and which summariser are its own when windows and summarisers take turns."""
+    """Which window and which summarizer are its own when windows and summarizers take turns."""
 
 
 @dataclass
@@ -120,14 +120,14 @@ def expressed(conversation: Any, format: str) -> list[Any]:
 
 
 def cases(task: Task, windows: Sequence[int], rotate: bool) -> list[tuple[int, int | None]]:
-    """The (window, summariser's limit) pairs to run a conversation with: all, or the one whose turn it is."""
+    """The (window, summarizer's limit) pairs to run a conversation with: all, or the one whose turn it is."""
     pairs = [(window, limit) for limit in LIMITS for window in windows]
     # 4 formats and 12 pairs: a whole conversation later, every format has moved on by one pair
     return [pairs[(task.turn + task.turn // len(formats.FORMATS)) % len(pairs)]] if rotate else pairs
 
 
 def run_task(task: Task, pairs: Sequence[tuple[int, int | None]]) -> Tally:
-    """One conversation in one format, in each window with its summariser."""
+    """One conversation in one format, in each window with its summarizer."""
     tally = Tally()
     name = f"{Path(task.file).parent.name}/{Path(task.file).name}#{task.number} {task.format}"
     messages = expressed(conversations(task.file)[task.number], task.format)
@@ -137,7 +137,7 @@ def run_task(task: Task, pairs: Sequence[tuple[int, int | None]]) -> Tally:
     before = wire.as_json(messages)
     entries = wire.read(task.format, messages)
     for window, limit in pairs:
-        label = f"{name} window={window} summariser={limit or 'extractive'}"
+        label = f"{name} window={window} summarizer={limit or 'extractive'}"
         tally.add(run(task.format, messages, entries, sizes, window, limit, label))
     if wire.as_json(messages) != before:
         tally.violations.append(f"{name}: L6 the caller's messages were changed")
@@ -153,7 +153,7 @@ def run(
     limit: int | None,
     label: str,
 ) -> Tally:
-    """One conversation growing in one window with one summariser."""
+    """One conversation growing in one window with one summarizer."""
     recorder = LimitedSummarizer(limit) if limit else None
     session = Session(
         format,
@@ -231,7 +231,7 @@ def arguments() -> argparse.Namespace:
     default = os.environ.get("CONTEXTFOLD_TRANSCRIPTS") or ROOT.parent / "shared" / "transcripts"
     parser.add_argument("--data", type=Path, default=Path(default), help="folder of conversations")
     parser.add_argument("--windows", type=int, nargs="+", default=list(WINDOWS), help="tokens")
-    parser.add_argument("--rotate", action="store_true", help="one window and one summariser for each conversation")
+    parser.add_argument("--rotate", action="store_true", help="one window and one summarizer for each conversation")
     parser.add_argument("--quick", action="store_true", help="one conversation and format in 23")
     parser.add_argument("--progress", action="store_true", help="a line for each conversation")
     return parser.parse_args()

@@ -1,8 +1,8 @@
-"""Chunks side by side: wall time against the critical path, with a summariser of fixed latency.
+"""Chunks side by side: wall time against the critical path, with a summarizer of fixed latency.
 
     python -m benchmarks.parallel_chunks [--latency SECONDS] [--parallel N]
 
-The summariser sleeps and does nothing else, so that the figures are about waiting. The critical path is the longest
+The summarizer sleeps and does nothing else, so that the figures are about waiting. The critical path is the longest
 chain of requests that wait for each other: rounds of N chunks, then one request for each level of merging. The ratio
 is wall time to critical path: 1 would be perfect. Exit code 1 if it is above ``BOUND`` anywhere.
 """
@@ -67,7 +67,7 @@ class AsyncSleeper(Sleeper):
 def timed(
     make: Callable[[float], Sleeper], messages: list[Any], latency: float, parallel: int
 ) -> tuple[Sleeper, float]:
-    """The summariser and the seconds that the summary took."""
+    """The summarizer and the seconds that the summary took."""
     sleeper, seconds = make(latency), list[float]()
     policy = Policy(on_failure="raise", summary={"parallel": parallel})
     compactor = Compactor(
@@ -85,17 +85,17 @@ def main() -> int:
     parser.add_argument("--latency", type=float, default=1.0)
     parser.add_argument("--parallel", type=int, default=8)
     given = parser.parse_args()
-    print(f"{'colour':<6} {'calls':>5} {'critical path, s':>17} {'wall, s':>8} {'ratio':>6} {'one by one, s':>14}")
+    print(f"{'color':<6} {'calls':>5} {'critical path, s':>17} {'wall, s':>8} {'ratio':>6} {'one by one, s':>14}")
     worst = 0.0
     for chunks in CHUNKS:
         messages = made_history(chunks * TOKENS_PER_CHUNK)
-        for colour, make in (("sync", Sleeper), ("async", AsyncSleeper)):
+        for color, make in (("sync", Sleeper), ("async", AsyncSleeper)):
             sleeper, seconds = timed(make, messages, given.latency, given.parallel)
             path = sleeper.critical_path(given.parallel)
             worst = max(worst, seconds / path)
             calls = len(sleeper.spans)
             print(
-                f"{colour:<6} {calls:>5} {path:>17.1f} {seconds:>8.2f} {seconds / path:>6.2f} "
+                f"{color:<6} {calls:>5} {path:>17.1f} {seconds:>8.2f} {seconds / path:>6.2f} "
                 f"{calls * given.latency:>14.1f}",
                 flush=True,
             )

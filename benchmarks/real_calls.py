@@ -1,7 +1,7 @@
 """Plays real conversations through the official SDKs, turn by turn, against a provider on loopback with a small window.
 
-    python benchmarks/real_calls.py             every file, windows of 16k and 32k, known and unknown, colours in turn
-    python benchmarks/real_calls.py --all       every file with every window, known and unknown, in all four colours
+    python benchmarks/real_calls.py             every file, windows of 16k and 32k, known and unknown, colors in turn
+    python benchmarks/real_calls.py --all       every file with every window, known and unknown, in all four colors
     python benchmarks/real_calls.py --quick     one file in eight
 
 Each conversation is sent in its own wire format (LangChain's as Chat Completions). Before each recorded turn of the
@@ -30,14 +30,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from emulator import ProviderServer
+
 from contextfold import CannotFit, Compactor, InputError, formats, transcripts
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import openai as over_openai
 from contextfold.overflow import classify
-from contextfold.testing.provider import ProviderServer
 
 WINDOWS = (16_000, 32_000)
-COLOURS = ("sync", "async", "sync stream", "async stream")
+COLORS = ("sync", "async", "sync stream", "async stream")
 MODEL = "loopback"
 ANSWER_TOKENS = 300
 SHAPES = {"openai-chat": "chat", "langchain": "chat", "openai-responses": "responses", "anthropic": "anthropic"}
@@ -49,10 +50,10 @@ class Setting:
 
     window: int
     known: bool
-    colour: str
+    color: str
 
     def __str__(self) -> str:
-        return f"{self.window // 1000}k {'known' if self.known else 'unknown'} {self.colour}"
+        return f"{self.window // 1000}k {'known' if self.known else 'unknown'} {self.color}"
 
 
 @dataclass
@@ -161,7 +162,7 @@ class Player:
 
     def run(self) -> Tally:
         first = len(self.server.requests)
-        if self.setting.colour.startswith("async"):
+        if self.setting.color.startswith("async"):
             asyncio.run(self._play_async())
         else:
             self._play()
@@ -178,7 +179,7 @@ class Player:
 
     def _arguments(self, end: int) -> dict[str, Any]:
         script = self.script
-        arguments: dict[str, Any] = {"model": MODEL, "stream": "stream" in self.setting.colour}
+        arguments: dict[str, Any] = {"model": MODEL, "stream": "stream" in self.setting.color}
         arguments["input" if script.shape == "responses" else "messages"] = script.messages[:end]
         if script.tools:
             arguments["tools"] = script.tools
@@ -192,7 +193,7 @@ class Player:
             for end in self.script.ends:
                 with self._watched(send, end):
                     answer = send(**self._arguments(end))
-                    if "stream" in self.setting.colour:
+                    if "stream" in self.setting.color:
                         with answer:
                             sum(1 for _ in answer)
 
@@ -202,7 +203,7 @@ class Player:
             for end in self.script.ends:
                 with self._watched(send, end):
                     answer = await send(**self._arguments(end))
-                    if "stream" in self.setting.colour:
+                    if "stream" in self.setting.color:
                         async with answer:
                             [event async for event in answer]
 
@@ -266,11 +267,11 @@ def client_of(server: ProviderServer, shape: str, *, is_async: bool) -> Any:
 
 
 def settings(every: bool, turn: int) -> Iterator[Setting]:
-    """All settings, or every window known and unknown, each in the colour whose turn it is."""
+    """All settings, or every window known and unknown, each in the color whose turn it is."""
     pairs = list(itertools.product(WINDOWS, (True, False)))
     for number, (window, known) in enumerate(pairs):
-        for colour in COLOURS if every else (COLOURS[(turn + number) % len(COLOURS)],):
-            yield Setting(window, known, colour)
+        for color in COLORS if every else (COLORS[(turn + number) % len(COLORS)],):
+            yield Setting(window, known, color)
 
 
 def play_file(path: Path, options: argparse.Namespace, turn: int) -> Tally:
@@ -288,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = os.environ.get("CONTEXTFOLD_TRANSCRIPTS")
     parser.add_argument("--transcripts", type=Path, default=Path(default) if default else None)
-    parser.add_argument("--all", action="store_true", help="every setting in all four colours")
+    parser.add_argument("--all", action="store_true", help="every setting in all four colors")
     parser.add_argument("--quick", action="store_true", help="one file in eight")
     parser.add_argument("--calls", type=int, default=8, help="calls of one conversation, sampled evenly")
     parser.add_argument("--conversations", type=int, default=2, help="conversations of one file")

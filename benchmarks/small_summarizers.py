@@ -1,11 +1,11 @@
-"""A summariser with a small window against a long history (R23): what it takes, and whether it ends.
+"""A summarizer with a small window against a long history (R23): what it takes, and whether it ends.
 
     python -m benchmarks.small_summarizers [FILE ...]
 
 For each window (2,000, 4,000, 8,000 tokens), with the window known, unknown, and declared eight times too large: the
-outcome, the depth, the calls, and all that the summariser was sent as a multiple of what left the view. Without FILEs
+outcome, the depth, the calls, and all that the summarizer was sent as a multiple of what left the view. Without FILEs
 the history is made: about 200,000 tokens of an agent's work. With FILEs their conversations of 50,000 tokens and more
-are used as well. Everything is deterministic and offline; the summariser answers as long as it is asked to.
+are used as well. Everything is deterministic and offline; the summarizer answers as long as it is asked to.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Obedient:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of one history. ``ratio``: tokens sent to the summariser by tokens evicted."""
+    """What became of one history. ``ratio``: tokens sent to the summarizer by tokens evicted."""
 
     history: str
     window: int

@@ -171,7 +171,7 @@ def imbalance(session: Session) -> Iterator[str]:
 
 
 class OneAtATime:
-    """A summariser that notices when it is called while it is being called, by any process."""
+    """A summarizer that notices when it is called while it is being called, by any process."""
 
     def __init__(self, folder: Path) -> None:
         self.busy, self.calls, self.overlaps = folder / "busy", folder / "calls", folder / "overlaps"

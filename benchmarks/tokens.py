@@ -74,7 +74,7 @@ def read_all(folder: Path) -> Iterator[tuple[str, list[list[str]]]]:
         try:
             found = read_file(path)
         except InputError:
-            continue  # not a conversation: questions about one, a licence
+            continue  # not a conversation: questions about one, a license
         for number, conversation in enumerate(found):
             place = path.relative_to(folder).as_posix()
             messages = formats.decode(conversation.messages, formats.get(conversation.format))

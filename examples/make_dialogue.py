@@ -70,7 +70,7 @@ ENGLISH = Script(
         "a model of a herring drifter",
         "a lighthouse lens",
         "a series of tide tables",
-        "a watercolour of the customs house",
+        "a watercolor of the customs house",
         "a harbour bell",
         "a sailmaker's bench",
         "a portrait of a harbour master",

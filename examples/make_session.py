@@ -226,7 +226,7 @@ def tell(session: Session, tools: Tools) -> None:
     reproduce(session, tools)
     search_the_cause(session, tools)
     mend(session, tools)
-    check_the_neighbours(session, tools)
+    check_the_neighbors(session, tools)
     release(session, tools)
 
 
@@ -314,7 +314,7 @@ def mend(session: Session, tools: Tools) -> None:
     session.say("The unit tests pass: 64 of 64. The XML export has its own rounding; I look at it next.")
 
 
-def check_the_neighbours(session: Session, tools: Tools) -> None:
+def check_the_neighbors(session: Session, tools: Tools) -> None:
     checks = [
         ("docker compose logs --tail 110 billing-worker", tools.log(110)),
         ("curl -s https://staging.billing.example:8443/v2/credit-notes", json.dumps(tools.rows(45))),

@@ -1,9 +1,9 @@
-"""The same conversations through deepagents' own summarisation and through contextfold's, side by side.
+"""The same conversations through deepagents' own summarization and through contextfold's, side by side.
 
     python examples/side_by_side_deepagents.py
 
 Only the chat models are scripted; everything else is the installed deepagents: ``create_deep_agent``, a backend on a
-real folder, a checkpointer. For each conversation it says which of the evicted messages the summariser was shown,
+real folder, a checkpointer. For each conversation it says which of the evicted messages the summarizer was shown,
 whether a provider would take what was sent, how large that was, and what was paid for and written.
 """
 
@@ -66,7 +66,7 @@ class Scripted(BaseChatModel):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a conversation. ``shown`` of ``evicted``: messages whose text a summariser was sent."""
+    """What became of a conversation. ``shown`` of ``evicted``: messages whose text a summarizer was sent."""
 
     evicted: int
     shown: int
@@ -218,7 +218,7 @@ def both(rounds: Sequence[Sequence[BaseMessage]], **options: Any) -> tuple[Outco
 
 
 def lost_turns() -> tuple[Outcome, Outcome]:
-    """190 evicted messages: with the class's defaults, deepagents' summariser sees what fits 4,000 tokens."""
+    """190 evicted messages: with the class's defaults, deepagents' summarizer sees what fits 4,000 tokens."""
     return both([questions(100)], trigger=("messages", 100), keep=("messages", 11))
 
 
@@ -247,8 +247,8 @@ def three_attempts() -> tuple[Outcome, Outcome]:
     return both([questions(30), [], []], main=failing, **size)
 
 
-def summariser_overflow() -> tuple[Outcome, Outcome]:
-    """The summariser takes 6,000 characters: deepagents cuts the middle out once, and then gives up."""
+def summarizer_overflow() -> tuple[Outcome, Outcome]:
+    """The summarizer takes 6,000 characters: deepagents cuts the middle out once, and then gives up."""
     small = lambda: Scripted(answers=[SUMMARY], longest=6_000)  # noqa: E731
     return both(
         [questions(60)], paid=small, trigger=("messages", 40), keep=("messages", 11), trim_tokens_to_summarize=None
@@ -289,7 +289,7 @@ def main() -> None:
         blank_summary,
         orphan_result,
         three_attempts,
-        summariser_overflow,
+        summarizer_overflow,
     ]
     for case in cases:
         theirs, ours = case()

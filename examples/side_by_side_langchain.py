@@ -3,7 +3,7 @@
     python examples/side_by_side_langchain.py
 
 Only the chat models are scripted; everything else is the installed LangChain. For each conversation it says which of
-the evicted messages the summariser was shown, whether a provider would take what is sent next, how large that is, and
+the evicted messages the summarizer was shown, whether a provider would take what is sent next, how large that is, and
 how many requests for summaries were paid for.
 """
 
@@ -57,7 +57,7 @@ class Scripted(BaseChatModel):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a middleware made of a conversation. ``shown`` of ``evicted``: messages whose text a summariser was sent."""
+    """What a middleware made of a conversation. ``shown`` of ``evicted``: messages whose text a summarizer was sent."""
 
     evicted: int
     shown: int
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def fold(middleware: type, messages: Sequence[BaseMessage], answer: str = SUMMARY, **options: Any) -> Outcome:
-    """Run a summarising middleware once, as an agent does before a model call."""
+    """Run a summarizing middleware once, as an agent does before a model call."""
     model = Scripted(answers=[answer])
     update = middleware(model, **options).before_model({"messages": list(messages)}, None)
     after = list(messages) if update is None else [m for m in update["messages"] if m.type != "remove"]
@@ -157,7 +157,7 @@ def lost_tool_loop() -> tuple[Outcome, Outcome]:
 
 
 def lost_turns() -> tuple[Outcome, Outcome]:
-    """190 evicted messages: LangChain's summariser sees what fits 4,000 tokens."""
+    """190 evicted messages: LangChain's summarizer sees what fits 4,000 tokens."""
     return both(questions(100), trigger=("messages", 100), keep=("messages", 10))
 
 

@@ -1,7 +1,7 @@
 """A conversation that grows through a compactor, every call checked against all laws.
 
 What belongs here: ``Session``, which keeps what a caller keeps (the record, through JSON) and what only a checker
-keeps (the last view, who was summarised). What does not: the laws themselves (``laws``).
+keeps (the last view, who was summarized). What does not: the laws themselves (``laws``).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Protocol
 import contextfold
 import laws
 import wire
-from contextfold.compaction import Compaction
 from contextfold.errors import CannotFit
+from contextfold.record.compaction import Compaction
 
 
 class Recorder(Protocol):
-    """A summariser that remembers the prompts it answered."""
+    """A summarizer that remembers the prompts it answered."""
 
     accepted: list[str]
 
@@ -29,7 +29,7 @@ class Recorder(Protocol):
 class Session:
     """``make`` gives a fresh compactor with the same settings and the same answers each time.
 
-    ``target`` and ``trigger`` are tokens. ``recorder`` is the summariser behind ``make``, if prompts are to be checked.
+    ``target`` and ``trigger`` are tokens. ``recorder`` is the summarizer behind ``make``, if prompts are to be checked.
     ``thorough`` repeats each call: with a fresh compactor, with the new record, and through the async API.
     """
 
@@ -131,7 +131,7 @@ class Session:
         self.passes += out.changed
         self.record = through_json(out.compaction)
         self.view = list(out.messages)
-        self.told = frozenset(entry.index for entry in out.ledger if entry.fate == "summarised")
+        self.told = frozenset(entry.index for entry in out.ledger if entry.fate == "summarized")
         self.last = out
 
 

@@ -22,8 +22,8 @@ import contextfold
 import wire
 from wire import Entry
 
-FATES = ("kept", "pinned", "shortened", "summarised", "dropped")
-GONE = ("summarised", "dropped")
+FATES = ("kept", "pinned", "shortened", "summarized", "dropped")
+GONE = ("summarized", "dropped")
 SUMMARY_MARK = "<conversation_summary>"
 INJECTED = (
     "<environment_context>",
@@ -148,7 +148,7 @@ def every_message_has_one_fate(case: Pass) -> Iterator[str]:
 
 
 def kept_messages_are_whole(case: Pass) -> Iterator[str]:
-    """The same object, or, where it was joined with a neighbour or moved to its place, all of it."""
+    """The same object, or, where it was joined with a neighbor or moved to its place, all of it."""
     for entry in case.ledger:
         if entry.fate in ("kept", "pinned") and entry.index not in case.own:
             original = case.entries[entry.index]
@@ -164,19 +164,19 @@ def gone_messages_are_gone(case: Pass) -> Iterator[str]:
             yield f"L1 message {entry.index} is shortened and unchanged in the view"
 
 
-def nothing_unreadable_is_called_summarised(case: Pass) -> Iterator[str]:
+def nothing_unreadable_is_called_summarized(case: Pass) -> Iterator[str]:
     """What nobody can read cannot be in a prompt: it must be kept, or dropped with a reason."""
     for entry in case.ledger:
-        if entry.fate == "summarised" and case.entries[entry.index].unreadable:
-            yield f"L1 message {entry.index} is summarised, but only its provider can read it"
+        if entry.fate == "summarized" and case.entries[entry.index].unreadable:
+            yield f"L1 message {entry.index} is summarized, but only its provider can read it"
 
 
-def summarised_messages_were_read(case: Pass) -> Iterator[str]:
+def summarized_messages_were_read(case: Pass) -> Iterator[str]:
     if case.accepted is None:
         return
     prompts: list[str] | None = None
     for entry in case.ledger:
-        if entry.fate != "summarised" or entry.index in case.told or case.entries[entry.index].is_instruction:
+        if entry.fate != "summarized" or entry.index in case.told or case.entries[entry.index].is_instruction:
             continue
         if prompts is None:
             prompts = ["\n".join(squeezed(prompt) for prompt in case.accepted)]
@@ -186,11 +186,11 @@ def summarised_messages_were_read(case: Pass) -> Iterator[str]:
             if not was_read(text, prompts[0]) and not was_read(escaped(text), prompts[0])
         ]
         if missing:
-            yield f"L1 message {entry.index} is summarised, but no answered prompt had {missing[0][:60]!r}"
+            yield f"L1 message {entry.index} is summarized, but no answered prompt had {missing[0][:60]!r}"
 
 
 def readable(entry: Entry) -> Iterator[str]:
-    """Every text of a message that a summariser must be shown: not its reasoning, and not its media."""
+    """Every text of a message that a summarizer must be shown: not its reasoning, and not its media."""
     yield from entry.texts
     yield from entry.arguments
     for _, texts in entry.results:
@@ -206,7 +206,7 @@ _NOISE = re.compile(r'(?:\\+["nrtu]?|[^\w\\]+|_+)+')
 
 
 def squeezed(text: str) -> str:
-    """Letters and digits only: quoting, escaping, indentation and neutralised tags do not matter."""
+    """Letters and digits only: quoting, escaping, indentation and neutralized tags do not matter."""
     return _NOISE.sub("", text)
 
 
@@ -312,7 +312,7 @@ def reasoning_is_whole_or_gone(case: Pass) -> Iterator[str]:
         yield "L2 the reasoning of the newest turn, which called tools, is gone"
 
 
-def reasoning_items_stay_with_their_neighbours(case: Pass) -> Iterator[str]:
+def reasoning_items_stay_with_their_neighbors(case: Pass) -> Iterator[str]:
     """Responses: a reasoning item without the item that followed it is refused, and the other way round."""
     if case.format != "openai-responses":
         return
@@ -418,7 +418,7 @@ def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
 
 
 def there_is_one_summary(case: Pass) -> Iterator[str]:
-    """One in the view where the record has one, and none where it has not; marks inside it are neutralised."""
+    """One in the view where the record has one, and none where it has not; marks inside it are neutralized."""
     marks = sum(text.count(SUMMARY_MARK) for entry in case.changed_view for text in entry.texts)
     given = sum(
         text.count(SUMMARY_MARK)
@@ -429,8 +429,8 @@ def there_is_one_summary(case: Pass) -> Iterator[str]:
     wanted = int(case.in_force and case.out.compaction.summary is not None)
     if not wanted <= marks <= wanted + given:
         yield f"L8 {marks} summaries are in the view, and {wanted} in the record"
-    if not wanted and any(entry.fate == "summarised" for entry in case.ledger):
-        yield "L8 messages are summarised, and there is no summary"
+    if not wanted and any(entry.fate == "summarized" for entry in case.ledger):
+        yield "L8 messages are summarized, and there is no summary"
 
 
 def holds(part: Entry, original: Entry) -> bool:
@@ -462,14 +462,14 @@ CHECKS: tuple[Callable[[Pass], Iterator[str]], ...] = (
     every_message_has_one_fate,
     kept_messages_are_whole,
     gone_messages_are_gone,
-    nothing_unreadable_is_called_summarised,
-    summarised_messages_were_read,
+    nothing_unreadable_is_called_summarized,
+    summarized_messages_were_read,
     a_provider_accepts_the_view,
     nothing_in_the_view_breaks_a_rule_of_its_format,
     parallel_calls_stay_whole,
     pending_calls_are_kept,
     reasoning_is_whole_or_gone,
-    reasoning_items_stay_with_their_neighbours,
+    reasoning_items_stay_with_their_neighbors,
     roles_are_in_order,
     the_end_of_the_history_is_in_the_view,
     the_view_only_grows_between_passes,

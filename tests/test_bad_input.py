@@ -18,8 +18,8 @@ import pytest
 
 import wire
 from contextfold import Compactor, count_tokens
-from contextfold.compaction import Compaction
 from contextfold.errors import CannotFit, ContextfoldError, InputError, PolicyError
+from contextfold.record.compaction import Compaction
 
 HELLO = {"role": "user", "content": "hello"}
 GOOD = json.dumps([HELLO, {"role": "assistant", "content": "hi"}]).encode()
@@ -324,7 +324,7 @@ class TestLibrary:
         with pytest.raises(PolicyError, match=named):
             Compactor(**settings)
 
-    def test_the_floor_is_itemised_where_nothing_fits(self) -> None:
+    def test_the_floor_is_itemized_where_nothing_fits(self) -> None:
         """R16: each item with its tokens, their sum above the limit."""
         messages = [{"role": "system", "content": "Follow the rules. " * 2_000}, *long_conversation(3_000)]
         with pytest.raises(CannotFit) as caught:

@@ -1,4 +1,4 @@
-"""The facade as a caller uses it: turns, records, failures, overflows, both colours."""
+"""The facade as a caller uses it: turns, records, failures, overflows, both colors."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ AT_ONCE = {"retries_on_failure": 0}
 """A failed request is not sent again after a pause."""
 
 
-def test_a_failing_summariser_changes_nothing_while_the_view_fits() -> None:
+def test_a_failing_summarizer_changes_nothing_while_the_view_fits() -> None:
     """R1, L3."""
 
     def down(prompt: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfold.error_figures import Figures, figures_of, whole_number
+from contextfold.overflow.figures import Figures, figures_of, whole_number
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfold.error_text import LONGEST_TEXT, ErrorText, inner_exceptions, read_exception
 from contextfold.overflow import Overflow, classify
+from contextfold.overflow.text import LONGEST_TEXT, ErrorText, inner_exceptions, read_exception
 
 ANTHROPIC = "prompt is too long: 213462 tokens > 200000 maximum"
 FOUND = Overflow("prompt_too_long", 200000, 213462)

@@ -185,7 +185,7 @@ def test_constraints_of_users_stay_however_old_they_are_and_without_any_name_in_
     assert rule in chosen([said("user", rule), *noise], budget=200)
 
 
-def test_a_name_alone_on_its_line_brings_its_neighbour_along() -> None:
+def test_a_name_alone_on_its_line_brings_its_neighbor_along() -> None:
     text = chosen(
         [
             answered("first line of the output\nThe session token expires because of\nmax_session_age\n"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from building import calls, result, results, said, system, thought, user
-from contextfold.groups import Grouping, group
+from contextfold.conversation.groups import Grouping, group
 from contextfold.messages import Message, ToolResult
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import laws
 from contextfold import count_tokens
-from contextfold.ledger import Entry
+from contextfold.conversation.ledger import Entry
 from contextfold.testing import render
 from contextfold.testing.plots import AssistantSays, Call, Instruction, Plot, Result, ToolsAnswer, UserSays, Words
 
@@ -63,11 +63,11 @@ def untouched(history: list[Any]) -> Outcome:
     )
 
 
-def summarised(history: list[Any], start: int, stop: int) -> Outcome:
+def summarized(history: list[Any], start: int, stop: int) -> Outcome:
     """Messages ``start`` to ``stop`` are in a summary after the first user message."""
     out = untouched(history)
     out.messages = [*history[:start], SUMMARY, *history[stop:]]
-    out.fates = [("summarised", "covered") if start <= n < stop else fate for n, fate in enumerate(out.fates)]
+    out.fates = [("summarized", "covered") if start <= n < stop else fate for n, fate in enumerate(out.fates)]
     summary = SimpleNamespace(text="What was said before.")
     out.compaction = SimpleNamespace(summary=summary, tokens_after=out.tokens_after)
     out.changed = True
@@ -88,7 +88,7 @@ def test_an_untouched_history_violates_nothing(format: str) -> None:
 def test_a_proper_summary_violates_nothing() -> None:
     history = render(STORY, "openai-chat")
     prompts = [str(message) for message in history]
-    assert found("openai-chat", history, summarised(history, 2, 6), accepted=prompts) == set()
+    assert found("openai-chat", history, summarized(history, 2, 6), accepted=prompts) == set()
 
 
 def _without(place: int) -> Callable[[Outcome], None]:
@@ -120,7 +120,7 @@ SABOTAGE: dict[str, tuple[str, Callable[[Outcome], None]]] = {
     ),
     "reasoning was rewritten": ("L2", _replaced(7, reasoning_content="better")),
     "the reasoning of the newest turn is lost": ("L2", _replaced(7, reasoning_content="")),
-    "the newest message is summarised": ("L2", _fate(8, "summarised")),
+    "the newest message is summarized": ("L2", _fate(8, "summarized")),
     "the view ends with the model": ("L2", _without(8)),
     "the view begins with the model": ("L2", _without(1)),
     "the system message is lost": ("L7", _without(0)),
@@ -151,11 +151,11 @@ def test_sabotage_is_noticed(case: str) -> None:
 def test_a_text_that_no_prompt_had_is_noticed() -> None:
     history = render(STORY, "openai-chat")
     prompts = [str(message) for message in history if message.get("tool_call_id") != "c2"]
-    assert "L1" in found("openai-chat", history, summarised(history, 2, 6), accepted=prompts)
-    assert found("openai-chat", history, summarised(history, 2, 6), accepted=prompts, told=frozenset({4})) == set()
+    assert "L1" in found("openai-chat", history, summarized(history, 2, 6), accepted=prompts)
+    assert found("openai-chat", history, summarized(history, 2, 6), accepted=prompts, told=frozenset({4})) == set()
 
 
-def test_a_text_that_was_cut_on_its_way_to_the_summariser_is_noticed() -> None:
+def test_a_text_that_was_cut_on_its_way_to_the_summarizer_is_noticed() -> None:
     text = "".join(f"line {n} of the output; " for n in range(400))
     assert laws.was_read(text, laws.squeezed(f"before {text} after"))
     assert laws.was_read(text, laws.squeezed(text[:5_000]) + "segment 2" + laws.squeezed(text[5_000:]))
@@ -164,7 +164,7 @@ def test_a_text_that_was_cut_on_its_way_to_the_summariser_is_noticed() -> None:
 
 def test_two_summaries_are_noticed() -> None:
     history = render(STORY, "openai-chat")
-    out = summarised(history, 2, 6)
+    out = summarized(history, 2, 6)
     out.messages.insert(2, dict(SUMMARY))
     assert "L8" in found("openai-chat", history, out)
 
@@ -182,7 +182,7 @@ def test_a_rewritten_prefix_is_noticed() -> None:
 )
 def test_a_pass_that_misses_its_target_is_noticed(target: int, trigger: int, before: int) -> None:
     history = render(STORY, "openai-chat")
-    out = summarised(history, 2, 6)
+    out = summarized(history, 2, 6)
     out.tokens_before = before
     problems = laws.violations("openai-chat", history, out, target=target, trigger=trigger)
     assert {problem.split()[0] for problem in problems} == {"L5"}

@@ -199,7 +199,7 @@ def same_beginning(one: list[Any], other: list[Any]) -> int:
 AT_ONCE = {"retries_on_failure": 0}
 """Nothing is asked again after a pause: a hundred examples would wait for minutes."""
 
-TROUBLE = "TROUBLE-7f3a: the summariser is down"
+TROUBLE = "TROUBLE-7f3a: the summarizer is down"
 FAILURES: dict[str, Callable[[], Any]] = {
     "unavailable": lambda: FailingSummarizer(ProviderError(TROUBLE, status_code=503)),
     "rate limit": lambda: FailingSummarizer(ProviderError(TROUBLE, status_code=429, code="rate_limit_exceeded")),
@@ -217,7 +217,7 @@ FAILURES: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("failure", FAILURES)
 @law
 @given(data=st.data())
-def test_a_failing_summariser_changes_nothing(failure: str, data: st.DataObject) -> None:
+def test_a_failing_summarizer_changes_nothing(failure: str, data: st.DataObject) -> None:
     """L3, R1, R2, R4: the old view, the fallback (said), or a typed error; no error text in any view."""
     format = data.draw(st.sampled_from(FORMATS))
     plot = data.draw(stories(format, broken=data.draw(st.booleans())))
@@ -253,7 +253,7 @@ def test_a_failing_summariser_changes_nothing(failure: str, data: st.DataObject)
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_five_compactions_of_one_long_conversation(format: str) -> None:
-    """R13, R23: a conversation of 90 rounds, compacted at least five times by a summariser of 2,000 tokens."""
+    """R13, R23: a conversation of 90 rounds, compacted at least five times by a summarizer of 2,000 tokens."""
     rounds: Plot = ()
     for number in range(90):
         calls = tuple(Call(f"c{number}_{n}", "read_file", Words("code", 3)) for n in range(1 + number % 3))
@@ -272,8 +272,8 @@ def test_five_compactions_of_one_long_conversation(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_message_larger_than_the_summarisers_window_is_read_to_its_end(format: str) -> None:
-    """R3, R23: one output of many thousand tokens reaches a summariser of 2,000 tokens in segments."""
+def test_a_message_larger_than_the_summarizers_window_is_read_to_its_end(format: str) -> None:
+    """R3, R23: one output of many thousand tokens reaches a summarizer of 2,000 tokens in segments."""
     plot: Plot = (
         UserSays(Words("english", 1)),
         AssistantSays(calls=(Call("big"),)),

@@ -18,22 +18,15 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
     {"messages", "errors", "observe", "ports", "identifiers"},
-    {"formats", "tokens", "groups", "ledger", "overflow", "error_text", "error_figures", "window", "repair", "reply"},
-    {"transcripts", "tiers", "summary", "evidence"},
-    {"policy", "compaction", "history", "pins", "shorten"},
-    {"situation"},
-    {"plan", "view"},
-    {"job", "memory"},
-    {"carry", "revision", "turn"},
-    {"engine"},
-    {"viewer", "recovery"},
-    {"compactor"},
-    {"archive", "recall"},
-    {"cli", "integrations", "store", "settings", "testing", "__init__", "__main__"},
+    {"formats", "tokens", "overflow", "tiers", "summary", "evidence", "transcripts", "window", "policy"},
+    {"conversation", "record"},
+    {"passes"},
+    {"calls", "compactor"},
+    {"archive", "recall", "cli", "integrations", "store", "settings", "testing", "__init__", "__main__"},
 ]
 """Innermost first."""
 
-COLOUR = {"anyio", "asyncio", "trio", "concurrent", "threading"}
+COLOR = {"anyio", "asyncio", "trio", "concurrent", "threading"}
 """What only the drivers may know about."""
 
 RUNTIME = {"anyio", "pydantic", "pydantic_core"}
@@ -43,13 +36,8 @@ ALLOWED = {
     ("ports.py", "anyio"): "the async driver",
     ("ports.py", "concurrent"): "the sync driver hands values between threads",
     ("ports.py", "threading"): "the sync driver runs branches in threads",
-    ("memory.py", "threading"): "a lock around what it remembers of conversations",
+    ("calls/memory.py", "threading"): "a lock around what it remembers of conversations",
     ("cli/", "typer"): "the commands are declared with it; cli.main imports these modules when it runs",
-    ("testing/provider/", "anyio"): "requests are decided in worker threads",
-    ("testing/provider/", "asyncio"): "a test server; uvicorn runs on asyncio",
-    ("testing/provider/", "starlette"): "only users of the extra provider import it",
-    ("testing/provider/", "threading"): "a server in a thread of its own, with requests in parallel",
-    ("testing/provider/", "uvicorn"): "only users of the extra provider import it",
     ("integrations/deepagents/", "deepagents"): "only users of deepagents import these modules",
     ("integrations/", "langchain"): "only users of LangChain import these modules",
     ("integrations/", "langchain_core"): "as above",
@@ -168,8 +156,8 @@ def test_importing_a_module_loads_nothing_optional_or_slow() -> None:
     assert not wrong, "import these inside the function that needs them:\n" + "\n".join(wrong)
 
 
-def test_only_the_drivers_know_about_colour() -> None:
-    wrong = [str(found) for found in IMPORTS if found.library in COLOUR and not is_allowed(found)]
+def test_only_the_drivers_know_about_color() -> None:
+    wrong = [str(found) for found in IMPORTS if found.library in COLOR and not is_allowed(found)]
     assert not wrong, "await a port instead:\n" + "\n".join(wrong)
 
 

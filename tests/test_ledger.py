@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from building import user
-from contextfold.ledger import FATES, Ledger, runs
+from contextfold.conversation.ledger import FATES, Ledger, runs
 
 _FATES = st.lists(st.tuples(st.sampled_from(FATES), st.sampled_from(["a", "b"])), max_size=60)
 

@@ -560,7 +560,7 @@ LOOK_ALIKES = [
     "You have exceeded your monthly included tokens. Please upgrade.",
     "Number of requests has exceeded your per-minute limit",
     "stop sequences: at most 4 allowed, got 5",
-    "Internal server error: context initialisation failed",
+    "Internal server error: context initialization failed",
     "CUDA out of memory. Tried to allocate 2.00 GiB",
     "Model is currently loading; estimated_time: 20",
     "Output exceeded the maximum of 8192 tokens",

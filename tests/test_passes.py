@@ -73,7 +73,7 @@ def test_a_message_can_be_pinned_by_its_metadata() -> None:
     ]
     out = Compactor(window=8_000, policy=Policy(pins=Pins(metadata={"pin": True}))).compact(wire)
     assert fates(out)[3][0] == "pinned"
-    assert fates(out)[2][0] == "summarised"
+    assert fates(out)[2][0] == "summarized"
 
 
 def test_pins_larger_than_the_window_are_an_error_that_says_so() -> None:
@@ -87,7 +87,7 @@ def test_the_first_user_message_stays_by_default_and_goes_when_told() -> None:
     wire[30:30] = [{"role": "user", "content": "Now look at the ledger, too. " * 40}]
     assert fates(Compactor(window=8_000).compact(wire))[1] == ("pinned", "first user message")
     out = Compactor(window=8_000, policy=Policy(first_user=False, recent_users=0)).compact(wire)
-    assert fates(out)[1][0] == "summarised"
+    assert fates(out)[1][0] == "summarized"
     assert out.messages[1]["content"].startswith("<conversation_summary>")
 
 
@@ -160,7 +160,7 @@ def test_a_pass_that_frees_too_little_is_not_made_while_the_view_fits() -> None:
     assert "less than the minimum" in out.events[-1].message
 
 
-def test_with_a_summariser_that_costs_something_the_cheap_tiers_come_first() -> None:
+def test_with_a_summarizer_that_costs_something_the_cheap_tiers_come_first() -> None:
     wire = conversation(40, words=600)
     summarizer = ScriptedSummarizer(lambda prompt: "never asked")
     policy = Policy(tool_outputs=ToolOutputs(limit=50), budgets=Budgets(summary=0.2, recent=0.3))
@@ -168,7 +168,7 @@ def test_with_a_summariser_that_costs_something_the_cheap_tiers_come_first() -> 
     assert out.changed
     assert summarizer.prompts == []
     assert out.ledger.counts()["shortened"] > 5
-    assert out.ledger.counts()["summarised"] == 0
+    assert out.ledger.counts()["summarized"] == 0
     assert any(event.name == "tier_applied" and event.data["saved"] > 0 for event in out.events)
     assert out.tokens_after <= out.target
 
@@ -215,7 +215,7 @@ def test_evidence_can_be_switched_off() -> None:
     assert out.summary.text
 
 
-def test_neighbours_are_joined_where_roles_must_alternate_and_only_there() -> None:
+def test_neighbors_are_joined_where_roles_must_alternate_and_only_there() -> None:
     wire = conversation(80)
     roles = [m["role"] for m in Compactor(window=8_000, policy=Policy(alternate=True)).compact(wire).messages]
     assert not any(one == two == "user" for one, two in itertools.pairwise(roles))
@@ -223,7 +223,7 @@ def test_neighbours_are_joined_where_roles_must_alternate_and_only_there() -> No
     assert [message["role"] for message in apart[1:3]] == ["user", "user"]
 
 
-def test_instructions_reach_the_summariser_and_the_language_is_the_users() -> None:
+def test_instructions_reach_the_summarizer_and_the_language_is_the_users() -> None:
     """R14, R24."""
     wire = conversation(80)
     wire[1] = {"role": "user", "content": "请找出发票延迟的原因，绝对不要修改 ledger_2019 表。"}

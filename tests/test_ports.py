@@ -1,4 +1,4 @@
-"""One colour: the same coroutine runs to the same end over blocking and over suspending ports."""
+"""One color: the same coroutine runs to the same end over blocking and over suspending ports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from contextfold.errors import TimedOut
-from contextfold.ports import AsyncPorts, BothColours, Branch, Patience, Ports, SyncPorts, run
+from contextfold.ports import AsyncPorts, BothColors, Branch, Patience, Ports, SyncPorts, run
 
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="none")
 
@@ -52,7 +52,7 @@ def test_both_drivers_give_the_same_for_sync_and_async_callables(function: Any) 
     assert run(ports.gather(branches(ports, function, 4))) == asyncio.run(both()) == [0, 1, 4, 9]
 
 
-def test_branches_run_side_by_side_in_both_colours() -> None:
+def test_branches_run_side_by_side_in_both_colors() -> None:
     """No branch goes on before all eight have begun."""
     begun = threading.Barrier(8)
 
@@ -178,7 +178,7 @@ def in_both(function: Any, patience: Patience | None = None) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("function", [yields, yields_async, returns_an_iterator, lambda value: iter([0, 1, 2])])
-def test_an_iterator_is_handed_over_piece_by_piece_in_both_colours(function: Any) -> None:
+def test_an_iterator_is_handed_over_piece_by_piece_in_both_colors(function: Any) -> None:
     assert in_both(function) == [[0, 1, 2], [0, 1, 2]]
 
 
@@ -255,8 +255,8 @@ def test_time_limits_name_what_ran_out() -> None:
         run(collected(SyncPorts(), plain, late))
 
 
-def test_what_exists_in_both_colours_is_run_in_the_right_one() -> None:
-    both = BothColours(blocking=lambda: "blocking", suspending=lambda: "suspending")
+def test_what_exists_in_both_colors_is_run_in_the_right_one() -> None:
+    both = BothColors(blocking=lambda: "blocking", suspending=lambda: "suspending")
 
     async def suspended() -> str:
         return await AsyncPorts().compute(both)

@@ -1,4 +1,4 @@
-"""What ``call`` and ``acall`` do when a provider refuses a view, kind by kind, in both colours.
+"""What ``call`` and ``acall`` do when a provider refuses a view, kind by kind, in both colors.
 
 The provider here is a function that counts what it is sent by the built-in estimate and refuses in the words of real
 ones; the same over HTTP with the official SDKs is in ``tests/integrations/test_sdks.py``.
@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 from contextfold import Compaction, CompactionResult, Compactor, ContextOverflow, InputError, Policy, count_tokens
+from contextfold.calls.recovery import shorter_answer
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.overflow import Overflow
-from contextfold.recovery import shorter_answer
 from contextfold.tokens import Calibration
 from contextfold.window import DEFAULT_WINDOW
 
 Wire = list[dict[str, Any]]
-COLOURS = pytest.mark.parametrize("colour", ["sync", "async"])
+COLORS = pytest.mark.parametrize("color", ["sync", "async"])
 
 
 def conversation(steps: int, *, words: int = 120) -> Wire:
@@ -76,12 +76,12 @@ class Provider:
 
 
 def call(
-    colour: str, compactor: Compactor, send: Callable[..., Any], wire: Wire, previous: Any = None, **options: Any
+    color: str, compactor: Compactor, send: Callable[..., Any], wire: Wire, previous: Any = None, **options: Any
 ) -> tuple[Any, CompactionResult]:
     """The response and the result whose view was answered."""
     results: list[CompactionResult] = []
     options["on_result"] = results.append
-    if colour == "sync":
+    if color == "sync":
         return compactor.call(send, wire, previous, **options), results[0]
 
     async def asend(*arguments: Any) -> Any:
@@ -97,14 +97,14 @@ def names(result: CompactionResult) -> list[str]:
 # ---- the prompt does not fit ----
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize("names_limit", [True, False])
-def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(colour: str, names_limit: bool) -> None:
+def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(color: str, names_limit: bool) -> None:
     """R22."""
     wire = conversation(100)
     before = copy.deepcopy(wire)
     provider = Provider(10_000, names_limit)
-    response, result = call(colour, Compactor(window=100_000), provider, wire)
+    response, result = call(color, Compactor(window=100_000), provider, wire)
     assert response["n"] == 2
     assert provider.sent[1] <= 10_000 < provider.sent[0]
     assert result.trigger == "overflow: prompt_too_long"
@@ -113,13 +113,13 @@ def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(colour
     assert wire == before
 
 
-@COLOURS
-def test_what_cannot_be_made_to_fit_is_a_typed_error_with_the_floor_and_the_providers_error(colour: str) -> None:
+@COLORS
+def test_what_cannot_be_made_to_fit_is_a_typed_error_with_the_floor_and_the_providers_error(color: str) -> None:
     """R16: the user's own words are never cut."""
     wire = [*conversation(40), {"role": "user", "content": "Read this: " + "fact " * 4_000}]
     provider = Provider(2_000)
     with pytest.raises(StillTooLong) as caught:
-        call(colour, Compactor(window=100_000), provider, wire)
+        call(color, Compactor(window=100_000), provider, wire)
     assert isinstance(caught.value.__cause__, Refused)
     assert isinstance(caught.value, CannotFit)
     assert caught.value.floor["newest user message"] > 3_000
@@ -129,26 +129,26 @@ def test_what_cannot_be_made_to_fit_is_a_typed_error_with_the_floor_and_the_prov
     assert len(provider.sent) == len(caught.value.sent) <= 2
 
 
-@COLOURS
-def test_a_refusal_that_stays_is_answered_once_not_for_ever(colour: str) -> None:
+@COLORS
+def test_a_refusal_that_stays_is_answered_once_not_for_ever(color: str) -> None:
     provider = Provider(1, names_limit=False)
     with pytest.raises(StillTooLong) as caught:
-        call(colour, Compactor(window=100_000), provider, conversation(100))
+        call(color, Compactor(window=100_000), provider, conversation(100))
     assert len(provider.sent) == 2
     assert provider.sent[1] < provider.sent[0]
     assert "drop_oldest" in str(caught.value)
 
 
-@COLOURS
-def test_the_next_turn_does_not_overflow_again(colour: str) -> None:
+@COLORS
+def test_the_next_turn_does_not_overflow_again(color: str) -> None:
     """R21: what an endpoint proved holds for later calls, though the window was declared larger."""
     compactor = Compactor(window=100_000)
     provider = Provider(10_000)
     wire = conversation(100)
-    _, result = call(colour, compactor, provider, wire)
+    _, result = call(color, compactor, provider, wire)
     for turn in range(1, 6):
         wire = wire + conversation(12, words=100 + turn)[2:]
-        _, result = call(colour, compactor, provider, wire, result.compaction)
+        _, result = call(color, compactor, provider, wire, result.compaction)
         assert result.window_source == "learned"
         assert result.window == 10_000
     assert sum(tokens > 10_000 for tokens in provider.sent) == 1
@@ -177,13 +177,13 @@ def test_options_of_compact_are_options_of_call() -> None:
 # ---- the last resort ----
 
 
-@COLOURS
-def test_where_allowed_the_older_half_goes_step_by_step_and_each_drop_is_in_the_ledger(colour: str) -> None:
+@COLORS
+def test_where_allowed_the_older_half_goes_step_by_step_and_each_drop_is_in_the_ledger(color: str) -> None:
     """L1, and the third seed's halving of the history limit."""
     wire = conversation(100)
     provider = Provider(1_200, names_limit=False)
     policy = Policy(on_overflow="drop_oldest", keep=("fraction", 0.4))
-    response, result = call(colour, Compactor(window=100_000, policy=policy), provider, wire)
+    response, result = call(color, Compactor(window=100_000, policy=policy), provider, wire)
     assert response["n"] > 2
     assert provider.sent == sorted(provider.sent, reverse=True)
     assert len(set(provider.sent)) == len(provider.sent)
@@ -236,7 +236,7 @@ def test_the_last_resort_also_works_without_a_record_in_force() -> None:
         raise ConnectionError("down")
 
     provider = Provider(4_000)
-    with pytest.raises(ConnectionError):  # the policy asks for the summariser's own error
+    with pytest.raises(ConnectionError):  # the policy asks for the summarizer's own error
         Compactor(window=100_000, policy=policy, summarizer=broken).call(provider, wire)
     failing = Policy(on_overflow="drop_oldest", fallback=None)
     _, result = call("sync", Compactor(window=100_000, policy=failing, summarizer=broken), Provider(4_000), wire)
@@ -248,9 +248,9 @@ def test_the_last_resort_also_works_without_a_record_in_force() -> None:
 # ---- prompt and answer together ----
 
 
-@COLOURS
+@COLORS
 def test_where_prompt_and_answer_do_not_fit_together_the_answer_gets_shorter_and_nothing_is_compacted(
-    colour: str,
+    color: str,
 ) -> None:
     wire = conversation(40)
     limits: list[int | None] = []
@@ -262,7 +262,7 @@ def test_where_prompt_and_answer_do_not_fit_together_the_answer_gets_shorter_and
             raise Refused(f"input length and `max_tokens` exceed context limit: {tokens} + {max_tokens} > 10000")
         return "fine"
 
-    _, result = call(colour, Compactor(window=100_000), send, wire, max_tokens=8_000)
+    _, result = call(color, Compactor(window=100_000), send, wire, max_tokens=8_000)
     assert limits[0] == 8_000
     assert 0 < (limits[1] or 0) <= 10_000 - result.tokens_after
     assert len(limits) == 2
@@ -299,8 +299,8 @@ def test_the_lowered_answer_limit(limit: int | None, used: int | None, asked: in
 # ---- broken histories, items, rates ----
 
 
-@COLOURS
-def test_a_history_that_was_broken_in_place_is_read_anew_and_sent_once_more(colour: str) -> None:
+@COLORS
+def test_a_history_that_was_broken_in_place_is_read_anew_and_sent_once_more(color: str) -> None:
     compactor = Compactor(window=100_000)
     wire = conversation(10)
 
@@ -311,7 +311,7 @@ def test_a_history_that_was_broken_in_place_is_read_anew_and_sent_once_more(colo
             raise Refused("An assistant message with 'tool_calls' must be followed by tool messages")
         return "fine"
 
-    call(colour, compactor, send, wire)
+    call(color, compactor, send, wire)
     wire[3]["tool_call_id"] = "call_of_nobody"
     sent: list[Wire] = []
 
@@ -319,14 +319,14 @@ def test_a_history_that_was_broken_in_place_is_read_anew_and_sent_once_more(colo
         sent.append(view)
         return send(view)
 
-    response, result = call(colour, compactor, recorded, wire)
+    response, result = call(color, compactor, recorded, wire)
     assert response == "fine"
     assert len(sent) == 2
     assert "history_repaired" in names(result)
 
 
-@COLOURS
-def test_where_roles_must_alternate_neighbours_are_joined_now_and_from_then_on(colour: str) -> None:
+@COLORS
+def test_where_roles_must_alternate_neighbors_are_joined_now_and_from_then_on(color: str) -> None:
     wire: Wire = [{"role": "user", "content": "One."}, {"role": "user", "content": "Two."}]
     sent: list[list[str]] = []
 
@@ -338,14 +338,14 @@ def test_where_roles_must_alternate_neighbours_are_joined_now_and_from_then_on(c
         return "fine"
 
     compactor = Compactor(window=100_000)
-    call(colour, compactor, send, wire)
+    call(color, compactor, send, wire)
     assert sent == [["user", "user"], ["user"]]
-    call(colour, compactor, send, wire)
+    call(color, compactor, send, wire)
     assert sent[2:] == [["user"]]
 
 
-@COLOURS
-def test_a_history_that_is_right_and_refused_all_the_same_is_not_sent_again(colour: str) -> None:
+@COLORS
+def test_a_history_that_is_right_and_refused_all_the_same_is_not_sent_again(color: str) -> None:
     sent: list[Wire] = []
 
     def send(view: Wire) -> str:
@@ -353,12 +353,12 @@ def test_a_history_that_is_right_and_refused_all_the_same_is_not_sent_again(colo
         raise Refused("tool_use ids were found without tool_result blocks immediately after: x")
 
     with pytest.raises(Refused):
-        call(colour, Compactor(window=100_000), send, conversation(5))
+        call(color, Compactor(window=100_000), send, conversation(5))
     assert len(sent) == 1
 
 
-@COLOURS
-def test_one_item_over_its_cap_is_clipped_and_the_rest_stays(colour: str) -> None:
+@COLORS
+def test_one_item_over_its_cap_is_clipped_and_the_rest_stays(color: str) -> None:
     wire = conversation(10)
     wire[5]["content"] = "".join(f"row {n} | {n * 7} | ok\n" for n in range(3_000))
     cap = 10_000
@@ -372,11 +372,11 @@ def test_one_item_over_its_cap_is_clipped_and_the_rest_stays(colour: str) -> Non
                 )
         return "fine"
 
-    _, result = call(colour, Compactor(window=1_000_000), send, wire)
+    _, result = call(color, Compactor(window=1_000_000), send, wire)
     assert 100 < len(result.messages[5]["content"]) <= cap
     assert [new for n, new in enumerate(result.messages) if n != 5] == [old for n, old in enumerate(wire) if n != 5]
     assert next(entry for entry in result.ledger if entry.index == 5).fate == "shortened"
-    _, again = call(colour, Compactor(window=1_000_000), send, wire, result.compaction)
+    _, again = call(color, Compactor(window=1_000_000), send, wire, result.compaction)
     assert again.messages == result.messages
 
 
@@ -403,8 +403,8 @@ def test_an_unnamed_cap_halves_the_largest_item() -> None:
     assert len(result.messages[5]["content"]) <= 30_000
 
 
-@COLOURS
-def test_an_old_image_over_its_cap_becomes_a_reference(colour: str) -> None:
+@COLORS
+def test_an_old_image_over_its_cap_becomes_a_reference(color: str) -> None:
     wire = conversation(6)
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 9_000}}
     wire[5]["content"] = [{"type": "text", "text": "screenshot"}, image]
@@ -414,13 +414,13 @@ def test_an_old_image_over_its_cap_becomes_a_reference(colour: str) -> None:
             raise Refused("messages.5.content.1: image exceeds 5000 bytes maximum: 6750 bytes > 5000 bytes")
         return "fine"
 
-    _, result = call(colour, Compactor(window=100_000), send, wire)
+    _, result = call(color, Compactor(window=100_000), send, wire)
     assert "screenshot" in json.dumps(result.messages[5])
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize("answer", [0, 2_000])
-def test_a_rate_limit_below_the_prompt_is_met_by_a_smaller_prompt(colour: str, answer: int) -> None:
+def test_a_rate_limit_below_the_prompt_is_met_by_a_smaller_prompt(color: str, answer: int) -> None:
     def send(view: Wire) -> str:
         requested = count_tokens(view) + answer
         if requested > 8_000:
@@ -428,7 +428,7 @@ def test_a_rate_limit_below_the_prompt_is_met_by_a_smaller_prompt(colour: str, a
             raise Refused(text, 429)
         return "fine"
 
-    _, result = call(colour, Compactor(window=100_000), send, conversation(100))
+    _, result = call(color, Compactor(window=100_000), send, conversation(100))
     assert result.tokens_after + answer <= 8_000
     assert [event.data["kind"] for event in result.events if event.name == "request_overflowed"] == [
         "rate_limit_too_small"
@@ -480,11 +480,11 @@ class Closable:
         self.owner.closed += 1
 
 
-@COLOURS
-def test_a_prompt_that_was_read_in_part_is_compacted_and_sent_again(colour: str) -> None:
+@COLORS
+def test_a_prompt_that_was_read_in_part_is_compacted_and_sent_again(color: str) -> None:
     """R22: usage says fewer input tokens than were sent."""
     provider = Truncating(6_000)
-    response, result = call(colour, Compactor(window=100_000), provider, conversation(100))
+    response, result = call(color, Compactor(window=100_000), provider, conversation(100))
     assert len(provider.sent) == 2
     assert provider.sent[1] == response.read <= 6_000
     assert provider.closed == 1
@@ -492,8 +492,8 @@ def test_a_prompt_that_was_read_in_part_is_compacted_and_sent_again(colour: str)
     assert result.calibration.ratio == pytest.approx(1.0, abs=0.02)
 
 
-@COLOURS
-def test_an_endpoint_whose_usage_counts_something_else_is_believed_once(colour: str) -> None:
+@COLORS
+def test_an_endpoint_whose_usage_counts_something_else_is_believed_once(color: str) -> None:
     """Some servers report only what their cache did not hold."""
     sent: list[int] = []
 
@@ -502,15 +502,15 @@ def test_an_endpoint_whose_usage_counts_something_else_is_believed_once(colour: 
         return {"usage": {"prompt_tokens": count_tokens(view) // 3}}
 
     compactor = Compactor(window=100_000)
-    _, result = call(colour, compactor, send, conversation(100))
+    _, result = call(color, compactor, send, conversation(100))
     assert "usage_distrusted" in names(result)
     assert result.calibration == Calibration()
-    call(colour, compactor, send, conversation(100), result.compaction)
+    call(color, compactor, send, conversation(100), result.compaction)
     assert len(sent) == 3
 
 
-@COLOURS
-def test_a_tiny_figure_that_nothing_can_meet_ends_in_the_answer_that_was_given(colour: str) -> None:
+@COLORS
+def test_a_tiny_figure_that_nothing_can_meet_ends_in_the_answer_that_was_given(color: str) -> None:
     sent: list[int] = []
 
     def send(view: Wire) -> dict[str, Any]:
@@ -518,14 +518,14 @@ def test_a_tiny_figure_that_nothing_can_meet_ends_in_the_answer_that_was_given(c
         return {"usage": {"prompt_tokens": 12}}
 
     wire = [*conversation(3), {"role": "user", "content": "fact " * 3_000}]
-    response, result = call(colour, Compactor(window=100_000), send, wire)
+    response, result = call(color, Compactor(window=100_000), send, wire)
     assert response == {"usage": {"prompt_tokens": 12}}
     assert len(sent) == 1
     assert result.messages == wire
 
 
-@COLOURS
-def test_an_answer_that_the_window_cut_off_is_asked_for_again_with_room(colour: str) -> None:
+@COLORS
+def test_an_answer_that_the_window_cut_off_is_asked_for_again_with_room(color: str) -> None:
     answers = [
         {"stop_reason": "model_context_window_exceeded", "usage": {"input_tokens": 14_000, "output_tokens": 900}},
         {"stop_reason": "end_turn", "usage": {"input_tokens": 6_000, "output_tokens": 900}},
@@ -536,7 +536,7 @@ def test_an_answer_that_the_window_cut_off_is_asked_for_again_with_room(colour: 
         sent.append(count_tokens(view))
         return answers[len(sent) - 1]
 
-    response, _ = call(colour, Compactor(window=100_000), send, conversation(80))
+    response, _ = call(color, Compactor(window=100_000), send, conversation(80))
     assert response is answers[1]
     assert sent[1] < sent[0] / 1.5
 
@@ -557,17 +557,17 @@ def test_small_prompts_and_hosted_tools_are_never_taken_for_truncated() -> None:
 # ---- calibration ----
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize("ratio", [0.75, 1.4])
-def test_usage_for_what_was_sent_corrects_the_next_turn_in_both_directions(colour: str, ratio: float) -> None:
+def test_usage_for_what_was_sent_corrects_the_next_turn_in_both_directions(color: str, ratio: float) -> None:
     """R18."""
     wire = conversation(50)
     provider = Provider(100_000, ratio=ratio)
     compactor = Compactor(window=100_000)
-    _, first = call(colour, compactor, provider, wire)
+    _, first = call(color, compactor, provider, wire)
     assert first.tokens_after == first.estimated_tokens
     assert first.calibration.ratio == pytest.approx(ratio, rel=0.01)
-    _, second = call(colour, compactor, provider, wire, first.compaction, calibration=first.calibration)
+    _, second = call(color, compactor, provider, wire, first.compaction, calibration=first.calibration)
     assert second.tokens_after == pytest.approx(provider.sent[-1], rel=0.01)
 
 
@@ -626,7 +626,7 @@ def test_what_is_no_calibration_is_refused() -> None:
 
 
 class Stored:
-    """A store of learnt windows, as a session store may implement it."""
+    """A store of learned windows, as a session store may implement it."""
 
     def __init__(self) -> None:
         self.windows: dict[tuple[str, str], int] = {}
@@ -648,21 +648,21 @@ class AsyncStored(Stored):
         super().save_window(endpoint, model, tokens)
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize("kind", [Stored, AsyncStored])
-def test_a_stated_window_outlives_the_process_for_its_endpoint_and_model(colour: str, kind: type[Stored]) -> None:
+def test_a_stated_window_outlives_the_process_for_its_endpoint_and_model(color: str, kind: type[Stored]) -> None:
     """R21."""
     store = kind()
     wire = conversation(100)
     options = {"model": "m", "endpoint": "http://here/"}
-    call(colour, Compactor(windows=store), Provider(9_000), wire, **options)
+    call(color, Compactor(windows=store), Provider(9_000), wire, **options)
     assert store.windows == {("http://here/", "m"): 9_000}
     provider = Provider(9_000)
     fresh = Compactor(windows=store)
-    _, result = call(colour, fresh, provider, wire, **options)
+    _, result = call(color, fresh, provider, wire, **options)
     assert len(provider.sent) == 1
     assert (result.window, result.window_source) == (9_000, "learned")
-    call(colour, fresh, provider, wire, **options)
+    call(color, fresh, provider, wire, **options)
     assert store.loads == 2
     other = fresh.compact(wire, model="m", endpoint="http://there/")
     assert (other.window, other.window_source) == (DEFAULT_WINDOW, "default")
@@ -680,8 +680,8 @@ def test_a_guess_is_not_stored_and_never_goes_below_what_was_taken() -> None:
     assert result.window >= taken
 
 
-@COLOURS
-def test_a_store_that_is_out_of_order_costs_a_refused_request_and_no_call(colour: str) -> None:
+@COLORS
+def test_a_store_that_is_out_of_order_costs_a_refused_request_and_no_call(color: str) -> None:
     class Broken:
         def load_window(self, endpoint: str, model: str) -> int | None:
             raise OSError("disk")
@@ -689,7 +689,7 @@ def test_a_store_that_is_out_of_order_costs_a_refused_request_and_no_call(colour
         def save_window(self, endpoint: str, model: str, tokens: int) -> None:
             raise OSError("disk")
 
-    _, result = call(colour, Compactor(windows=Broken()), Provider(9_000), conversation(100))
+    _, result = call(color, Compactor(windows=Broken()), Provider(9_000), conversation(100))
     assert names(result).count("window_store_failed") == 2
 
 
@@ -719,7 +719,7 @@ def test_a_model_object_says_its_window_itself() -> None:
 
 
 @pytest.mark.parametrize("trigger", [("tokens", 60_000), [{"tokens": 60_000, "messages": 2}]])
-def test_a_trigger_above_a_learnt_window_comes_down_with_it(trigger: Any) -> None:
+def test_a_trigger_above_a_learned_window_comes_down_with_it(trigger: Any) -> None:
     compactor = Compactor(window=100_000, trigger=trigger)
     provider = Provider(10_000)
     wire = conversation(100)
@@ -753,13 +753,13 @@ def test_our_own_overflow_is_understood_and_keeps_its_figures() -> None:
     assert issubclass(StillTooLong, ContextfoldError)
 
 
-@COLOURS
-def test_a_summary_that_was_made_for_a_larger_window_shrinks_with_it(colour: str) -> None:
+@COLORS
+def test_a_summary_that_was_made_for_a_larger_window_shrinks_with_it(color: str) -> None:
     """The view is nothing but the summary and what must stay, and the window turns out smaller than the view."""
     wire = conversation(800)
     compactor = Compactor()
     provider = Provider(6_000)
-    _, result = call(colour, compactor, provider, wire)
+    _, result = call(color, compactor, provider, wire)
     assert len(provider.sent) == 2
     assert provider.sent[0] > 6_000 >= provider.sent[1]
     assert result.summary is not None
@@ -795,8 +795,8 @@ def test_reasoning_and_media_that_a_provider_does_not_count_are_no_reason_either
     assert len(sent) == 1
 
 
-@COLOURS
-def test_a_guess_gives_way_before_it_makes_a_conversation_impossible(colour: str) -> None:
+@COLORS
+def test_a_guess_gives_way_before_it_makes_a_conversation_impossible(color: str) -> None:
     """The instructions take nearly all of a window that nobody ever named."""
     wire = conversation(6)
     wire[0]["content"] = "Rule number one. " * 1_850
@@ -807,7 +807,7 @@ def test_a_guess_gives_way_before_it_makes_a_conversation_impossible(colour: str
     calibration = None
     for turn in range(6):
         wire = wire + conversation(8, words=60 + turn)[2:]
-        _, result = call(colour, compactor, provider, wire, record, calibration=calibration)
+        _, result = call(color, compactor, provider, wire, record, calibration=calibration)
         record, calibration = result.compaction, result.calibration
     assert provider.sent[-1] <= 8_000
     assert len(provider.sent) <= 10

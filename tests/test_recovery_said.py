@@ -16,7 +16,7 @@ from contextfold.summary.message import summary_text
 from contextfold.summary.summarizer import Answer
 
 Wire = list[dict[str, Any]]
-COLOURS = pytest.mark.parametrize("colour", ["sync", "async"])
+COLORS = pytest.mark.parametrize("color", ["sync", "async"])
 
 
 class Refused(Exception):
@@ -35,8 +35,8 @@ def conversation(turns: int) -> Wire:
     return [*wire, {"role": "user", "content": "And now?"}]
 
 
-def call(colour: str, compactor: Compactor, send: Callable[..., Any], wire: Wire, **options: Any) -> Any:
-    if colour == "sync":
+def call(color: str, compactor: Compactor, send: Callable[..., Any], wire: Wire, **options: Any) -> Any:
+    if color == "sync":
         return compactor.call(send, wire, **options)
 
     async def asend(*arguments: Any) -> Any:
@@ -55,7 +55,7 @@ def always(message: str, status: int = 400) -> Callable[..., Any]:
 # ---- notes on the provider's own error ----
 
 
-@COLOURS
+@COLORS
 @pytest.mark.parametrize(
     ("message", "options", "found", "way_out"),
     [
@@ -83,12 +83,12 @@ def always(message: str, status: int = 400) -> Callable[..., Any]:
     ],
 )
 def test_a_refusal_that_stays_is_the_providers_error_with_a_note_that_says_the_way_out(
-    colour: str, message: str, options: dict[str, Any], found: str, way_out: str
+    color: str, message: str, options: dict[str, Any], found: str, way_out: str
 ) -> None:
     """Handlers for the SDK's classes go on working, and whoever reads the traceback knows what to do."""
     wire = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is broken? " * 3}]
     with pytest.raises(Refused) as caught:
-        call(colour, Compactor(window=100_000), always(message), wire, **options)
+        call(color, Compactor(window=100_000), always(message), wire, **options)
     (note,) = caught.value.__notes__
     assert note.startswith("contextfold: ")
     assert found in note
@@ -124,8 +124,8 @@ def test_errors_of_another_kind_get_no_note() -> None:
 # ---- an answer that is worth having ----
 
 
-@COLOURS
-def test_where_a_prompt_leaves_no_room_for_an_answer_it_is_compacted(colour: str) -> None:
+@COLORS
+def test_where_a_prompt_leaves_no_room_for_an_answer_it_is_compacted(color: str) -> None:
     """Five tokens of an answer are of no use to anybody."""
     wire, sent = conversation(40), list[tuple[int, int | None]]()
     window = count_tokens(wire) + 10
@@ -137,7 +137,7 @@ def test_where_a_prompt_leaves_no_room_for_an_answer_it_is_compacted(colour: str
             raise Refused(f"input length and `max_tokens` exceed context limit: {tokens} + {max_tokens} > {window}")
         return "fine"
 
-    assert call(colour, Compactor(window=200_000), send, wire, max_tokens=window - 100) == "fine"
+    assert call(color, Compactor(window=200_000), send, wire, max_tokens=window - 100) == "fine"
     assert len(sent) == 2
     assert sent[1][0] <= window / 2
     assert (sent[1][1] or 0) > window / 4
@@ -146,14 +146,14 @@ def test_where_a_prompt_leaves_no_room_for_an_answer_it_is_compacted(colour: str
 # ---- windows that nobody named ----
 
 
-@COLOURS
-def test_what_must_stay_is_sent_where_only_a_default_says_that_it_does_not_fit(colour: str) -> None:
+@COLORS
+def test_what_must_stay_is_sent_where_only_a_default_says_that_it_does_not_fit(color: str) -> None:
     """R21: nobody knows the model, so the provider is asked instead of giving up."""
     wire = [*conversation(3), {"role": "user", "content": "Read this: " + "fact and figure " * 24_000}]
     assert count_tokens(wire[-1:]) > 64_000
     events: list[Event] = []
     compactor = Compactor(on_event=events.append)
-    assert call(colour, compactor, lambda view: len(view), wire) == len(wire)
+    assert call(color, compactor, lambda view: len(view), wire) == len(wire)
     assert "cannot_fit" not in [event.name for event in events]
     first, *_, last = [event for event in events if event.name == "window_resolved"]
     assert (first.data["tokens"], first.data["source"]) == (64_000, "default")
@@ -162,17 +162,17 @@ def test_what_must_stay_is_sent_where_only_a_default_says_that_it_does_not_fit(c
     with pytest.raises(CannotFit):  # whoever only asks for a view is told
         compactor.compact(wire)
     with pytest.raises(CannotFit):  # what the caller said is no guess
-        call(colour, Compactor(window=64_000), lambda view: len(view), wire)
+        call(color, Compactor(window=64_000), lambda view: len(view), wire)
 
 
-@COLOURS
-def test_a_provider_that_refuses_it_has_the_last_word(colour: str) -> None:
+@COLORS
+def test_a_provider_that_refuses_it_has_the_last_word(color: str) -> None:
     wire = [{"role": "user", "content": "Read this: " + "fact and figure " * 24_000}]
     tokens = count_tokens(wire)
     events: list[Event] = []
     send = always(f"prompt is too long: {tokens} tokens > 65000 maximum")
     with pytest.raises(StillTooLong) as caught:
-        call(colour, Compactor(on_event=events.append), send, wire)
+        call(color, Compactor(on_event=events.append), send, wire)
     told = [event for event in events if event.name == "cannot_fit"]
     assert [event.data["floor"] for event in told] == [caught.value.floor]
 
@@ -180,8 +180,8 @@ def test_a_provider_that_refuses_it_has_the_last_word(colour: str) -> None:
 # ---- events are true ----
 
 
-@COLOURS
-def test_nothing_is_said_not_to_fit_that_is_sent_after_all(colour: str) -> None:
+@COLORS
+def test_nothing_is_said_not_to_fit_that_is_sent_after_all(color: str) -> None:
     """A guess that cannot be met gives way: the event would be false."""
     wire = conversation(20)
     wire[0]["content"] = "Rule number one. " * 1_800
@@ -195,7 +195,7 @@ def test_nothing_is_said_not_to_fit_that_is_sent_after_all(colour: str) -> None:
 
     for turns in (20, 24, 28):
         wire = [*wire, *conversation(turns)[-9:]]
-        assert call(colour, compactor, send, wire) == "fine"
+        assert call(color, compactor, send, wire) == "fine"
     assert "cannot_fit" not in [event.name for event in events]
 
 
@@ -207,8 +207,8 @@ def test_an_error_names_the_window_once() -> None:
 # ---- what was paid is told ----
 
 
-@COLOURS
-def test_a_summary_that_no_record_can_hold_is_told_with_what_it_cost(colour: str) -> None:
+@COLORS
+def test_a_summary_that_no_record_can_hold_is_told_with_what_it_cost(color: str) -> None:
     heading = summary_text("", "-", language="en").splitlines()[0]
     ends: list[SummaryEnd] = []
     events: list[Event] = []
@@ -225,7 +225,7 @@ def test_a_summary_that_no_record_can_hold_is_told_with_what_it_cost(colour: str
         on_event=events.append,
     )
     with pytest.raises(CannotFit) as caught:
-        call(colour, compactor, lambda view: "fine", conversation(60))
+        call(color, compactor, lambda view: "fine", conversation(60))
     (end,) = ends
     assert end.text == "The services return codes 0 to 30."
     assert end.error == str(caught.value)
@@ -234,8 +234,8 @@ def test_a_summary_that_no_record_can_hold_is_told_with_what_it_cost(colour: str
     assert [event.name for event in events if event.name == "cannot_fit"] == ["cannot_fit"]
 
 
-@COLOURS
-def test_a_summary_that_fails_half_way_tells_what_was_answered_until_then(colour: str) -> None:
+@COLORS
+def test_a_summary_that_fails_half_way_tells_what_was_answered_until_then(color: str) -> None:
     """Chunks that were read are paid for, also when a later one fails."""
     ends: list[SummaryEnd] = []
     asked: list[str] = []
@@ -252,7 +252,7 @@ def test_a_summary_that_fails_half_way_tells_what_was_answered_until_then(colour
     policy = Policy(on_failure="raise", summary={"parallel": 1})
     compactor = Compactor(window=16_000, summarizer=Model(), policy=policy, on_end=ends.append)
     with pytest.raises(ValueError, match="broken"):
-        call(colour, compactor, lambda view: "fine", conversation(120))
+        call(color, compactor, lambda view: "fine", conversation(120))
     (end,) = ends
     assert end.text is None
     assert "broken" in (end.error or "")
@@ -261,8 +261,8 @@ def test_a_summary_that_fails_half_way_tells_what_was_answered_until_then(colour
     assert end.model
 
 
-@COLOURS
-def test_what_was_answered_beside_a_failure_is_counted(colour: str) -> None:
+@COLORS
+def test_what_was_answered_beside_a_failure_is_counted(color: str) -> None:
     ends: list[SummaryEnd] = []
 
     class Model:
@@ -277,7 +277,7 @@ def test_what_was_answered_beside_a_failure_is_counted(colour: str) -> None:
     policy = Policy(on_failure="raise", summary={"parallel": 4})
     compactor = Compactor(window=16_000, summarizer=Model(), policy=policy, on_end=ends.append)
     with pytest.raises(SummaryFailed, match="broken"):
-        call(colour, compactor, lambda view: "fine", conversation(120))
+        call(color, compactor, lambda view: "fine", conversation(120))
     assert ends[0].calls == 3
     assert ends[0].input_tokens == 7_500
 
@@ -307,8 +307,8 @@ class Archive:
         self.saved.update(originals)
 
 
-@COLOURS
-def test_a_summary_that_could_not_be_saved_is_paid_once(colour: str) -> None:
+@COLORS
+def test_a_summary_that_could_not_be_saved_is_paid_once(color: str) -> None:
     """An archive that is out of order for some turns costs no summary for each of them."""
     asked: list[str] = []
     events: list[Event] = []
@@ -324,19 +324,19 @@ def test_a_summary_that_could_not_be_saved_is_paid_once(colour: str) -> None:
     )
     wire = conversation(40)
     for turn in range(4):
-        call(colour, compactor, lambda view: "fine", wire, archive=archive, on_result=results.append)
+        call(color, compactor, lambda view: "fine", wire, archive=archive, on_result=results.append)
         assert not results[-1].changed
         assert results[-1].messages == wire
         wire = [*wire, {"role": "assistant", "content": "Done."}, {"role": "user", "content": f"Turn {turn}."}]
     assert len(asked) == 1
     archive.broken = False
-    call(colour, compactor, lambda view: "fine", wire, archive=archive, on_result=results.append)
+    call(color, compactor, lambda view: "fine", wire, archive=archive, on_result=results.append)
     assert len(asked) == 1
     assert results[-1].changed
     assert results[-1].summary is not None
     assert results[-1].summary.text == "Summary number 1: codes came back."
     assert results[-1].messages[-1] == wire[-1]
-    gone = {entry.index for entry in results[-1].ledger if entry.fate == "summarised"}
+    gone = {entry.index for entry in results[-1].ledger if entry.fate == "summarized"}
     assert gone == set(archive.saved)
     assert [event.name for event in events].count("summary_adopted") == 4
 
@@ -368,8 +368,8 @@ def test_a_summary_that_could_not_be_saved_is_left_where_something_else_is_asked
     assert len(asked) == 6, "with so much more it would be due again at once"
 
 
-@COLOURS
-def test_a_hook_that_fails_after_a_pass_does_not_cost_another_summary(colour: str) -> None:
+@COLORS
+def test_a_hook_that_fails_after_a_pass_does_not_cost_another_summary(color: str) -> None:
     asked: list[str] = []
     broken = True
 
@@ -385,9 +385,9 @@ def test_a_hook_that_fails_after_a_pass_does_not_cost_another_summary(colour: st
     wire = conversation(60)
     for _ in range(2):
         with pytest.raises(OSError, match="locked"):
-            call(colour, compactor, lambda view: "fine", wire, after=save)
+            call(color, compactor, lambda view: "fine", wire, after=save)
     broken = False
     results: list[CompactionResult] = []
-    call(colour, compactor, lambda view: "fine", wire, after=save, on_result=results.append)
+    call(color, compactor, lambda view: "fine", wire, after=save, on_result=results.append)
     assert results[0].changed
     assert len(asked) == 1

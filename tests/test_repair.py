@@ -6,21 +6,21 @@ import itertools
 from typing import Any
 
 import pytest
+from emulator import ProviderServer
+from emulator.wires.anthropic_rules import anthropic_problem
+from emulator.wires.chat_rules import chat_problem
+from emulator.wires.responses_rules import responses_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from building import calls, result, results, said, system, user
 from contextfold import CompactionResult, Compactor, formats
+from contextfold.conversation.groups import group
+from contextfold.conversation.repair import Seen, answer_pending, bare_end, conform, is_clean, repair
+from contextfold.conversation.repair.rules import BEGINNING, SILENT
 from contextfold.errors import CannotFit
-from contextfold.groups import group
 from contextfold.messages import Message, Text, ToolCall, ToolResult
-from contextfold.repair import Seen, answer_pending, bare_end, conform, is_clean, repair
-from contextfold.repair.rules import BEGINNING, SILENT
 from contextfold.testing import histories
-from contextfold.testing.provider import ProviderServer
-from contextfold.testing.provider.wires.anthropic_rules import anthropic_problem
-from contextfold.testing.provider.wires.chat_rules import chat_problem
-from contextfold.testing.provider.wires.responses_rules import responses_problem
 from test_groups import _MESSAGES
 
 ANTHROPIC = formats.get("anthropic")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contextfold.reply import Reply, get, read_reply
+from contextfold.calls.usage import Reply, get, read_reply
 
 SHAPES: list[tuple[Any, Reply]] = [
     (

@@ -113,7 +113,7 @@ class TestLimited:
         assert (caught.value.status_code, caught.value.code) == (400, code)
         assert caught.value.body["error"]["code"] == code
 
-    def test_an_inner_summariser_answers_what_fits(self) -> None:
+    def test_an_inner_summarizer_answers_what_fits(self) -> None:
         assert LimitedSummarizer(100, lambda prompt: "inner")("short") == "inner"
 
     def test_an_unknown_style_is_refused_with_those_there_are(self) -> None:

@@ -192,7 +192,7 @@ _LANGCHAIN_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assis
 
 
 def read_langchain(message: Any) -> Entry:
-    """A message object, or the dictionary that one of LangChain's own serialisations makes of it."""
+    """A message object, or the dictionary that one of LangChain's own serializations makes of it."""
     data = message.model_dump() if hasattr(message, "model_dump") else message
     kind = data.get("type")
     inner = data.get("data") if isinstance(data.get("data"), dict) else data.get("kwargs") or data
@@ -270,7 +270,7 @@ def _last_turn_starts(entries: Sequence[Entry]) -> int:
 
 
 def _coalesced(entries: Sequence[Entry]) -> list[Entry]:
-    """Neighbours of one role as one: the provider joins them, and takes instructions out of the list."""
+    """Neighbors of one role as one: the provider joins them, and takes instructions out of the list."""
     joined: list[Entry] = []
     for entry in entries:
         if entry.is_instruction:

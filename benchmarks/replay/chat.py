@@ -70,7 +70,7 @@ def searchable(message: Message) -> str:
 
 
 def rendered(message: Message) -> str:
-    """Content and calls as one text, the way a summariser would be shown them."""
+    """Content and calls as one text, the way a summarizer would be shown them."""
     return with_calls(content_text(message.get("content")), calls(message))
 
 

@@ -1,4 +1,4 @@
-"""Which lines the stub summariser picks: those of the first request, and then the most salient of the rest.
+"""Which lines the stub summarizer picks: those of the first request, and then the most salient of the rest.
 
 Salience is tf-idf over lines: a line counts that is full of terms which come again, but not everywhere.
 """

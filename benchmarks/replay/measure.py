@@ -60,7 +60,7 @@ class Step:
     error: str
     """What the strategy raised; empty where it raised nothing."""
     seconds: float
-    """The strategy's own time for this call, without the summariser's and the adapter's."""
+    """The strategy's own time for this call, without the summarizer's and the adapter's."""
 
     @property
     def history(self) -> Sequence[Message]:

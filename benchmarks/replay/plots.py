@@ -13,11 +13,11 @@ from benchmarks.replay.strategies import REFERENCE, is_ours, is_variant
 
 HIGHEST = 1.35
 """Windows: what reaches above is cut off in the saw-teeth."""
-PART_COLOURS = {
+PART_COLORS = {
     "cached input": plotting.SKY,
     "uncached input": plotting.BLUE,
-    "summariser input": "#E69F00",
-    "summariser output": plotting.ORANGE,
+    "summarizer input": "#E69F00",
+    "summarizer output": plotting.ORANGE,
 }
 
 
@@ -42,7 +42,7 @@ def _saw_tooth(panel: Any, name: str, curves: Mapping[str, Sequence[int]], windo
         everything = [min(value, top) for value in curves[REFERENCE]]
         panel.plot(everything, color=plotting.PALE, linewidth=1.2)
     curve = [min(value, top) for value in curves[name]]
-    strong = plotting.colour(name) if is_ours(name) else "#6b6b6b"
+    strong = plotting.color(name) if is_ours(name) else "#6b6b6b"
     panel.fill_between(range(len(curve)), curve, color=strong, alpha=0.15, linewidth=0)
     panel.plot(curve, color=strong, linewidth=1.5 if is_ours(name) else 1.1)
     panel.axhline(window, color=plotting.INK, linestyle=(0, (4, 3)), linewidth=0.9)
@@ -92,7 +92,7 @@ def _point(panel: Any, row: Row) -> None:
         100 * value,
         yerr=[[100 * max(0.0, value - low)], [100 * max(0.0, high - value)]],
         fmt=plotting.mark(row.strategy),
-        color=plotting.colour(row.strategy),
+        color=plotting.color(row.strategy),
         markersize=8 if ours else 6,
         elinewidth=1.2 if ours else 0.8,
         alpha=1.0 if ours else 0.85,
@@ -102,7 +102,7 @@ def _point(panel: Any, row: Row) -> None:
 
 
 def where_the_cost_goes(rows: Sequence[Row], path: Path) -> None:
-    """Cached, uncached, summariser's input and output, a bar for each strategy, a panel for each window."""
+    """Cached, uncached, summarizer's input and output, a bar for each strategy, a panel for each window."""
     windows = list(dict.fromkeys(row.window for row in rows))
     names = [name for name in dict.fromkeys(row.strategy for row in rows) if name != REFERENCE]
     names = [name for name in names if not is_variant(name)]
@@ -124,9 +124,9 @@ def where_the_cost_goes(rows: Sequence[Row], path: Path) -> None:
 
 def _bars(panel: Any, rows: Sequence[Row | None]) -> None:
     starts = [0.0] * len(rows)
-    for name, colour in PART_COLOURS.items():
+    for name, color in PART_COLORS.items():
         widths = [_share(row, name) for row in rows]
-        panel.barh(range(len(rows)), widths, left=starts, color=colour, height=0.72, label=name)
+        panel.barh(range(len(rows)), widths, left=starts, color=color, height=0.72, label=name)
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
     panel.grid(axis="y", visible=False)
 

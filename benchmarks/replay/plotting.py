@@ -1,7 +1,7 @@
 """How plots look, and how they are saved so that the same figures give the same file.
 
-Light background, the colours of Okabe and Ito (2008), which people with any colour vision can tell apart; contextfold
-in strong colours, everything else in greys with a mark of its own. Import this only where matplotlib is installed.
+Light background, the colors of Okabe and Ito (2008), which people with any color vision can tell apart; contextfold
+in strong colors, everything else in grays with a mark of its own. Import this only where matplotlib is installed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ mpl.use("svg")
 from matplotlib import pyplot as plt
 
 BLUE, ORANGE, GREEN, SKY, PURPLE = "#0072B2", "#D55E00", "#009E73", "#56B4E9", "#CC79A7"
-INK, GREY, PALE = "#333333", "#8a8a8a", "#d9d9d9"
+INK, GRAY, PALE = "#333333", "#8a8a8a", "#d9d9d9"
 
-COLOURS = {
+COLORS = {
     "contextfold": ORANGE,
     "contextfold_given": BLUE,
     "contextfold_no_evidence": SKY,
@@ -35,7 +35,7 @@ MARKS = {
 STYLE = {
     "figure.facecolor": "white",
     "axes.facecolor": "white",
-    "axes.edgecolor": GREY,
+    "axes.edgecolor": GRAY,
     "axes.labelcolor": INK,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
@@ -57,9 +57,9 @@ STYLE = {
 }
 
 
-def colour(strategy: str) -> str:
-    """Of a strategy: strong for contextfold, grey for the others."""
-    return COLOURS.get(strategy, GREY)
+def color(strategy: str) -> str:
+    """Of a strategy: strong for contextfold, gray for the others."""
+    return COLORS.get(strategy, GRAY)
 
 
 def mark(strategy: str) -> str:

@@ -98,7 +98,7 @@ def _opening(material: Material) -> str:
         f"run it on your own conversations](benchmark-guide.md).{warning}\n\n"
         f"    {command(material.plan)}\n\n"
         f"{_versions()}. Trigger at 80 % of the window and 30 % kept, for all that can be told so; `contextfold` has "
-        "its own defaults and its built-in summariser, the others that summarise have the same stub: a deterministic "
+        "its own defaults and its built-in summarizer, the others that summarize have the same stub: a deterministic "
         "extract of at most 1,000 tokens. The strategies:\n\n" + _strategies(material)
     )
 
@@ -193,7 +193,7 @@ def _times(material: Material, plots: str) -> str:
     heads = ["strategy", "window", "calls", "median ms", "95 % ms", "worst ms"]
     parts = [
         "These differ from run to run and from machine to machine; everything above does not. Own time of each call, "
-        "without the summariser and without turning messages into another library's.",
+        "without the summarizer and without turning messages into another library's.",
         tables.table(heads, lines),
         *(f"### {title}\n\n{text}" for title, text in experiments.sections_on_times(material.experiments, plots)),
         f"The run took {material.seconds:,.0f} s in {material.plan.jobs} processes, results of earlier runs aside.",
@@ -228,7 +228,7 @@ def _plot_links(folder: str) -> list[str]:
         "window it keeps nothing usable.",
         "### Tokens per turn",
         f"![Tokens per turn]({folder}/saw-teeth.svg)",
-        "One conversation, the whole history in grey behind. A good strategy rarely rewrites what it has sent, stays "
+        "One conversation, the whole history in gray behind. A good strategy rarely rewrites what it has sent, stays "
         "below the window, and uses it.",
         "### Where the cost goes",
         f"![Where the cost goes]({folder}/cost.svg)",

@@ -1,7 +1,7 @@
-"""The one summariser that every strategy is given: deterministic, extractive, no model.
+"""The one summarizer that every strategy is given: deterministic, extractive, no model.
 
 What it saw and what it said is recorded, because the interesting question is how much of the evicted text a strategy
-lets a summariser see at all. What belongs here: the stub, and reading whatever a strategy hands it. What does not:
+lets a summarizer see at all. What belongs here: the stub, and reading whatever a strategy hands it. What does not:
 which lines it picks (``extract``).
 """
 

@@ -7,7 +7,6 @@
 (False, 1)
 """
 
-from contextfold.compaction import Compaction
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import (
     ArchiveError,
@@ -25,6 +24,7 @@ from contextfold.errors import (
 )
 from contextfold.observe import Event
 from contextfold.policy import Policy
+from contextfold.record.compaction import Compaction
 from contextfold.summary.models import SummaryModel
 from contextfold.tokens import count_tokens
 

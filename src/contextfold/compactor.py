@@ -11,19 +11,19 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from contextfold.carry import EXTRACTIVE
-from contextfold.compaction import Compaction
+from contextfold.calls.recovery import UNLIMITED, Exchange
+from contextfold.calls.request import After, Before, CompactionResult, Request
+from contextfold.calls.views import Viewer
 from contextfold.errors import PolicyError
-from contextfold.job import Archive
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
+from contextfold.passes.material import EXTRACTIVE
+from contextfold.passes.question import Archive
+from contextfold.passes.without_pass import Revise
 from contextfold.policy import Limits, Policy
 from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, run
-from contextfold.recovery import UNLIMITED, Exchange
-from contextfold.revision import Revise
+from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import Summarizer, as_summarizer
 from contextfold.tokens import Calibration
-from contextfold.turn import After, Before, CompactionResult, Request
-from contextfold.viewer import Viewer
 from contextfold.window import Windows, WindowStore, name_and_profile
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Compactor:
     """Keeps conversations inside a window. One instance serves any number of conversations and threads.
 
     Args:
-        window: input tokens of the receiving model. None: looked up for ``model``, else learnt from refusals, else a
+        window: input tokens of the receiving model. None: looked up for ``model``, else learned from refusals, else a
             conservative default.
         model: name of the receiving model, such as ``"openai:gpt-5"``, or a chat model object that has a profile.
         trigger, target, keep: see ``Policy``; or give the whole ``policy`` instead.
@@ -116,7 +116,7 @@ class Compactor:
             to: the format of the view; the one that came in if not given.
             system, tools: what is sent besides the messages; they count.
             force: compact now, whatever the trigger says.
-            instructions: extra instructions for the summariser, for this call.
+            instructions: extra instructions for the summarizer, for this call.
             before, after: hooks around a pass; the first may veto it or pin more, the second saves what it wants.
             calibration: what the provider's usage taught so far, ``out.calibration`` of the last turn. None: nothing.
             model, endpoint: where the view will go, if that differs from call to call: a window is looked up for the

@@ -12,10 +12,10 @@
     │   ├── StoreCorrupt      what is stored cannot be read: names the row
     │   └── StoreConflict     somebody else changed the session meanwhile
     ├── SummaryFailed         no acceptable summary could be had; nothing has changed
-    │   └── TimedOut          the summariser took longer than it was given
+    │   └── TimedOut          the summarizer took longer than it was given
     ├── Cancelled             the caller's token asked to stop; nothing has changed
     ├── RefusedInStream       a provider refused a request inside a stream, after it had answered with success
-    └── ContextOverflow       raised *by* a summariser to say that its prompt did not fit
+    └── ContextOverflow       raised *by* a summarizer to say that its prompt did not fit
 
 They divide by who can mend it. Foreign exceptions are mapped to these at the border where they arrive.
 """
@@ -138,7 +138,7 @@ class SummaryFailed(ContextfoldError):
 
 
 class TimedOut(SummaryFailed, TimeoutError):
-    """The summariser took longer than it was given. ``seconds`` is the limit that ran out.
+    """The summarizer took longer than it was given. ``seconds`` is the limit that ran out.
 
     ``total``: it was the time for the whole summary, so asking again is of no use; else the longest silence.
     """
@@ -156,14 +156,14 @@ class Cancelled(ContextfoldError):
 def is_control_flow(error: BaseException) -> bool:
     """Whether this was raised to steer a program, not to report a failure: LangGraph's interrupts, and ``Cancelled``.
 
-    Interrupts are known by name, since the framework is never imported here. All else that a summariser raises is its
+    Interrupts are known by name, since the framework is never imported here. All else that a summarizer raises is its
     failure (L3).
     """
     return isinstance(error, Cancelled) or any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
 
 
 class ContextOverflow(ContextfoldError):
-    """A summariser raises this when its prompt did not fit; ``limit`` is its window in tokens, if it knows."""
+    """A summarizer raises this when its prompt did not fit; ``limit`` is its window in tokens, if it knows."""
 
     def __init__(self, message: str = "the prompt does not fit", *, limit: int | None = None, used: int | None = None):
         self.limit = limit

@@ -1,11 +1,11 @@
 """Strings that must be repeated exactly or are wrong: paths, URLs, ids, names in code, versions, dates, titles.
 
-What belongs here: recognising them in a text, by their shape and in any language around them. What does not: how much
+What belongs here: recognizing them in a text, by their shape and in any language around them. What does not: how much
 one of them is worth (``evidence``), and plain words (a sentence made of nothing else has no identifiers).
 
 How it works: a regular expression that looks at one character at a time cuts the text into chunks, and what a chunk
 holds is decided by its shape, once per distinct chunk (agent logs repeat themselves). Names that contain blanks
-(quoted titles, code in backticks, capitalised proper names) are found in a second pass. A path, a URL or a dotted name
+(quoted titles, code in backticks, capitalized proper names) are found in a second pass. A path, a URL or a dotted name
 brings its telling parts along, because it will also be called by them: ``src/app/views.py`` later becomes ``views.py``.
 """
 

@@ -62,7 +62,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """Hidden thinking of a model. Handed through byte for byte or removed whole; never summarised.
+    """Hidden thinking of a model. Handed through byte for byte or removed whole; never summarized.
 
     ``text`` is what can be read of it, and may be empty when only a signature or ciphertext is there.
     """

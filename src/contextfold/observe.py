@@ -29,7 +29,7 @@ LEVELS: Mapping[str, int] = {
     "tier_applied": logging.INFO,
     "summary_request": logging.DEBUG,
     "summary_chunked": logging.INFO,
-    "summary_overflowed": logging.WARNING,  # a request did not fit all the same: split, limit learnt
+    "summary_overflowed": logging.WARNING,  # a request did not fit all the same: split, limit learned
     "summary_rejected": logging.WARNING,  # blank, cut off, longer than its input, ...
     "summary_truncated": logging.WARNING,
     "summary_retry": logging.WARNING,  # a request failed and is sent again after a while
@@ -45,7 +45,7 @@ LEVELS: Mapping[str, int] = {
     "cannot_fit": logging.ERROR,
     "window_resolved": logging.DEBUG,  # how large the window is taken to be, and who says so
     "window_learned": logging.INFO,  # a refusal taught the window of an endpoint and model
-    "window_store_failed": logging.WARNING,  # a learnt window could not be read or written
+    "window_store_failed": logging.WARNING,  # a learned window could not be read or written
     "request_overflowed": logging.WARNING,  # the provider refused a request for its size or shape, or read a part
     "request_resent": logging.INFO,  # once more, strictly smaller or mended
     "answer_limit_lowered": logging.WARNING,  # prompt and answer together did not fit
@@ -99,7 +99,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class SummaryStart:
-    """A summariser, ``model``, is about to be asked about ``messages`` of the history, of ``tokens`` in all."""
+    """A summarizer, ``model``, is about to be asked about ``messages`` of the history, of ``tokens`` in all."""
 
     model: str
     messages: int
@@ -110,7 +110,7 @@ class SummaryStart:
 class SummaryPiece:
     """Text as it arrives. ``request`` counts from 1: several may be answered side by side.
 
-    ``kind`` is ``summarise``, ``update``, ``merge`` or ``shorten``; the last request to arrive is the summary.
+    ``kind`` is ``summarize``, ``update``, ``merge`` or ``shorten``; the last request to arrive is the summary.
     """
 
     text: str

@@ -131,7 +131,7 @@ class _Settings(BaseModel):
 
 
 PROSE, BUILT_IN_PROSE = 0.1, 0.03
-"""Of the summary message, for a model's own words and for those of the built-in summariser: it quotes, which evidence
+"""Of the summary message, for a model's own words and for those of the built-in summarizer: it quotes, which evidence
 does better."""
 
 WORTH_ASKING, LARGEST_PROSE = 1_100, 0.4
@@ -147,7 +147,7 @@ class Budgets(_Settings):
     that other systems use. Or, by default, the summary message has a size of its own (``carried``) and a pass ends
     where that and what stays word for word end: a turn with long results does not push out what is known.
 
-    The defaults are from replays of real conversations, which favour much evidence and a short tail: what is recent
+    The defaults are from replays of real conversations, which favor much evidence and a short tail: what is recent
     soon becomes old, while one line of evidence may save a whole file from being read again.
     """
 
@@ -293,14 +293,14 @@ class Policy(_Settings):
     on_failure: Literal["keep", "raise"] = "keep"
     """When the summary fails: go on with the old view as long as it fits the window, or raise what was raised."""
     fallback: Literal["extractive"] | None = "extractive"
-    """With ``on_failure="keep"``, when the old view does not fit: the built-in summariser, or ``SummaryFailed``."""
+    """With ``on_failure="keep"``, when the old view does not fit: the built-in summarizer, or ``SummaryFailed``."""
     resend_after_overflow: bool = True
     """Whether a request that the provider refuses is mended and sent again; else its error is raised as it is."""
     on_overflow: Literal["raise", "drop_oldest"] = "raise"
     """When a provider refuses even the compacted view for its size (``Compactor.call``): raise ``StillTooLong``, or
     drop the older half of what may leave the view, step by step, until it is taken."""
     alternate: bool | None = None
-    """Join neighbours of one role that compaction brought together. None: where the format wants it."""
+    """Join neighbors of one role that compaction brought together. None: where the format wants it."""
 
     def __init__(self, **fields: Any) -> None:
         try:

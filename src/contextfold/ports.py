@@ -1,4 +1,4 @@
-"""Both drivers of the engine, and nothing else knows about colour.
+"""Both drivers of the engine, and nothing else knows about color.
 
 The engine is a set of ``async def`` functions that await nothing but ports: ``call`` (run something the user
 supplied), ``pieces`` (ask a model that may answer bit by bit, within time limits), ``gather`` (run branches side by
@@ -82,12 +82,12 @@ class Patience:
         if self.idle is None or now >= self.deadline:
             seconds = self.total or 0.0
             return TimedOut(f"the summary took longer than {seconds:g} s in total", seconds=seconds, total=True)
-        return TimedOut(f"the summariser was silent for {self.idle:g} s", seconds=self.idle, total=False)
+        return TimedOut(f"the summarizer was silent for {self.idle:g} s", seconds=self.idle, total=False)
 
 
 @dataclass(frozen=True, slots=True)
-class BothColours:
-    """A function that exists in both colours, such as the constructors of an SDK's sync and async client."""
+class BothColors:
+    """A function that exists in both colors, such as the constructors of an SDK's sync and async client."""
 
     blocking: Callable[..., Any]
     suspending: Callable[..., Any]
@@ -98,7 +98,7 @@ class Ports(Protocol):
 
     clock: Clock
 
-    async def compute(self, function: Callable[..., T] | BothColours, *arguments: Any) -> T:
+    async def compute(self, function: Callable[..., T] | BothColors, *arguments: Any) -> T:
         """Run our own work that may take long, such as planning over a whole history."""
         ...
 
@@ -153,7 +153,7 @@ class SyncPorts(_Stoppable):
         super().__init__(clock, cancel)
         self._limit = threading.BoundedSemaphore(parallel)
 
-    async def compute(self, function: Callable[..., T] | BothColours, *arguments: Any) -> T:
+    async def compute(self, function: Callable[..., T] | BothColors, *arguments: Any) -> T:
         value: T = _blocking(function)(*arguments)
         return value
 
@@ -224,8 +224,8 @@ class AsyncPorts(_Stoppable):
         self._limit = anyio.CapacityLimiter(parallel)
         self._threads = anyio.CapacityLimiter(math.inf)  # what runs in them holds a place already
 
-    async def compute(self, function: Callable[..., T] | BothColours, *arguments: Any) -> T:
-        work = function.suspending if isinstance(function, BothColours) else function
+    async def compute(self, function: Callable[..., T] | BothColors, *arguments: Any) -> T:
+        work = function.suspending if isinstance(function, BothColors) else function
         return await anyio.to_thread.run_sync(functools.partial(work, *arguments))
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -454,8 +454,8 @@ def _finish(value: Awaitable[T]) -> T:
     return future.result()
 
 
-def _blocking(function: Callable[..., Any] | BothColours) -> Callable[..., Any]:
-    return function.blocking if isinstance(function, BothColours) else function
+def _blocking(function: Callable[..., Any] | BothColors) -> Callable[..., Any]:
+    return function.blocking if isinstance(function, BothColors) else function
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

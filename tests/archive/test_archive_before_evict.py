@@ -128,7 +128,7 @@ def test_async_code_may_have_an_async_archive() -> None:
 
     out = asyncio.run(Compactor(window=WINDOW).acompact(turns(40), archive=Archive()))
     assert out.changed
-    assert {entry.index for entry in out.ledger if entry.fate == "summarised"} <= set(saved)
+    assert {entry.index for entry in out.ledger if entry.fate == "summarized"} <= set(saved)
 
 
 def test_a_place_cannot_break_the_frame() -> None:
@@ -154,7 +154,7 @@ def test_what_is_dropped_after_a_refusal_is_saved_as_well(tmp_path: Path) -> Non
     results: list[Any] = []
     compactor = Compactor(window=64_000, policy=Policy(on_overflow="drop_oldest"))
     assert compactor.call(send, history, archive=thread, on_result=results.append) == "answered"
-    hidden = [entry.index for entry in results[-1].ledger if entry.fate in ("summarised", "dropped")]
+    hidden = [entry.index for entry in results[-1].ledger if entry.fate in ("summarized", "dropped")]
     assert len(sent) == 4
     assert hidden
     assert set(hidden) <= set(thread.indices())

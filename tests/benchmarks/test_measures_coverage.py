@@ -39,7 +39,7 @@ TALK = Conversation("talk#0", "talk", tuple(message(n) for n in range(10)))
 class Accounting(Strategy):
     """From the sixth message on: a summary and the two newest messages. ``claims`` is what it says of the others."""
 
-    claim = "summarised"
+    claim = "summarized"
 
     def __init__(self, window: int) -> None:
         super().__init__(window)
@@ -59,7 +59,7 @@ class Accounting(Strategy):
 
 
 class Silent(Accounting):
-    """Does not show its summariser the messages that it says are summarised."""
+    """Does not show its summarizer the messages that it says are summarized."""
 
     def view(self, messages: list[Message]) -> list[Message]:
         self._length = len(messages)
@@ -89,7 +89,7 @@ def test_a_true_account_agrees() -> None:
     assert share(Accounting) == 1.0
 
 
-def test_a_summariser_that_was_shown_nothing_is_found_out() -> None:
+def test_a_summarizer_that_was_shown_nothing_is_found_out() -> None:
     found = share(Silent)
     assert found is not None
     assert found < 0.5
@@ -118,7 +118,7 @@ def test_disagreements_are_told_with_their_place() -> None:
     for step in steps(recording, strategy):
         measure.step(step)
     measure.result(strategy)
-    assert measure.examples[0] == "talk#0 message 0: summarised, but none of it reached the summariser"
+    assert measure.examples[0] == "talk#0 message 0: summarized, but none of it reached the summarizer"
 
 
 ONE = message(1)
@@ -134,15 +134,15 @@ BARE = [squeezed(str(ONE["content"]))]
         ("shortened", False, BARE, [], True),
         ("shortened", False, [], BARE, False),
         ("shortened", True, BARE, [], False),
-        ("summarised", False, [], BARE, True),
-        ("summarised", False, BARE, [], False),
-        ("summarised", True, [], BARE, False),
+        ("summarized", False, [], BARE, True),
+        ("summarized", False, BARE, [], False),
+        ("summarized", True, [], BARE, False),
         ("dropped", False, [], [], True),
         ("dropped", False, [], BARE, False),
         ("lost", False, [], [], False),
     ],
 )
-def test_every_claim_is_held_against_view_and_summariser(
+def test_every_claim_is_held_against_view_and_summarizer(
     fate: str, is_present: bool, view: list[str], shown: list[str], holds: bool
 ) -> None:
     assert (disagreement(fate, ONE, is_present=is_present, view=view, shown=shown) == "") is holds
@@ -163,15 +163,15 @@ def test_a_call_is_found_however_it_is_written_down() -> None:
     assert reach_of({"role": "user", "content": "ok"}, []) == ""
 
 
-def test_what_the_built_in_summariser_reads_is_noted_until_it_is_stopped() -> None:
+def test_what_the_built_in_summarizer_reads_is_noted_until_it_is_stopped() -> None:
     reading = Reading()
     said = Decoded("user", (Text("Keep the parser as it is."),))
-    extractive.summarise([said], budget=200, count=len)
-    extractive.summarise([said], budget=200, count=len)
+    extractive.summarize([said], budget=200, count=len)
+    extractive.summarize([said], budget=200, count=len)
     assert reading.new() == squeezed(said.text)
     assert reading.new() == ""
     reading.stop()
-    extractive.summarise([Decoded("user", (Text("Something else."),))], budget=200, count=len)
+    extractive.summarize([Decoded("user", (Text("Something else."),))], budget=200, count=len)
     assert reading.new() == ""
 
 

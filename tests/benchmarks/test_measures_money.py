@@ -27,7 +27,7 @@ class Everything(Strategy):
         return messages
 
 
-class Summarising(Strategy):
+class Summarizing(Strategy):
     def view(self, messages: list[Message]) -> list[Message]:
         return [{"role": "user", "content": self.summarizer(messages)}, messages[-1]]
 
@@ -78,8 +78,8 @@ def test_a_task_costs_the_sum_of_its_calls() -> None:
         assert totals[f"money_{prices.key}"] == sum(billionths(prices, call) for call in calls)
 
 
-def test_the_summariser_is_paid_too() -> None:
-    strategy = Summarising(10_000)
+def test_the_summarizer_is_paid_too() -> None:
+    strategy = Summarizing(10_000)
     totals = replay(TALK, strategy, [Money]).totals
     shown = sum(tokens.count(text) for text in strategy.summarizer.inputs)
     silent = Everything(10_000)

@@ -88,7 +88,7 @@ def test_a_tail_loses_what_is_far() -> None:
     assert figure("hard_recall", totals) < 0.7
     assert figure("invalid", totals) == figure("over_window", totals) == 0
     assert totals["evicted_messages"] > 0
-    assert column("coverage").value(totals, totals) is None, "no summariser was called"
+    assert column("coverage").value(totals, totals) is None, "no summarizer was called"
 
 
 def test_an_invalid_view_is_counted() -> None:
@@ -156,10 +156,10 @@ def test_a_list_of_names_is_no_context() -> None:
     assert figure("hard_in_context", names) < 0.5
 
 
-def test_coverage_tells_what_a_summariser_saw() -> None:
+def test_coverage_tells_what_a_summarizer_saw() -> None:
     """All of a message, its beginning, or nothing of it."""
 
-    def summarising(shown: Any) -> dict[str, Any]:
+    def summarizing(shown: Any) -> dict[str, Any]:
         def view(messages: Messages, strategy: Any) -> Messages:
             if len(messages) > 20 and not strategy.summarizer.inputs:
                 strategy.summarizer([part for old in messages[2:-1] if (part := shown(old))])
@@ -167,13 +167,13 @@ def test_coverage_tells_what_a_summariser_saw() -> None:
 
         return dict(made(view, tool_loop(8)))
 
-    everything = summarising(lambda message: message)
+    everything = summarizing(lambda message: message)
     assert everything["coverage_full"]
     assert "coverage_part" not in everything
-    heads = summarising(lambda message: {**message, "content": message["content"][:60]})
+    heads = summarizing(lambda message: {**message, "content": message["content"][:60]})
     assert heads["coverage_part"]
     assert figure("coverage", heads) < figure("coverage", everything)
-    assert "coverage_full" not in summarising(lambda message: None)
+    assert "coverage_full" not in summarizing(lambda message: None)
 
 
 def test_a_placeholder_is_no_summary() -> None:
@@ -190,7 +190,7 @@ def test_a_placeholder_is_no_summary() -> None:
     assert figure("placeholders", with_note(fixed + FIRST * 40)) == 0
 
 
-def test_the_stub_summariser_is_small_and_deterministic() -> None:
+def test_the_stub_summarizer_is_small_and_deterministic() -> None:
     """It begins with the request, and says at most so much, the same every time."""
     text = "\n".join(f"line {n} speaks about component_{n % 7} and file_{n}.py" for n in range(900))
     turns = [{"role": "user", "content": "Please fix component_3"}, {"role": "assistant", "content": text}]
@@ -217,7 +217,7 @@ def test_contextfold_is_driven_by_its_public_contract() -> None:
     assert last.rewrites > 0
     assert fates is not None
     assert len(fates) == last.index
-    assert {"summarised", "kept"} <= set(fates)
+    assert {"summarized", "kept"} <= set(fates)
 
 
 def test_a_replay_is_the_same_twice() -> None:

@@ -24,7 +24,7 @@ SUMMARY_KEYS = [
     "text", "input_tokens", "output_tokens", "calls", "chunk_count", "max_depth", "truncated", "compression_ratio",
     "algorithm",
 ]  # fmt: skip
-FATES = {"kept", "pinned", "shortened", "summarised", "dropped"}
+FATES = {"kept", "pinned", "shortened", "summarized", "dropped"}
 SMALL = [{"role": "user", "content": "Where is the key?"}, {"role": "assistant", "content": "Under the mat."}]
 
 
@@ -66,7 +66,7 @@ def test_compact_tells_what_it_did(demo: Path) -> None:
     assert result.exit_code == 0, result.output
     for part in ("before", "after", "What made room", "Where every message went", "The summary", "untouched in"):
         assert part in result.stdout
-    assert "\x1b" not in result.stdout, "colour codes outside a terminal"
+    assert "\x1b" not in result.stdout, "color codes outside a terminal"
 
 
 def test_the_json_report_has_exactly_the_contracts_keys(demo: Path) -> None:

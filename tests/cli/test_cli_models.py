@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from emulator import Fault, ProviderServer
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
@@ -17,7 +18,6 @@ from contextfold.cli import app as commands
 from contextfold.cli.app import app
 from contextfold.cli.progress import LiveProgress, duration, says
 from contextfold.observe import SummaryPiece, SummaryProgress
-from contextfold.testing.provider import Fault, ProviderServer
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def report(result: Result) -> Any:
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
-def test_a_model_behind_a_base_url_summarises(api: str, session: Path, server: ProviderServer) -> None:
+def test_a_model_behind_a_base_url_summarizes(api: str, session: Path, server: ProviderServer) -> None:
     options = ["--window", "8000", "--summarizer", "openai:small", "--base-url", server.openai_url]
     found = report(run(str(session), *options, "--summary-api", api, "--report", "json"))
     assert found["changed"]

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from contextfold.cli import screen
 from contextfold.cli.inspection import inspect_conversation
-from contextfold.compaction import SummaryRecord
-from contextfold.ledger import Fate, Ledger, runs
+from contextfold.conversation.ledger import Fate, Ledger, runs
 from contextfold.messages import Message, Text
 from contextfold.observe import Event
+from contextfold.record.compaction import SummaryRecord
 from contextfold.transcripts import Conversation
 
 
@@ -60,7 +60,7 @@ SUMMARY = SummaryRecord(
 
 
 def test_the_summary_is_shown_with_what_it_took() -> None:
-    text = shown(Outcome([("summarised", "old")] * 3, SUMMARY))
+    text = shown(Outcome([("summarized", "old")] * 3, SUMMARY))
     assert "300 tokens for 9,000, made by bisect_v1 in 3 calls, 2 chunks, depth 1," in text
     assert "truncated" in text
     assert "and 26 more lines" in text
@@ -74,7 +74,7 @@ def test_what_each_tier_saved_and_what_the_summary_saved_add_up() -> None:
         Event("tier_applied", "", {"tier": "media", "saved": 500}),
         Event("compaction_started", "", {}),
     ]
-    text = shown(Outcome([("summarised", "old")], SUMMARY, events))
+    text = shown(Outcome([("summarized", "old")], SUMMARY, events))
     assert "old tool outputs" in text
     assert "-1,000" in text
     assert "-4,500" in text, "10,000 less 4,000 less 1,500"
@@ -98,7 +98,7 @@ def test_an_empty_conversation_has_a_report() -> None:
 
 def test_no_line_is_wider_than_the_screen_and_none_ends_in_blanks() -> None:
     events = [Event("history_repaired", "message 3: orphan result 'x' " * 9, {})]
-    outcome = Outcome([("summarised", "old"), ("kept", "recent")], SUMMARY, events, {"system prompt": 9, "tools": 30})
+    outcome = Outcome([("summarized", "old"), ("kept", "recent")], SUMMARY, events, {"system prompt": 9, "tools": 30})
     for width in (60, 80, 200):
         for line in shown(outcome, width).splitlines():
             assert cell_len(line) <= width

@@ -56,10 +56,10 @@ def test_a_thread_is_listed_compacted_shown_searched_and_undone(imported: list[d
     assert len(view) < 40
     assert view[-1] == imported[-1]
     shown = run("sessions", "show", "talk")
-    assert "summarised" in shown
+    assert "summarized" in shown
     assert "in force" in shown
     found = run("recall", "talk", "TCK-0003")
-    assert "summarised" in found
+    assert "summarized" in found
     assert "question 3 about" in found
     assert run("sessions", "recall", "talk", "TCK-0003") == found
     assert "is undone" in run("sessions", "undo", "talk")

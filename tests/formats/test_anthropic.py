@@ -171,7 +171,7 @@ def test_media_of_every_kind_is_carried_or_noted() -> None:
     assert answered["content"][0]["is_error"] is True
 
 
-def test_neighbours_of_one_role_are_joined_with_results_first() -> None:
+def test_neighbors_of_one_role_are_joined_with_results_first() -> None:
     result = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
     one = {"role": "user", "content": "words", "id": "m"}
     joined = ANTHROPIC.join(one, {"role": "user", "content": [result, "bare"]})

@@ -152,7 +152,7 @@ def test_any_json_is_either_decoded_or_refused_with_its_index(name: str) -> None
     @settings(max_examples=400, deadline=None)
     @given(_JSON)
     def check(entry: Any) -> None:
-        known.recognises([entry])
+        known.recognizes([entry])
         refused: FormatError | None = None
         try:
             message = known.decode(entry, 7)

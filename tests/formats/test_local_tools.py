@@ -7,11 +7,11 @@ from typing import Any
 
 import openai
 import pytest
+from emulator import ProviderServer
 
 from contextfold import CompactionResult, Compactor, formats
 from contextfold.formats import local_tools
 from contextfold.messages import Text, ToolCall, ToolResult
-from contextfold.testing.provider import ProviderServer
 from contextfold.tiers import TIERS
 
 RESPONSES = formats.get("openai-responses")

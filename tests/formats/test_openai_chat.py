@@ -223,7 +223,7 @@ def test_what_is_no_chat_message_is_refused_in_words_with_its_index(wire: Any, w
     assert str(error.value).startswith("message 1: ")
 
 
-def test_neighbours_of_one_role_are_joined_unless_calls_or_names_keep_them_apart() -> None:
+def test_neighbors_of_one_role_are_joined_unless_calls_or_names_keep_them_apart() -> None:
     one, other = {"role": "user", "content": "a", "id": 1}, {"role": "user", "content": "b", "id": 2, "extra": 3}
     assert CHAT.join(one, other) == {"role": "user", "content": "a\n\nb", "id": 1, "extra": 3}
     blocks = {"role": "user", "content": [{"type": "text", "text": "c"}]}

@@ -108,7 +108,7 @@ def test_the_state_may_be_any_object_with_the_keys() -> None:
     assert set(prepared.update) == {"record", "summary_metadata"}
 
 
-def test_instructions_and_a_forced_pass_reach_the_summariser() -> None:
+def test_instructions_and_a_forced_pass_reach_the_summarizer() -> None:
     """R24"""
     asked: list[str] = []
 

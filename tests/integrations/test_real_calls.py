@@ -1,4 +1,4 @@
-"""A slice of ``benchmarks/real_calls.py``: a real conversation of each wire format, small windows, every colour."""
+"""A slice of ``benchmarks/real_calls.py``: a real conversation of each wire format, small windows, every color."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from emulator import ProviderServer
 
-from contextfold.testing.provider import ProviderServer
 from contextfold.transcripts import read_file
 
 pytest.importorskip("openai")
@@ -23,14 +23,14 @@ FILES = {
 """Real sessions: one ends in a call without a result, one has reasoning items, one is Chinese with images."""
 
 
-@pytest.mark.parametrize("number", range(4), ids=BENCH["COLOURS"])
+@pytest.mark.parametrize("number", range(4), ids=BENCH["COLORS"])
 @pytest.mark.parametrize("shape", FILES)
 def test_a_real_conversation_is_played_to_its_end(transcripts: Path, shape: str, number: int) -> None:
     """R5, R22: nothing is refused for its shape, nothing gets stuck, every overflow is recovered."""
     script = BENCH["script"](read_file(transcripts / FILES[shape])[0], 3)
     assert script.shape == shape
     known = (number + list(FILES).index(shape)) % 2 == 0
-    setting = BENCH["Setting"](16_000, known, BENCH["COLOURS"][number])
+    setting = BENCH["Setting"](16_000, known, BENCH["COLORS"][number])
     with ProviderServer(windows={BENCH["MODEL"]: setting.window}, default_window=None) as server:
         tally = BENCH["Player"](server, script, setting).run()
     assert tally.stuck == []

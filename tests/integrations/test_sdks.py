@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from emulator import Answer, Fault, ProviderServer, ToolCall
 
 from contextfold import Compactor, formats
 from contextfold.errors import RefusedInStream, StillTooLong
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import openai as over_openai
 from contextfold.integrations.wrapping import endpoint_of, is_async
-from contextfold.testing.provider import Answer, Fault, ProviderServer, ToolCall
 
 anthropic = pytest.importorskip("anthropic")
 openai = pytest.importorskip("openai")
@@ -47,7 +47,7 @@ def server() -> Iterator[ProviderServer]:
         yield running
 
 
-# ---- every method, in every colour ----
+# ---- every method, in every color ----
 
 SHAPES = ("chat", "responses", "messages", "messages.stream")
 """The methods: ``chat.completions.create``, ``responses.create``, ``messages.create`` and ``messages.stream``."""
@@ -95,11 +95,11 @@ def piece_of(shape: str, event: Any) -> str:
 
 
 def asked(
-    server: ProviderServer, shape: str, compactor: Compactor, wire: Wire, *, colour: str, stream: bool
+    server: ProviderServer, shape: str, compactor: Compactor, wire: Wire, *, color: str, stream: bool
 ) -> tuple[str, Any]:
     """The answer's text, and what was called for it."""
     given = arguments(shape, wire, stream=stream)
-    if colour == "sync":
+    if color == "sync":
         with client_of(server, shape, is_async=False) as client:
             send = wrapped(client, shape, compactor)
             if shape == "messages.stream":
@@ -123,20 +123,20 @@ def asked(
 
 
 EVERY = [
-    (shape, colour, stream)
-    for shape, colour, stream in itertools.product(SHAPES, ("sync", "async"), (False, True))
+    (shape, color, stream)
+    for shape, color, stream in itertools.product(SHAPES, ("sync", "async"), (False, True))
     if stream or shape != "messages.stream"
 ]
 
 
-@pytest.mark.parametrize(("shape", "colour", "stream"), EVERY)
+@pytest.mark.parametrize(("shape", "color", "stream"), EVERY)
 @pytest.mark.parametrize("window", [None, WINDOW])
 def test_a_conversation_larger_than_the_window_is_answered(
-    server: ProviderServer, shape: str, colour: str, stream: bool, window: int | None
+    server: ProviderServer, shape: str, color: str, stream: bool, window: int | None
 ) -> None:
     """R22: with and without a known window, and the answer is about what was sent."""
     wire = conversation(100)
-    text, send = asked(server, shape, Compactor(window=window), wire, colour=colour, stream=stream)
+    text, send = asked(server, shape, Compactor(window=window), wire, color=color, stream=stream)
     assert text.startswith("Digest of")
     assert len(server.requests) == (1 if window else 2)
     assert server.requests[-1].tokens <= WINDOW
@@ -148,12 +148,12 @@ def test_a_conversation_larger_than_the_window_is_answered(
     assert sum(send.result.ledger.counts().values()) == len(given["input" if shape == "responses" else "messages"])
 
 
-@pytest.mark.parametrize(("shape", "colour", "stream"), EVERY)
+@pytest.mark.parametrize(("shape", "color", "stream"), EVERY)
 def test_a_short_conversation_goes_through_as_it_was_written(
-    server: ProviderServer, shape: str, colour: str, stream: bool
+    server: ProviderServer, shape: str, color: str, stream: bool
 ) -> None:
     wire = conversation(3)
-    _, send = asked(server, shape, Compactor(window=WINDOW), wire, colour=colour, stream=stream)
+    _, send = asked(server, shape, Compactor(window=WINDOW), wire, color=color, stream=stream)
     given = arguments(shape, wire, stream=stream)
     sent = server.requests[0].body
     assert {name: sent[name] for name in given if name != "stream"} == {
@@ -167,11 +167,11 @@ def test_a_short_conversation_goes_through_as_it_was_written(
     [("chat", "openai-chat-stream"), ("responses", "native"), ("messages", "anthropic-stream"),
      ("messages.stream", "anthropic-stream")],
 )  # fmt: skip
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_an_overflow_inside_a_stream_is_caught_before_the_first_content(shape: str, wording: str, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_an_overflow_inside_a_stream_is_caught_before_the_first_content(shape: str, wording: str, color: str) -> None:
     """The provider answers 200 and then says in the stream that the prompt is too long."""
     with ProviderServer(windows={MODEL: WINDOW}, overflow=wording) as server:
-        text, send = asked(server, shape, Compactor(window=100_000), conversation(100), colour=colour, stream=True)
+        text, send = asked(server, shape, Compactor(window=100_000), conversation(100), color=color, stream=True)
         assert [request.status for request in server.requests] == [200, 200]
         assert server.requests[0].error
     assert text.startswith("Digest of")
@@ -218,16 +218,16 @@ def test_a_manager_that_fails_to_enter_needs_no_exit() -> None:
             send(**arguments("messages.stream", conversation(2), stream=True)).__enter__()
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_other_errors_and_errors_after_the_first_content_are_the_callers(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_other_errors_and_errors_after_the_first_content_are_the_callers(color: str) -> None:
     with ProviderServer(windows={MODEL: WINDOW}) as server:
         server.faults.add(Fault.rate_limit(), times=1)
         with pytest.raises(openai.RateLimitError):
-            asked(server, "chat", Compactor(), conversation(2), colour=colour, stream=True)
+            asked(server, "chat", Compactor(), conversation(2), color=color, stream=True)
         server.faults.clear()
         server.faults.add(Fault.cut(after=1), times=1)
         with pytest.raises((openai.APIError, Exception)) as caught:
-            asked(server, "chat", Compactor(), conversation(2), colour=colour, stream=True)
+            asked(server, "chat", Compactor(), conversation(2), color=color, stream=True)
         assert not isinstance(caught.value, StillTooLong | RefusedInStream)
         assert len(server.requests) == 2
 
@@ -236,7 +236,7 @@ def test_a_refusal_inside_a_stream_that_nothing_can_mend_names_what_was_said() -
     wire = [{"role": "user", "content": "fact " * 9_000}]
     with ProviderServer(windows={MODEL: WINDOW}) as server:
         with pytest.raises(StillTooLong) as caught:
-            asked(server, "responses", Compactor(window=100_000), wire, colour="sync", stream=True)
+            asked(server, "responses", Compactor(window=100_000), wire, color="sync", stream=True)
         assert isinstance(caught.value.__cause__, RefusedInStream)
         assert "context window" in str(caught.value.__cause__)
         assert len(server.requests) == 1
@@ -294,7 +294,7 @@ def test_a_loop_that_appends_the_sdks_own_objects_stays_cheap_and_paired(server:
 
 def test_the_state_of_a_conversation_can_be_stored_and_taken_up_again(server: ProviderServer) -> None:
     wire = conversation(100)
-    _, send = asked(server, "chat", Compactor(window=WINDOW), wire, colour="sync", stream=False)
+    _, send = asked(server, "chat", Compactor(window=WINDOW), wire, color="sync", stream=False)
     with client_of(server, "chat", is_async=False) as client:
         again = wrapped(
             client, "chat", Compactor(window=WINDOW), previous=send.compaction, calibration=send.calibration
@@ -392,7 +392,7 @@ def test_a_pending_call_is_answered_in_what_is_sent_and_stays_pending_in_the_his
     wire = [*conversation(3)[:-1], {"role": "user", "content": "Never mind, what is the time?"}]
     before = json.dumps(wire)
     for shape in ("chat", "responses", "messages"):
-        asked(server, shape, Compactor(window=WINDOW), wire, colour="sync", stream=False)
+        asked(server, shape, Compactor(window=WINDOW), wire, color="sync", stream=False)
         assert "never answered" in server.requests[-1].text
     assert [request.status for request in server.requests] == [200, 200, 200]
     assert json.dumps(wire) == before
@@ -410,21 +410,21 @@ def test_two_conversations_of_one_compactor_have_their_own_records(server: Provi
     assert one.compaction != two.compaction
 
 
-def test_a_window_learnt_on_one_endpoint_says_nothing_about_another(server: ProviderServer) -> None:
+def test_a_window_learned_on_one_endpoint_says_nothing_about_another(server: ProviderServer) -> None:
     """R21."""
     compactor = Compactor(window=100_000)
     wire = conversation(100)
-    asked(server, "chat", compactor, wire, colour="sync", stream=False)
+    asked(server, "chat", compactor, wire, color="sync", stream=False)
     with ProviderServer(windows={MODEL: 60_000}) as other:
-        _, send = asked(other, "chat", compactor, wire, colour="sync", stream=False)
+        _, send = asked(other, "chat", compactor, wire, color="sync", stream=False)
         assert send.result.window == 100_000
         assert len(other.requests) == 1
-    _, send = asked(server, "chat", compactor, wire, colour="sync", stream=False)
+    _, send = asked(server, "chat", compactor, wire, color="sync", stream=False)
     assert (send.result.window, send.result.window_source) == (WINDOW, "learned")
     assert len(server.requests) == 3
 
 
-def test_colour_and_endpoint_are_read_off_the_method() -> None:
+def test_color_and_endpoint_are_read_off_the_method() -> None:
     def plain(**_: Any) -> None: ...
 
     async def suspending(**_: Any) -> None: ...

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from contextfold.calls.usage import Reply
 from contextfold.errors import RefusedInStream
 from contextfold.integrations.streams import OpenedStream, Progress
-from contextfold.reply import Reply
 
 TOO_LONG = "prompt is too long: 9000 tokens > 8000 maximum"
 

@@ -113,7 +113,7 @@ class TestTheFourConfigurations:
         out = compactor.compact(history)
         assert out.changed
         assert out.messages[-1] is history[-1]
-        assert out.ledger.counts()["summarised"] > 50
+        assert out.ledger.counts()["summarized"] > 50
 
 
 class TestMeanings:
@@ -158,7 +158,7 @@ class TestMeanings:
         history = [{"role": "user", "content": f"turn number{n} " + "word " * 300} for n in range(60)]
         compactor = settings.compactor(window=16_000, summarizer=summarizer)
         out = compactor.compact(history)
-        gone = [entry.index for entry in out.ledger if entry.fate == "summarised"]
+        gone = [entry.index for entry in out.ledger if entry.fate == "summarized"]
         assert len(gone) > 30
         assert all(any(f"number{n} " in prompt for prompt in asked) for n in gone)
 

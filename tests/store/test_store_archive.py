@@ -35,7 +35,7 @@ def test_every_evicted_message_is_in_the_archive_under_its_number(store: Any, tm
     for n in range(120):
         session.append(turn(n))
         session.view()
-    evicted = [entry.index for entry in session.ledger() if entry.fate == "summarised"]
+    evicted = [entry.index for entry in session.ledger() if entry.fate == "summarized"]
     assert len(evicted) > 150
     thread = open_archive(address).thread("one", namespace="")
     archived = {entry.index: entry.text for entry in thread.read(0, 1_000)}
@@ -76,7 +76,7 @@ def test_what_somebody_prepared_without_the_archive_is_archived_before_it_comes_
     session = Compactor(window=16_000).session("one", store=store, options=options, archive=address)
     session.view()
     assert store.read_summary(session.thread, prepared.id).used_at is not None
-    evicted = {entry.index for entry in session.ledger() if entry.fate == "summarised"}
+    evicted = {entry.index for entry in session.ledger() if entry.fate == "summarized"}
     assert evicted
     assert evicted <= set(open_archive(address).thread("one").indices())
     hindered.join()

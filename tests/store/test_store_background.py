@@ -1,4 +1,4 @@
-"""Summaries that are prepared while the conversation goes on (R35), leases, and who wins when two want to summarise."""
+"""Summaries that are prepared while the conversation goes on (R35), leases, and who wins when two want to summarize."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE = 60
 
 
 class Gate:
-    """A summariser that waits until it is let through, and counts."""
+    """A summarizer that waits until it is let through, and counts."""
 
     def __init__(self) -> None:
         self.entered, self.opened = threading.Event(), threading.Event()
@@ -203,7 +203,7 @@ def test_messages_that_arrive_while_a_summary_is_made_survive(store: SQLStore) -
     assert session.history() == said(33, 240)
 
 
-def test_a_summariser_that_fails_in_the_background_changes_nothing(store: SQLStore) -> None:
+def test_a_summarizer_that_fails_in_the_background_changes_nothing(store: SQLStore) -> None:
     told = Told()
     policy_raises = Compactor(
         window=64_000, policy=_raising(), summarizer=FailingSummarizer(SummaryFailed("no")), on_event=told
@@ -238,7 +238,7 @@ def test_a_summary_that_failed_is_not_asked_for_again_before_something_changed(s
 
 
 def test_a_task_prepares_it_in_async_code(url: str) -> None:
-    """On asyncio a task of the loop, so that async summarisers run where their clients live; else a thread."""
+    """On asyncio a task of the loop, so that async summarizers run where their clients live; else a thread."""
     store = SQLStore(url)
 
     async def work(thread: str) -> Any:

@@ -153,7 +153,7 @@ def test_a_summary_that_cannot_be_read_is_named(store: SQLStore) -> None:
     assert opened(store).history() == turns(20)
 
 
-def test_a_history_that_was_changed_under_its_summary_is_summarised_anew(store: SQLStore) -> None:
+def test_a_history_that_was_changed_under_its_summary_is_summarized_anew(store: SQLStore) -> None:
     """The record does not belong to it any more: it is set aside, and said."""
     session = opened(store)
     session.append(turns(20))

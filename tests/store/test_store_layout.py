@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from contextfold import CannotFit, Compactor, InputError, formats
-from contextfold.compaction import Compaction
+from contextfold.record.compaction import Compaction
+from contextfold.record.view import build
 from contextfold.store import Session, loading, reading
 from contextfold.store.layout import WHOLE, Layout, as_ranges, fold, gone_from
 from contextfold.store.loading import counter_for, pass_history, pass_ranges, settled, view_conversation, view_ranges
@@ -23,7 +24,6 @@ from contextfold.store.values import NewSummary, SessionState, StoredMessage, St
 from contextfold.testing import histories
 from contextfold.testing.dict_store import DictStore
 from contextfold.testing.summary_store import summary_of
-from contextfold.view import build
 
 FORMATS = ["openai-chat", "openai-responses", "anthropic", "langchain"]
 
@@ -61,7 +61,7 @@ def test_a_folded_history_gives_the_very_same_view(data: st.DataObject, format: 
         record = settled(record, history)
         assert record is not None
         assert build(history, record).wire == wanted
-        assert history.mismatch(record) is None or "rewound" in str(history.mismatch(record))
+        assert record.mismatch(history) is None or "rewound" in str(record.mismatch(history))
         assert as_seen(source.name, stored(record, layout), messages, len(wire)) == wanted
 
 
@@ -164,7 +164,7 @@ def test_old_facts_are_carried_on_although_their_messages_are_not_read_again(
 
 @pytest.mark.usefixtures("short_horizon")
 def test_a_long_import_is_compacted_page_by_page(sqlite_store: SQLStore) -> None:
-    """Every message is read by a summariser once, though never all of them at once (L1)."""
+    """Every message is read by a summarizer once, though never all of them at once (L1)."""
     asked: list[str] = []
 
     def summarizer(prompt: str) -> str:
@@ -179,7 +179,7 @@ def test_a_long_import_is_compacted_page_by_page(sqlite_store: SQLStore) -> None
     assert view[-1] == turn(149)[-1]
     assert len(session.summaries()) > 5
     assert all(one.message_count - (before.message_count if before else 0) <= 100 for before, one in pairs(session))
-    gone = [entry.index for entry in session.ledger() if entry.fate == "summarised"]
+    gone = [entry.index for entry in session.ledger() if entry.fate == "summarized"]
     history = session.history()
     joined = "\n".join(asked)
     missing = [n for n in gone if str(history[n]["content"])[:30] not in joined]

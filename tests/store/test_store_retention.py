@@ -48,7 +48,7 @@ def everything(store: SQLStore, owner: tuple[str, str]) -> str:
 
 
 class Model:
-    """What should be: when each session was last written to, and until when somebody is summarising it."""
+    """What should be: when each session was last written to, and until when somebody is summarizing it."""
 
     def __init__(self, store: SQLStore, clock: Clock) -> None:
         self.store, self.clock = store, clock
@@ -151,7 +151,7 @@ def test_what_is_deleted_is_gone_to_whoever_asks(url: str) -> None:
 
 
 def test_what_is_used_meanwhile_stays(url: str) -> None:
-    """Whoever writes to it, or is summarising it, between the look and the deletion."""
+    """Whoever writes to it, or is summarizing it, between the look and the deletion."""
     clock = Clock()
     store = SQLStore(url, clock=clock)
     for owner in OWNERS[1:3]:
@@ -219,7 +219,7 @@ def test_a_session_that_is_written_to_while_its_files_go_stays_whole(tmp_path: P
     assert session.history()[:40] == turns(10)
     session.append(turns(10))
     session.compact()
-    evicted = {entry.index for entry in session.ledger() if entry.fate == "summarised"}
+    evicted = {entry.index for entry in session.ledger() if entry.fate == "summarized"}
     assert len(evicted) > 40
     assert evicted <= set(archive.thread("a").indices())
     store.close()

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contextfold import Compactor, InputError
+from contextfold.conversation.ledger import FATES
 from contextfold.errors import StoreConflict
-from contextfold.ledger import FATES
 from contextfold.store import Session, open_store
 from contextfold.store.recording import GONE
 from contextfold.store.sql import SQLStore
@@ -328,7 +328,7 @@ def test_langchain_objects_come_back_as_objects(store: SQLStore) -> None:
     assert [entry.id for entry in session.ledger()][:4] == ["s", "h", "i", "t"]
 
 
-# ---- colour, stores, and chance ----
+# ---- color, stores, and chance ----
 
 
 def test_the_async_methods_do_what_the_sync_ones_do(url: str) -> None:

@@ -1,4 +1,4 @@
-"""When a session is summarised: the cases of the context optimisation that the fifth seed describes.
+"""When a session is summarized: the cases of the context optimization that the fifth seed describes.
 
 Upper and lower threshold, first summary from ``min_messages`` on, increments, per-user options, and the figures that
 are logged. Token counts are exact here: a word is a token.
@@ -55,7 +55,7 @@ def view_tokens(session: Session) -> int:
 # ---- thresholds ----
 
 
-def test_below_the_upper_threshold_nothing_is_summarised(opened: Callable[..., Session]) -> None:
+def test_below_the_upper_threshold_nothing_is_summarized(opened: Callable[..., Session]) -> None:
     session = opened()
     session.append(messages(50, 1_000))  # 50,000 exactly: passed is more than reached
     assert session.view() == messages(50, 1_000)
@@ -104,7 +104,7 @@ def test_thresholds_of_none_leave_it_to_the_compactor(opened: Callable[..., Sess
     assert [summary.reason for summary in session.summaries()] == ["fraction:0.8"]
 
 
-def test_optimisation_that_is_off_is_off(opened: Callable[..., Session]) -> None:
+def test_optimization_that_is_off_is_off(opened: Callable[..., Session]) -> None:
     session = opened(window=10_000, enable_context_optimization=False)
     session.append(messages(40, 1_000))
     assert len(session.view()) == 40

@@ -70,7 +70,7 @@ def test_the_last_refusal_counts(store: SQLStore) -> None:
     assert store.load_window("", "example:small") == 8_000
 
 
-def test_a_model_without_a_name_is_learnt_for_this_compactor_alone(store: SQLStore) -> None:
+def test_a_model_without_a_name_is_learned_for_this_compactor_alone(store: SQLStore) -> None:
     """Others in the same database may talk to other models."""
     session = opened(store, model=None)
     refused(session)
@@ -93,7 +93,7 @@ def test_a_store_of_ones_own_needs_no_windows() -> None:
     assert max(grow(session)) < 8_000
 
 
-def test_what_the_compactor_learnt_before_the_session_was_opened_holds(store: SQLStore) -> None:
+def test_what_the_compactor_learned_before_the_session_was_opened_holds(store: SQLStore) -> None:
     compactor = Compactor(window=64_000, model="example:small")
     first = compactor.session("first", DictStore())
     refused(first)

@@ -130,7 +130,7 @@ def test_thoughts_and_wrappers_are_not_part_of_the_summary() -> None:
     assert clean("  the <summary> tag is discussed  ") == "the <summary> tag is discussed"
 
 
-# ---- what can be a summariser ----
+# ---- what can be a summarizer ----
 
 
 class Plain:
@@ -142,7 +142,7 @@ class Rich(Plain):
     window = 4_000
 
 
-class Colourful:
+class Colorful:
     window = None
 
     async def complete(self, prompt: str) -> Answer:
@@ -174,13 +174,13 @@ async def later(prompt: str) -> str:
         (later, "later x", None),
         (Plain(), "plain x", None),
         (Rich(), "plain x", 4_000),
-        (Colourful(), "async x", None),
+        (Colorful(), "async x", None),
         (Model(), "model x", 128_000),
         (SimpleNamespace(bound=Model(), invoke=lambda prompt: f"bound {prompt}"), "bound x", 128_000),
         (SimpleNamespace(invoke=lambda prompt: f"runnable {prompt}"), "runnable x", None),
     ],
 )
-def test_what_users_have_becomes_a_summariser_in_both_colours(value: Any, text: str, window: int | None) -> None:
+def test_what_users_have_becomes_a_summarizer_in_both_colors(value: Any, text: str, window: int | None) -> None:
     import anyio
 
     summarizer = as_summarizer(value)
@@ -197,7 +197,7 @@ def test_what_users_have_becomes_a_summariser_in_both_colours(value: Any, text: 
     assert anyio.run(ask_async) == text
 
 
-def test_a_summariser_is_recognised_once() -> None:
+def test_a_summarizer_is_recognized_once() -> None:
     """What a process knows of a model (its breaker, its places) stays with it."""
     made = as_summarizer(Rich())
     assert as_summarizer(made) is made

@@ -1,6 +1,6 @@
-"""The flow of a summary with summarisers of every temper: small windows, silent errors, stubborn lengths, refusals.
+"""The flow of a summary with summarizers of every temper: small windows, silent errors, stubborn lengths, refusals.
 
-The promise behind all of them (R3, R23): a summariser that takes N tokens, N from 2,000 up, never leaves a conversation
+The promise behind all of them (R3, R23): a summarizer that takes N tokens, N from 2,000 up, never leaves a conversation
 stuck, everything is read, and the number of calls stays within a multiple of what one reading needs.
 """
 
@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contextfold import formats
+from contextfold.conversation.groups import group as grouped
 from contextfold.errors import ContextOverflow, SummaryFailed
-from contextfold.groups import group as grouped
 from contextfold.observe import Observer
 from contextfold.ports import AsyncPorts, SyncPorts, run
-from contextfold.summary.bisect import Summary, SummaryStats, summarise
+from contextfold.summary.bisect import Summary, SummaryStats, summarize
 from contextfold.summary.chunks import Unit
 from contextfold.summary.options import SummaryOptions
 from contextfold.summary.render import render_group
@@ -136,7 +136,7 @@ async def asked(
     ports: Any,
     options: dict[str, Any],
 ) -> Summary:
-    return await summarise(
+    return await summarize(
         units,
         previous=previous,
         summarizer=as_summarizer(summarizer),
@@ -181,7 +181,7 @@ def test_what_fits_is_one_request() -> None:
 
 
 def test_a_previous_summary_is_updated_with_what_is_new_in_one_request() -> None:
-    """L8: never summarised again."""
+    """L8: never summarized again."""
     summarizer = Limited()
     made = ask(summarizer, conversation([300]), previous="fact-900 was settled")
     assert made.text == "fact-900 fact-0"
@@ -219,7 +219,7 @@ def test_a_known_window_is_never_overrun() -> None:
     assert [event.data["done"] for event in observer.events if event.name == "summary_chunked"] == [0]
 
 
-def test_an_option_beats_what_the_summariser_says_of_itself() -> None:
+def test_an_option_beats_what_the_summarizer_says_of_itself() -> None:
     summarizer = Limited(4_000, window=100_000)
     ask(summarizer, conversation([400] * 60), input_tokens=4_000)
     assert sorted(summarizer.prompts) == sorted(summarizer.accepted)
@@ -256,7 +256,7 @@ def test_no_prompt_exceeds_the_cap_on_one_string() -> None:
     assert made.covered == set(range(40))
 
 
-def test_a_cap_on_characters_is_learnt_from_the_error_that_names_it() -> None:
+def test_a_cap_on_characters_is_learned_from_the_error_that_names_it() -> None:
     class Capped(Limited):
         def complete(self, prompt: str) -> Any:
             if len(prompt) > 9_000:
@@ -339,7 +339,7 @@ def test_beyond_the_greatest_depth_the_promised_window_is_tried_at_once() -> Non
 
 
 def test_what_fits_in_no_request_is_clipped_and_said() -> None:
-    """Forced truncation comes last, and what was cut away does not count as summarised."""
+    """Forced truncation comes last, and what was cut away does not count as summarized."""
     wordy = "w " * 1_200  # a prompt that leaves a window of 660 tokens about 40
     observer = Observer()
     summarizer = Limited(660, silent)
@@ -352,7 +352,7 @@ def test_what_fits_in_no_request_is_clipped_and_said() -> None:
 @pytest.mark.parametrize("reject", REJECTIONS)
 @pytest.mark.parametrize("declared", [None, 2_000])
 def test_a_previous_summary_larger_than_the_window_costs_no_new_message(reject: Any, declared: int | None) -> None:
-    """It is the culprit, not the message beside it: that is read alone, and counts as summarised."""
+    """It is the culprit, not the message beside it: that is read alone, and counts as summarized."""
     summarizer = Limited(2_000, reject, window=declared)
     made = ask(summarizer, conversation([20]), previous="fact-900 " * 1_200, max_tokens=3_000)
     assert made.covered == {0}
@@ -368,7 +368,7 @@ def test_a_window_that_is_told_but_counted_otherwise_is_first_taken_a_little_sma
     assert made.stats.learned_window > 1_200
 
 
-def test_a_summariser_that_takes_nothing_is_given_up_with_a_reason() -> None:
+def test_a_summarizer_that_takes_nothing_is_given_up_with_a_reason() -> None:
     summarizer = Limited(50, silent)
     with pytest.raises(SummaryFailed, match=r"refuses even a prompt of .* tokens") as failure:
         ask(summarizer, conversation([400] * 50))
@@ -387,7 +387,7 @@ def test_a_summariser_that_takes_nothing_is_given_up_with_a_reason() -> None:
     previous=st.sampled_from([None, "fact-900 " * 20, "fact-901 " * 1_000]),
     max_tokens=st.sampled_from([200, 1_000, 4_000]),
 )
-def test_every_summariser_from_2000_tokens_up_reads_everything_within_bounds(
+def test_every_summarizer_from_2000_tokens_up_reads_everything_within_bounds(
     sizes: list[int],
     limit: int,
     reject: Any,
@@ -458,7 +458,7 @@ def test_summaries_that_cannot_be_merged_are_joined_where_that_is_short_enough()
     assert made.text.count("many words " * 300) == made.stats.chunk_count == made.stats.calls
 
 
-def test_merging_ends_for_a_summariser_that_ignores_the_length_asked_for() -> None:
+def test_merging_ends_for_a_summarizer_that_ignores_the_length_asked_for() -> None:
     """A thousand tokens each, and a window of two thousand: no two fit into one request."""
     observer = Observer()
     summarizer = Limited(2_000, answer=stubborn, window=2_000)
@@ -479,7 +479,7 @@ def test_a_long_final_summary_is_asked_once_to_be_shorter() -> None:
     assert not made.stats.truncated
 
 
-def test_merging_with_a_summariser_that_refuses_every_merge_ends() -> None:
+def test_merging_with_a_summarizer_that_refuses_every_merge_ends() -> None:
     class NoMerge(Limited):
         def complete(self, prompt: str) -> Any:
             if prompt.startswith(("Merge", "Shorten")):
@@ -588,7 +588,7 @@ def test_the_callers_prompt_and_instructions_reach_every_request() -> None:
     assert all("Be a good scribe." in prompt and "Name every port." in prompt for prompt in summarizer.prompts)
 
 
-def test_the_length_asked_for_suits_the_window_that_was_learnt() -> None:
+def test_the_length_asked_for_suits_the_window_that_was_learned() -> None:
     summarizer = Limited(2_000)
     ask(summarizer, conversation([400] * 60), max_tokens=4_000)
     asked_for = [int(re.findall(r"at most (\d+) tokens", prompt)[0]) for prompt in summarizer.accepted]
@@ -609,13 +609,13 @@ def test_no_longer_answer_is_asked_for_than_is_accepted(size: int) -> None:
     assert count(made.text) < size
 
 
-# ---- both colours, side by side ----
+# ---- both colors, side by side ----
 
 
 @pytest.mark.parametrize(
     "make", [lambda: Limited(3_000), lambda: Limited(3_000, silent), lambda: Limited(window=2_000)]
 )
-def test_both_colours_give_the_same_summary(make: Callable[[], Limited]) -> None:
+def test_both_colors_give_the_same_summary(make: Callable[[], Limited]) -> None:
     """L9, L10."""
     units = conversation([30 + number * 53 % 1_500 for number in range(60)])
     first, second = make(), make()
@@ -623,8 +623,8 @@ def test_both_colours_give_the_same_summary(make: Callable[[], Limited]) -> None
     assert sorted(first.prompts) == sorted(second.prompts)
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_eight_chunks_run_side_by_side(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_eight_chunks_run_side_by_side(color: str) -> None:
     """No chunk is answered before all eight were asked for."""
     units = conversation([1_700] * 8)
     asked = 0
@@ -655,7 +655,7 @@ def test_eight_chunks_run_side_by_side(colour: str) -> None:
                     await anyio.sleep(0.01)
             return digest(prompt)
 
-    made = ask_async(TogetherAsync(), units) if colour == "async" else ask(Together(), units)
+    made = ask_async(TogetherAsync(), units) if color == "async" else ask(Together(), units)
     assert made.stats.chunk_count == 8
 
 

@@ -1,4 +1,4 @@
-"""The built-in summariser: quotes, in sections, within its budget, the same each time, without any model."""
+"""The built-in summarizer: quotes, in sections, within its budget, the same each time, without any model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from contextfold.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult
 from contextfold.summary import extractive, extractive_cues, extractive_facts, extractive_words
-from contextfold.summary.extractive import summarise
+from contextfold.summary.extractive import summarize
 from contextfold.summary.extractive_words import words
 
 
@@ -61,7 +61,7 @@ def sections(summary: str) -> dict[str, list[str]]:
 
 def test_a_session_falls_into_its_sections() -> None:
     english = words("en")
-    assert sections(summarise(session(), budget=1000, count=count)) == {
+    assert sections(summarize(session(), budget=1000, count=count)) == {
         english.goal: ["Please make the login faster."],
         english.constraints: ["You must never change the database schema."],
         english.superseded: ["Actually, use the cache in src/cache.py instead."],
@@ -79,7 +79,7 @@ def test_a_session_falls_into_its_sections() -> None:
 
 
 def test_it_opens_with_what_it_stands_for() -> None:
-    first = summarise(session(), budget=1000, count=count).splitlines()[0]
+    first = summarize(session(), budget=1000, count=count).splitlines()[0]
     assert first == "12 messages: 2 from the user, 6 from the assistant, 4 tool results"
 
 
@@ -109,7 +109,7 @@ def test_headings_and_sections_speak_the_language_of_the_users(
         said("user", f"{goal}{rule}" if language in ("zh", "ja") else f"{goal} {rule}"),
         said("assistant", finding),
     ]
-    found = sections(summarise(messages, budget=600, count=count))
+    found = sections(summarize(messages, budget=600, count=count))
     wording = words(language)
     assert found[wording.goal] == [goal]
     assert found[wording.constraints] == [rule]
@@ -117,9 +117,9 @@ def test_headings_and_sections_speak_the_language_of_the_users(
 
 
 def test_the_language_can_be_named() -> None:
-    assert words("fr").goal in summarise(session(), budget=1000, count=count, language="fr")
-    assert words("fr").goal in summarise(session(), budget=1000, count=count, language="fr-CA")
-    assert words("en").goal in summarise(session(), budget=1000, count=count, language="tlh")
+    assert words("fr").goal in summarize(session(), budget=1000, count=count, language="fr")
+    assert words("fr").goal in summarize(session(), budget=1000, count=count, language="fr-CA")
+    assert words("en").goal in summarize(session(), budget=1000, count=count, language="tlh")
 
 
 def test_every_language_has_all_words_and_its_numbers() -> None:
@@ -134,7 +134,7 @@ def test_every_language_has_all_words_and_its_numbers() -> None:
 def test_hidden_reasoning_is_never_quoted() -> None:
     """R6."""
     thought = Reasoning("I decided to use secret_plan.md because it is the root cause.")
-    summary = summarise([said("user", "Hi"), Message("assistant", (thought, Text("Done.")))], budget=500, count=count)
+    summary = summarize([said("user", "Hi"), Message("assistant", (thought, Text("Done.")))], budget=500, count=count)
     assert "secret_plan" not in summary
 
 
@@ -156,7 +156,7 @@ def test_of_a_long_paste_only_both_ends_are_taken_for_the_users_words() -> None:
     paste = (
         "Please read this log.\n" + "you must never see this line in a summary\n" * 100 + "Only fix the first error."
     )
-    found = sections(summarise([said("user", "x" * 40 + paste)], budget=2000, count=count))
+    found = sections(summarize([said("user", "x" * 40 + paste)], budget=2000, count=count))
     assert "Only fix the first error." in found[words("en").constraints]
 
 
@@ -178,7 +178,7 @@ def test_an_action_names_what_it_worked_on(arguments: object, target: str) -> No
 def test_a_failure_is_named_by_its_line_wherever_it_stands_in_the_output() -> None:
     output = "\n".join(["starting"] * 900 + ["ValueError: limit must be positive"])
     messages = step(1, "run", {"command": "make"}, output)
-    assert sections(summarise(messages, budget=500, count=count))[words("en").errors] == [
+    assert sections(summarize(messages, budget=500, count=count))[words("en").errors] == [
         "ValueError: limit must be positive"
     ]
     (action,) = extractive_facts.actions(step(1, "run", {"command": "make"}, "\nboom happened\nmore", failed=True))
@@ -190,14 +190,14 @@ def test_many_actions_give_way_to_the_newest_and_those_that_change_something() -
     for number in range(200):
         messages += step(number, "read_file", {"path": f"src/module_{number}.py"}, "one\ntwo")
     messages += step(200, "write_file", {"path": "src/result.py"}, "ok")
-    done = sections(summarise(messages, budget=300, count=count))[words("en").done]
+    done = sections(summarize(messages, budget=300, count=count))[words("en").done]
     assert "write_file: src/result.py → ok" in done
     assert "read_file: src/module_199.py → 2 lines" in done
     assert "read_file: src/module_0.py → 2 lines" not in done
 
 
 def test_an_action_without_target_or_outcome_is_not_worth_a_line() -> None:
-    assert words("en").done not in summarise(step(1, "wait", {}, ""), budget=300, count=count)
+    assert words("en").done not in summarize(step(1, "wait", {}, ""), budget=300, count=count)
 
 
 @pytest.mark.parametrize(
@@ -241,28 +241,28 @@ def histories(draw: st.DrawFn) -> list[Message]:
 @settings(max_examples=200)
 @given(histories(), st.integers(min_value=1, max_value=600))
 def test_it_is_never_empty_never_over_budget_and_always_the_same(messages: list[Message], budget: int) -> None:
-    summary = summarise(messages, budget=budget, count=count)
+    summary = summarize(messages, budget=budget, count=count)
     assert summary.strip()
     assert count(summary) <= budget
-    assert summary == summarise(messages, budget=budget, count=count)
+    assert summary == summarize(messages, budget=budget, count=count)
 
 
 @given(histories())
 def test_nothing_but_quotes_stands_under_the_headings(messages: list[Message]) -> None:
     source = " ".join(" ".join(m.text + "".join(r.text for r in m.tool_results) for m in messages).split())
-    for lines in sections(summarise(messages, budget=2000, count=count, language="en")).values():
+    for lines in sections(summarize(messages, budget=2000, count=count, language="en")).values():
         assert all(line.removesuffix("…") in source for line in lines)
 
 
 def test_nothing_gives_nothing() -> None:
-    assert summarise([], budget=100, count=count) == ""
+    assert summarize([], budget=100, count=count) == ""
 
 
 def test_a_counter_that_charges_more_for_the_whole_than_for_its_parts_is_obeyed() -> None:
     def strict(text: str) -> int:
         return count(text) * (2 if "\n\n" in text else 1)
 
-    assert strict(summarise(session(), budget=120, count=strict)) <= 120
+    assert strict(summarize(session(), budget=120, count=strict)) <= 120
 
 
 def _messages(rows: Sequence[str]) -> list[Message]:
@@ -289,7 +289,7 @@ def _messages(rows: Sequence[str]) -> list[Message]:
 def test_a_real_session_is_summed_up_in_seconds_and_shorter(transcripts: Path, file: str, budget: int) -> None:
     messages = _messages((transcripts / file).read_text(encoding="utf-8").splitlines())
     started = time.process_time()
-    summary = summarise(messages, budget=budget, count=count)
+    summary = summarize(messages, budget=budget, count=count)
     assert time.process_time() - started < 10  # well under a second on an idle machine
     assert min(budget * 0.6, 1000) < count(summary) <= budget
     assert len(sections(summary)) >= 3

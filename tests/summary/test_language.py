@@ -38,7 +38,7 @@ see /srv/app/main.py and https://example.org/the/and/is for `the value of the th
 
 
 @pytest.mark.parametrize("code", SENTENCES)
-def test_a_sentence_is_recognised(code: str) -> None:
+def test_a_sentence_is_recognized(code: str) -> None:
     assert language.dominant([SENTENCES[code]]) == code
 
 

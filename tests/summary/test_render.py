@@ -1,4 +1,4 @@
-"""What a summariser is shown: everything said and done, nothing hidden, nothing that can fake a mark of ours."""
+"""What a summarizer is shown: everything said and done, nothing hidden, nothing that can fake a mark of ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
-from contextfold.summary.render import HEADING, neutralise, render_group, render_message, without_blobs
+from contextfold.summary.render import HEADING, neutralize, render_group, render_message, without_blobs
 
 GIF = base64.b64encode(b"GIF89a\x10\x00\x20\x00" + bytes(30)).decode()
 RANDOM_BYTES = base64.b64encode(random.Random(7).randbytes(3_000)).decode()
@@ -106,7 +106,7 @@ def test_encoded_data_inside_text_becomes_a_reference_with_its_length() -> None:
     ids=["one letter", "a path", "hex", "words", "a short key", "a pattern"],
 )
 def test_long_text_that_is_not_encoded_data_is_shown_whole(text: str) -> None:
-    """L1: nothing is trimmed on the way to the summariser."""
+    """L1: nothing is trimmed on the way to the summarizer."""
     assert render_message(message("user", Text(text))) == f"[user]\n{text}"
 
 
@@ -124,7 +124,7 @@ def test_long_text_that_is_not_encoded_data_is_shown_whole(text: str) -> None:
 )
 def test_our_marks_inside_content_lose_their_power_and_keep_their_words(quoted: str, expected: str) -> None:
     """R38."""
-    assert neutralise(quoted) == expected
+    assert neutralize(quoted) == expected
     assert render_message(message("user", Text(quoted))) == f"[user]\n{expected}"
     assert expected in render_message(message("tool", ToolResult("c", (Text(quoted),))))
 
@@ -133,7 +133,7 @@ def test_our_marks_inside_content_lose_their_power_and_keep_their_words(quoted: 
     "text", ["a < b > c", "<summaries>", "<div>", "x[user]", "[users]", "list[part]", "| a |", "<|>"]
 )
 def test_other_text_is_left_alone(text: str) -> None:
-    assert neutralise(text) == text
+    assert neutralize(text) == text
 
 
 marks = st.sampled_from(["<conversation>", "</summary>", "[user]", "[call x]", "<|end|>", "\n", " ", "<", "[", "word"])
@@ -142,8 +142,8 @@ marks = st.sampled_from(["<conversation>", "</summary>", "[user]", "[call x]", "
 @given(st.lists(marks | st.text(max_size=5), max_size=20).map("".join))
 def test_no_content_can_pass_for_a_mark(content: str) -> None:
     """R38: doing it twice changes nothing more, words survive, and every heading in a render is one of ours."""
-    neutral = neutralise(content)
-    assert neutralise(neutral) == neutral
+    neutral = neutralize(content)
+    assert neutralize(neutral) == neutral
     assert neutral.replace(" ", "") == content.replace(" ", "")
     assert not re.search(r"</?(?:conversation|summary)>", neutral)
     rendered = render_group([message("user", Text(content)), message("tool", ToolResult("c", (Text(content),)))])

@@ -59,6 +59,6 @@ def test_text_nested_too_deeply_is_not_read_and_never_recursed_into() -> None:
     assert is_too_deep("[" * 100)
 
 
-def test_the_blank_after_a_colon_is_recognised() -> None:
+def test_the_blank_after_a_colon_is_recognized() -> None:
     assert is_spaced('{"a": 1}')
     assert not is_spaced('{"a":1}')

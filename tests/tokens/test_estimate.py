@@ -125,7 +125,7 @@ def test_every_character_has_a_price(character: str) -> None:
     ("text", "russian"),
     [("Мы проверили ошибки", True), ("Да", True), ("Перевірте помилки, будь ласка", False), ("бързо въглища", False)],
 )
-def test_russian_is_told_from_its_neighbours_by_its_letters(text: str, russian: bool) -> None:
+def test_russian_is_told_from_its_neighbors_by_its_letters(text: str, russian: bool) -> None:
     assert sys_estimate.looks_russian(sys_estimate.ALPHABETIC_WORDS.findall(text)) is russian
 
 

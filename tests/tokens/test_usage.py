@@ -13,7 +13,7 @@ from contextfold.tokens.usage import HIGHEST, LOWEST, SMALLEST
 TOKENS = st.integers(SMALLEST, 2_000_000)
 
 
-def test_nothing_learnt_changes_nothing() -> None:
+def test_nothing_learned_changes_nothing() -> None:
     assert Calibration().apply(1_234) == 1_234
 
 
@@ -23,8 +23,8 @@ def test_the_first_usage_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize(("estimated", "reported"), [(1_000, None), (1_000, 0), (1_000, -5), (0, 100), (6, 9)])
 def test_missing_or_zero_usage_and_that_of_tiny_requests_is_ignored(estimated: int, reported: int | None) -> None:
-    learnt = Calibration().learn(1_000, 900)
-    assert learnt.learn(estimated, reported) is learnt
+    learned = Calibration().learn(1_000, 900)
+    assert learned.learn(estimated, reported) is learned
 
 
 def test_learning_returns_another_value_and_leaves_the_first() -> None:

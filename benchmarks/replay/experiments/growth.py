@@ -8,7 +8,7 @@ Two situations, each measured side by side in one process:
 
 The conversation uses tools and is made by code. After a first call with the whole of it, two messages are added for
 each of the next calls; their median counts, the first call is told apart. The time of the adapter (turning messages
-into another library's) and of the summariser is left out. A strategy is stopped at a length if its calls there are
+into another library's) and of the summarizer is left out. A strategy is stopped at a length if its calls there are
 expected to take longer than a stated limit, judged by the length before.
 
 Memory: what the first call leaves behind, as ``tracemalloc`` counts it, without what the adapter made.
@@ -229,7 +229,7 @@ def _curves(axis: Any, points: Sequence[Point]) -> None:
         axis.plot(
             [length for length, _ in known],
             [median for _, median in known],
-            color=plotting.colour(name),
+            color=plotting.color(name),
             marker=plotting.mark(name),
             label=name,
         )

@@ -1,7 +1,7 @@
 """What the requests cost in input-token equivalents, with a provider's cache, and where the cost goes.
 
 Cached input costs a tenth of what is new; what is new costs a quarter more, because it is written to the cache. A
-summariser reads its input uncached, and an output token costs five input tokens. These are the proportions of today's
+summarizer reads its input uncached, and an output token costs five input tokens. These are the proportions of today's
 price lists (``money`` has three of them in money).
 """
 
@@ -28,8 +28,8 @@ def parts(totals: Totals) -> dict[str, float]:
     return {
         "cached input": CACHED * totals["cost_cached_tokens"],
         "uncached input": UNCACHED * (totals["cost_view_tokens"] - totals["cost_cached_tokens"]),
-        "summariser input": UNCACHED * totals["cost_summary_input"],
-        "summariser output": OUTPUT * totals["cost_summary_output"],
+        "summarizer input": UNCACHED * totals["cost_summary_input"],
+        "summarizer output": OUTPUT * totals["cost_summary_output"],
     }
 
 
@@ -46,7 +46,7 @@ class Cost:
             "cost",
             "cost vs none",
             "0.1 for each cached and 1.25 for each other input token of all calls, plus 1.25 input and 5 output of the "
-            "summariser, relative to the uncompacted history with perfect caching.",
+            "summarizer, relative to the uncompacted history with perfect caching.",
             relative,
             "ratio",
             better="low",

@@ -5,12 +5,12 @@ the history what became of it. Each claim is held against a probe that does not 
 
 - *kept*, *pinned*: the message stands in the view as it was;
 - *shortened*: it does not, and some of its text stands in the view all the same (or it has none to look for);
-- *summarised*: it does not, and all probes of its text (``summaries.probes``) reached the summariser: the stub, or for
+- *summarized*: it does not, and all probes of its text (``summaries.probes``) reached the summarizer: the stub, or for
   contextfold's built-in one what that function was handed (``Reading``);
-- *dropped*: it does not, and no probe of it reached the summariser.
+- *dropped*: it does not, and no probe of it reached the summarizer.
 
 The account must have one fate for each message: too short a one disagrees. Of equal messages one may be kept and
-another summarised, so that such a one stands in the view tells nothing against a claim that it does not.
+another summarized, so that such a one stands in the view tells nothing against a claim that it does not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from contextfold.messages import Message as Decoded
 from contextfold.messages import ToolCall, texts
 from contextfold.summary import extractive
 
-FATES = ("kept", "pinned", "shortened", "summarised", "dropped")
+FATES = ("kept", "pinned", "shortened", "summarized", "dropped")
 EXAMPLES = 5
 """Disagreements that are told in words, of each replay."""
 
@@ -39,7 +39,7 @@ def disagreement(fate: str, message: Message, *, is_present: bool, view: Sequenc
     Args:
         is_present: the message stands in the view as it was.
         view: squeezed texts of what else stands in the view.
-        shown: squeezed texts that the summariser was shown so far.
+        shown: squeezed texts that the summarizer was shown so far.
     """
     if fate in ("kept", "pinned"):
         return "" if is_present else f"{fate}, but not in the view as it was"
@@ -50,9 +50,9 @@ def disagreement(fate: str, message: Message, *, is_present: bool, view: Sequenc
     if fate == "shortened":
         return "shortened, but nothing of it is in the view" if reach_of(message, view) == "none" else ""
     reach = reach_of(message, shown)
-    if fate == "summarised":
-        return f"summarised, but {reach} of it reached the summariser" if reach in ("part", "none") else ""
-    return "dropped, but it reached the summariser" if reach == "full" else ""
+    if fate == "summarized":
+        return f"summarized, but {reach} of it reached the summarizer" if reach in ("part", "none") else ""
+    return "dropped, but it reached the summarizer" if reach == "full" else ""
 
 
 def reach_of(message: Message, squeezed_texts: Sequence[str]) -> str:
@@ -67,9 +67,9 @@ def reach_of(message: Message, squeezed_texts: Sequence[str]) -> str:
 
 
 class Reading:
-    """What contextfold's built-in summariser is handed, from now until ``stop``.
+    """What contextfold's built-in summarizer is handed, from now until ``stop``.
 
-    It can only be seen from inside: no summariser of the caller is asked. So its function is replaced, once, by one
+    It can only be seen from inside: no summarizer of the caller is asked. So its function is replaced, once, by one
     that also notes the messages it gets, as they are and without a copy, in order to cost the strategy no time.
     """
 
@@ -79,8 +79,8 @@ class Reading:
         self._handed: list[Decoded] = []
         self._known: set[int] = set()  # id(message): those of ``_all`` stay alive
         self._all: list[Decoded] = []
-        if not hasattr(extractive.summarise, "noted"):
-            extractive.summarise = _noting(extractive.summarise)
+        if not hasattr(extractive.summarize, "noted"):
+            extractive.summarize = _noting(extractive.summarize)
         self._open.append(self)
 
     def stop(self) -> None:
@@ -98,15 +98,15 @@ class Reading:
 
     @classmethod
     def note(cls, messages: Sequence[Decoded]) -> None:
-        """Called by the summariser with what it got."""
+        """Called by the summarizer with what it got."""
         for reading in cls._open:
             reading._handed += messages
 
 
-def _noting(summarise: Any) -> Any:
+def _noting(summarize: Any) -> Any:
     def noted(messages: Sequence[Decoded], **options: Any) -> Any:
         Reading.note(messages)
-        return summarise(messages, **options)
+        return summarize(messages, **options)
 
     noted.noted = True  # type: ignore[attr-defined]
     return noted
@@ -127,7 +127,7 @@ class Coverage:
         share_column(
             "account",
             "account agrees %",
-            "Claims of the strategy's own account about a message (kept, pinned, shortened, summarised, dropped) that "
+            "Claims of the strategy's own account about a message (kept, pinned, shortened, summarized, dropped) that "
             "probes confirm, checked after every compaction.",
             "account_agreed",
             "account_claims",
@@ -178,11 +178,11 @@ class Coverage:
             message = self._recording.messages[index]
             fate = fates[index] if index < len(fates) else "nothing"
             is_present = number in step.present and (fate in ("kept", "pinned") or number not in self._twins)
-            if fate == "summarised" and number in self._covered and not is_present:
+            if fate == "summarized" and number in self._covered and not is_present:
                 problem = ""
             else:
                 problem = disagreement(fate, message, is_present=is_present, view=view, shown=self._shown)
-            if fate == "summarised" and not problem:
+            if fate == "summarized" and not problem:
                 self._covered.add(number)
             self._counts["claims"] += 1
             self._counts["agreed"] += not problem

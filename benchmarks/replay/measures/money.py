@@ -2,7 +2,7 @@
 
 Every call is priced on its own, because lists have tiers by size: input that was in the view before at the cache's
 read price, new input at the cache's write price where the list has one, else at the input price; the answer that really
-came as output. The summariser is the same model here; its input is not cached. Hidden reasoning, images' own prices
+came as output. The summarizer is the same model here; its input is not cached. Hidden reasoning, images' own prices
 and the smallest size that a provider caches are left out, and so is what a cache forgets between two calls.
 
 Money is counted in whole billionths of a dollar, so that sums are exact in any order.
@@ -123,7 +123,7 @@ def _columns() -> Sequence[Column]:
         Column(
             f"money_{prices.key}",
             f"$ {prices.model}",
-            f"Dollars per conversation by the prices of {prices.model}: all calls, their answers and the summariser.",
+            f"Dollars per conversation by the prices of {prices.model}: all calls, their answers and the summarizer.",
             _dollars(prices.key),
             "money",
             better="low",
@@ -136,7 +136,7 @@ def _columns() -> Sequence[Column]:
         Column(
             "task_tokens",
             "input tokens per task",
-            "Input tokens of all calls of a conversation together, the summariser's too; cached ones count in full.",
+            "Input tokens of all calls of a conversation together, the summarizer's too; cached ones count in full.",
             lambda totals, _: totals["money_input"] / totals["money_tasks"] if totals.get("money_tasks") else None,
             "tokens",
             better="low",
@@ -175,7 +175,7 @@ class Money:
 
 
 def _summaries(strategy: Strategy) -> list[Call]:
-    """The summariser's calls. Only their whole output is known; it is put on the first."""
+    """The summarizer's calls. Only their whole output is known; it is put on the first."""
     sizes = [tokens.count(text) for text in strategy.summarizer.inputs]
     outputs = [strategy.summarizer.output_tokens, *[0] * len(sizes)]
     return [Call(size, 0, 0, output) for size, output in zip(sizes, outputs, strict=False)]

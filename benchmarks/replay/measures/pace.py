@@ -1,4 +1,4 @@
-"""How long a strategy itself takes for a call. The summariser's time and the adapter's are left out."""
+"""How long a strategy itself takes for a call. The summarizer's time and the adapter's are left out."""
 
 from __future__ import annotations
 

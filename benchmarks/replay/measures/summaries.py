@@ -1,7 +1,7 @@
-"""Did the text of what left the view reach the summariser? Found out by probes, whatever the strategy says of itself.
+"""Did the text of what left the view reach the summarizer? Found out by probes, whatever the strategy says of itself.
 
 A probe is a piece of a message, letters and digits only, so that quoting and indentation do not matter. A message is
-covered fully when all its probes are found in what the summariser was shown, partly when some are.
+covered fully when all its probes are found in what the summarizer was shown, partly when some are.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ def _full(totals: Totals, _: Totals) -> float | None:
 
 
 class Summaries:
-    """What the summariser is shown of what leaves the view."""
+    """What the summarizer is shown of what leaves the view."""
 
     columns: ClassVar[Sequence[Column]] = (
         Column(
             "coverage",
-            "shown to summariser %",
-            "Messages that left the view and whose whole text reached the summariser, by probes. Nothing stands where "
-            "no summariser was called.",
+            "shown to summarizer %",
+            "Messages that left the view and whose whole text reached the summarizer, by probes. Nothing stands where "
+            "no summarizer was called.",
             _full,
             main=False,
         ),
         Column(
             "summary_calls",
-            "summariser calls",
-            "Calls of the stub summariser.",
+            "summarizer calls",
+            "Calls of the stub summarizer.",
             total("summary_calls"),
             "count",
             better="",
@@ -49,8 +49,8 @@ class Summaries:
         ),
         Column(
             "summary_per_evicted",
-            "summariser input / evicted",
-            "Tokens shown to the summariser for each token that left the view.",
+            "summarizer input / evicted",
+            "Tokens shown to the summarizer for each token that left the view.",
             share("cost_summary_input", "evicted_tokens"),
             "ratio",
             better="",

@@ -50,7 +50,7 @@ class Fact:
 
 @cache
 def facts(language: Language) -> tuple[Fact, ...]:
-    """All facts as they are said in a language, ordered so that neighbours are of different kinds."""
+    """All facts as they are said in a language, ordered so that neighbors are of different kinds."""
     entries = _entries()
     by_kind = [[(n, entry) for n, entry in enumerate(entries) if entry["kind"] == kind] for kind in KINDS]
     rounds = [pair for turn in zip(*by_kind, strict=True) for pair in turn]

@@ -46,12 +46,12 @@ REGISTRY: Mapping[str, Entry] = MappingProxyType(
             "langchain", "Summarization", "LangChain's `SummarizationMiddleware` with its default trim", trim=4_000
         ),
         "langchain_untrimmed": _ours(
-            "langchain", "Summarization", "the same, its summariser shown everything", trim=None
+            "langchain", "Summarization", "the same, its summarizer shown everything", trim=None
         ),
         "deepagents": _ours("deepagents", "Summarization", "deepagents' `SummarizationMiddleware`"),
         "langmem": _ours("langmem", "Running", "langmem's `summarize_messages`"),
-        "contextfold": _ours("contextfold", "ContextFold", "contextfold as shipped, its built-in summariser"),
-        "contextfold_given": _ours("contextfold", "Given", "contextfold with the peers' thresholds and summariser"),
+        "contextfold": _ours("contextfold", "ContextFold", "contextfold as shipped, its built-in summarizer"),
+        "contextfold_given": _ours("contextfold", "Given", "contextfold with the peers' thresholds and summarizer"),
         "contextfold_no_evidence": _ours("contextfold", "WithoutEvidence", "contextfold without verbatim lines"),
         "contextfold_no_tiers": _ours("contextfold", "WithoutTiers", "contextfold that shortens nothing"),
         "contextfold_no_prose": _ours("contextfold", "WithoutProse", "contextfold with verbatim lines alone"),

@@ -50,7 +50,7 @@ class Strategy:
     def fates(self) -> Sequence[str] | None:
         """What the strategy itself says became of each message of the history of its last view.
 
-        One of ``kept``, ``pinned``, ``shortened``, ``summarised``, ``dropped``; None where it keeps no account.
+        One of ``kept``, ``pinned``, ``shortened``, ``summarized``, ``dropped``; None where it keeps no account.
         """
         return None
 

@@ -12,7 +12,7 @@ from contextfold.policy import Budgets, Oversized, Toggle, ToolArguments, ToolOu
 
 
 class ContextFold(Strategy):
-    """With its own defaults and its built-in summariser; subclasses say what is different."""
+    """With its own defaults and its built-in summarizer; subclasses say what is different."""
 
     packages = ("contextfold",)
 
@@ -38,7 +38,7 @@ class ContextFold(Strategy):
 
 
 class Given(ContextFold):
-    """With the thresholds and the summariser that the peers get."""
+    """With the thresholds and the summarizer that the peers get."""
 
     def settings(self) -> dict[str, Any]:
         return {"trigger": ("fraction", TRIGGER), "keep": ("fraction", KEEP), "summarizer": self.summarizer}

@@ -11,7 +11,7 @@ from benchmarks.replay.strategies.bridge import Bridge, stub_model
 
 
 class Summarization(Strategy):
-    """``trim`` are the tokens to which the summariser's input is cut; None: it is shown everything."""
+    """``trim`` are the tokens to which the summarizer's input is cut; None: it is shown everything."""
 
     packages = ("langchain", "langchain-core")
 

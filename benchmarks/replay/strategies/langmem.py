@@ -17,7 +17,7 @@ from benchmarks.replay.summarizer import OUTPUT_TOKENS
 
 
 class Running(Strategy):
-    """Summarises at the trigger; it has no setting for how much stays."""
+    """Summarizes at the trigger; it has no setting for how much stays."""
 
     packages = ("langmem", "langchain-core")
 

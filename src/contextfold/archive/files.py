@@ -18,7 +18,7 @@ from typing import Any
 
 from contextfold.archive import markdown, names
 from contextfold.archive.sections import Entry, Pointer, Scan, entry_at, heading, scan, section
-from contextfold.compaction import digest
+from contextfold.conversation.fingerprint import digest
 from contextfold.errors import ArchiveError, InputError
 from contextfold.messages import Message
 

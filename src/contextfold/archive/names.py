@@ -10,7 +10,7 @@ import mimetypes
 import re
 
 READABLE = 40
-"""Characters of a thread id that are kept for people to recognise it."""
+"""Characters of a thread id that are kept for people to recognize it."""
 
 
 def thread_name(namespace: str, thread: str) -> str:

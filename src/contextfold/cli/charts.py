@@ -1,6 +1,6 @@
 """Bars and plots as lines of text: pure functions from numbers to strings.
 
-What belongs here: how numbers become blocks. What does not: colours and layout (``screen``).
+What belongs here: how numbers become blocks. What does not: colors and layout (``screen``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def bar(value: float, of: float, width: int, *, ascii_only: bool = False) -> str
 
 
 def columns(sizes: Sequence[int], width: int) -> list[int]:
-    """``sizes`` summed into at most ``width`` neighbouring columns of nearly equal count."""
+    """``sizes`` summed into at most ``width`` neighboring columns of nearly equal count."""
     count = min(width, len(sizes))
     edges = [column * len(sizes) // count for column in range(count + 1)] if count else [0]
     return [sum(sizes[start:stop]) for start, stop in pairwise(edges)]

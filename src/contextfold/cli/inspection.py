@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from contextfold import formats
-from contextfold.groups import Grouping, group
+from contextfold.conversation.groups import Grouping, group
 from contextfold.messages import Message, ToolCall, ToolResult, texts
 from contextfold.tokens import TokenCounter
 

@@ -1,6 +1,6 @@
-"""How a person sees a report: bars, tables and sentences, in colour on a terminal and plain elsewhere.
+"""How a person sees a report: bars, tables and sentences, in color on a terminal and plain elsewhere.
 
-What belongs here: words, layout and colour. What does not: figures (``report``, ``inspection``) and the arithmetic of
+What belongs here: words, layout and color. What does not: figures (``report``, ``inspection``) and the arithmetic of
 bars (``charts``).
 """
 
@@ -54,13 +54,13 @@ FATES = {
     "kept": ("green", "word for word in the view"),
     "pinned": ("green", "word for word in every view"),
     "shortened": ("yellow", "in the view, with a mark where it was cut"),
-    "summarised": ("cyan", "read by the summariser, no longer in the view"),
+    "summarized": ("cyan", "read by the summarizer, no longer in the view"),
     "dropped": ("red", "no longer in the view"),
 }
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that says in plain text what it would say in colour."""
+    """A console that says in plain text what it would say in color."""
     return Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
@@ -113,8 +113,8 @@ def _show_sizes(out: Console, result: CompactionResult, window: str) -> None:
         ("after", result.tokens_after, len(result.messages), "green"),
     ]
     rows = []
-    for label, tokens, messages, colour in sides:
-        bar = Text(_bar(out, tokens, of), colour)
+    for label, tokens, messages, color in sides:
+        bar = Text(_bar(out, tokens, of), color)
         rows.append((label, bar, f"{tokens:,}", "tokens", f"{messages:,}", "messages"))
     less = 1 - result.tokens_after / result.tokens_before if result.tokens_before else 0
     limits = f"{less:.0%} less; trigger {result.trigger}, target {result.target:,}, {window}"
@@ -147,8 +147,8 @@ def _show_fates(out: Console, result: CompactionResult) -> None:
     rows = []
     for fate, number in result.ledger.counts().items():
         if number:
-            colour, meaning = FATES[fate]
-            rows.append((Text(fate, colour), f"{number:,}", f"{meaning}: {_reasons(reasons[fate])}"))
+            color, meaning = FATES[fate]
+            rows.append((Text(fate, color), f"{number:,}", f"{meaning}: {_reasons(reasons[fate])}"))
     if rows:
         _section(out, "Where every message went", _grid(out, "<><", rows, wrap=True))
 

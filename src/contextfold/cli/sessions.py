@@ -202,7 +202,7 @@ def compact(
     store: Store = DEFAULT_STORE,
     namespace: Namespace = "",
 ) -> None:
-    """Summarise a thread now, whatever its size."""
+    """Summarize a thread now, whatever its size."""
     with plain_errors(thread):
         named = Named(summarizer, base_url).summarizer()
         session = _existing(thread, store, namespace, window=window, summarizer=named, archive=archive)
@@ -222,13 +222,13 @@ def recall(
     namespace: Namespace = "",
     report: Report = ReportKind.text,
 ) -> None:
-    """Search everything that a thread ever held, what was summarised included."""
+    """Search everything that a thread ever held, what was summarized included."""
     with plain_errors(thread):
         hits = _existing(thread, store, namespace).search(query, limit=limit or 20)
         if report is ReportKind.json:
             _print_json([{"index": h.index, "role": h.role, "evicted": h.evicted, "snippet": h.snippet} for h in hits])
             return
-        rows = [(str(hit.index), hit.role, "summarised" if hit.evicted else "in view", hit.snippet) for hit in hits]
+        rows = [(str(hit.index), hit.role, "summarized" if hit.evicted else "in view", hit.snippet) for hit in hits]
         _print_table(("message", "role", "where", "text"), rows, empty=f"no message of {thread} has {query!r}")
 
 

@@ -1,6 +1,6 @@
-"""The summariser that the options name.
+"""The summarizer that the options name.
 
-What belongs here: options in, a summariser out. What does not: what a name may be (``summary.models``).
+What belongs here: options in, a summarizer out. What does not: what a name may be (``summary.models``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Named:
     fallbacks: Sequence[str] = ()
 
     def summarizer(self) -> SummaryModel | None:
-        """The model, or None for the built-in summariser. Raises ``PolicyError`` that says what is wrong."""
+        """The model, or None for the built-in summarizer. Raises ``PolicyError`` that says what is wrong."""
         if self.name != EXTRACTIVE:
             from contextfold.summary.models import SummaryModel
 

@@ -2,7 +2,7 @@
 
 What belongs here: cutting messages into lines and what each of them holds (``lines``), what that is worth and which
 lines are chosen under a token budget (``choice``), and parts of lines for the names that none of them shows
-(``clips``). What does not: recognising identifiers (``identifiers``), prose (``summary``), and where the lines stand in
+(``clips``). What does not: recognizing identifiers (``identifiers``), prose (``summary``), and where the lines stand in
 the view (the engine).
 """
 

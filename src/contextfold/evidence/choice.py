@@ -15,9 +15,9 @@ sentence is about something of its own. A summary as a cover of weighted concept
 Model for Summarization", 2009), beside the names as further concepts.
 
 **Which line shows it?** A bare name helps little: ``max_age`` in a list says less than ``max_age = 3600 # seconds``. So
-an identifier counts in full only where plain words stand with it, in its line or in a neighbouring one that is
-quoted too. Lines are chosen greedily by what they add per token, alone or with a neighbour; what is shown
-already adds nothing. A choice lowers what others would add, except for its neighbours, which are looked at again, so a
+an identifier counts in full only where plain words stand with it, in its line or in a neighboring one that is
+quoted too. Lines are chosen greedily by what they add per token, alone or with a neighbor; what is shown
+already adds nothing. A choice lowers what others would add, except for its neighbors, which are looked at again, so a
 heap with lazy updates finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set
 functions", 1978).
 """
@@ -57,14 +57,14 @@ RARITY = 0.5
 """Exponent of the number of messages that say a plain word."""
 
 JOINED = 200
-"""Characters. Two neighbouring lines longer than this together are not offered as a pair."""
+"""Characters. Two neighboring lines longer than this together are not offered as a pair."""
 
 
 _FIGURES = re.compile(r"\d+")
 
 
 class Span(NamedTuple):
-    """Neighbouring lines ``first`` to ``last`` (both included) that are offered together."""
+    """Neighboring lines ``first`` to ``last`` (both included) that are offered together."""
 
     first: int
     last: int
@@ -143,7 +143,7 @@ def _faded(age: int) -> float:
 
 
 class _Choice:
-    """Greedy choice of lines. ``lines`` are those of all messages; lines of one message are neighbours."""
+    """Greedy choice of lines. ``lines`` are those of all messages; lines of one message are neighbors."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Choice:
             order += new
             self._take(spans[number], new)
             for other in sorted({other for n in new for other in touching.get(n, ())}):
-                if (gain := self._gain(spans[other])) > 0:  # a neighbour may have become cheaper or better
+                if (gain := self._gain(spans[other])) > 0:  # a neighbor may have become cheaper or better
                     heapq.heappush(queue, (-gain, other))
         return order
 
@@ -211,9 +211,9 @@ class _Choice:
         return list(spans)
 
     def _is_pair(self, n: int) -> bool:
-        return self._are_neighbours(n, n + 1) and len(self.lines[n].text) + len(self.lines[n + 1].text) <= JOINED
+        return self._are_neighbors(n, n + 1) and len(self.lines[n].text) + len(self.lines[n + 1].text) <= JOINED
 
-    def _are_neighbours(self, first: int, second: int) -> bool:
+    def _are_neighbors(self, first: int, second: int) -> bool:
         return first >= 0 and second < len(self.lines) and self.message[first] == self.message[second]
 
     def _touching(self, spans: Sequence[Span]) -> dict[int, list[int]]:

@@ -113,7 +113,7 @@ def _spoken(text: str, source: Source) -> Iterator[Line]:
 
 
 def _terms(line: Line) -> tuple[str, ...]:
-    """The distinct plain words of a line: the stems of words outside names, and every two neighbouring CJK signs."""
+    """The distinct plain words of a line: the stems of words outside names, and every two neighboring CJK signs."""
     text = line.text
     for name in line.names:
         text = text.replace(name, " ")

@@ -56,7 +56,7 @@ def marked(wire: Sequence[Any]) -> Format | None:
     """The format whose mark comes first; None where nothing but roles and text is there."""
     for entry in wire:
         for known in FORMATS.values():
-            if known.recognises((entry,)):
+            if known.recognizes((entry,)):
                 return known
     return None
 

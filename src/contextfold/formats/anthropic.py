@@ -39,7 +39,7 @@ class Anthropic:
     alternates: ClassVar[bool] = True
     rules: ClassVar[Rules] = Rules(not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True)
 
-    def recognises(self, wire: Sequence[Any]) -> bool:
+    def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
     def decode(self, wire: Any, index: int | None = None) -> Message:
@@ -193,7 +193,7 @@ def _rebuild_block(part: Part) -> Any:
 
 
 def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
-    """A run of foreign messages; neighbours of one role become one message, results first."""
+    """A run of foreign messages; neighbors of one role become one message, results first."""
     leading = all(entry.get("role") == "system" for entry in before)
     built: list[dict[str, Any]] = []
     roles = Anthropic()

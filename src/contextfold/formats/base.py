@@ -43,7 +43,7 @@ class Format(Protocol):
     rules: ClassVar[Rules]
     """What ``repair`` sees to in a whole list."""
 
-    def recognises(self, wire: Sequence[Any]) -> bool:
+    def recognizes(self, wire: Sequence[Any]) -> bool:
         """Whether these objects carry marks of this format. Cheap: may look at a sample, must not raise."""
         ...
 
@@ -56,7 +56,7 @@ class Format(Protocol):
 
         A message that came from this format and was not edited is its own source object. One that was edited is
         rebuilt from its source. One that came from elsewhere is built anew, and may then become several objects
-        (tool results of one user message) or share one with its neighbours (results that this format keeps together).
+        (tool results of one user message) or share one with its neighbors (results that this format keeps together).
         """
         ...
 
@@ -69,5 +69,5 @@ class Format(Protocol):
         ...
 
     def join(self, first: Any, second: Any) -> Any | None:
-        """Two neighbouring wire objects of one role as one, or None where they cannot be joined."""
+        """Two neighboring wire objects of one role as one, or None where they cannot be joined."""
         ...

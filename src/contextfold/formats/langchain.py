@@ -78,7 +78,7 @@ class LangChain:
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules()
 
-    def recognises(self, wire: Sequence[Any]) -> bool:
+    def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(shape_of(entry) is not None for entry in wire)
 
     def decode(self, wire: Any, index: int | None = None) -> Message:

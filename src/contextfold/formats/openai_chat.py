@@ -50,7 +50,7 @@ class OpenAIChat:
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules()
 
-    def recognises(self, wire: Sequence[Any]) -> bool:
+    def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
     def decode(self, wire: Any, index: int | None = None) -> Message:

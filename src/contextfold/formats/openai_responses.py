@@ -1,6 +1,6 @@
 """OpenAI Responses items: one assistant turn is spread over items of its own for reasoning, calls and messages.
 
-Every item is one message; those of the assistant's side are marked ``split``, so that neighbours count as one turn.
+Every item is one message; those of the assistant's side are marked ``split``, so that neighbors count as one turn.
 Calls of the built-in tools that the caller runs (shell, computer, patch, its own tool search) are calls like any other,
 with the name of their type; the type of their outputs belongs to them. What is not a message, reasoning, such a call or
 its output is opaque and goes through untouched: what the provider runs is complete in itself.
@@ -35,7 +35,7 @@ class OpenAIResponses:
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules(results_have_kinds=True)
 
-    def recognises(self, wire: Sequence[Any]) -> bool:
+    def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
     def decode(self, wire: Any, index: int | None = None) -> Message:

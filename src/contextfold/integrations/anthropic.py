@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from contextfold.compaction import Compaction
 from contextfold.compactor import Compactor
 from contextfold.integrations.wrapping import Dialect, WithCompaction
+from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
 __all__ = ["with_compaction"]

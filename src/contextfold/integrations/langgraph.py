@@ -21,12 +21,12 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import UntrackedValue
 from langgraph.graph import MessagesState
 
-from contextfold.compaction import Compaction, summary_message
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.integrations.langchain.quiet import hide, quietly
 from contextfold.integrations.langchain.threads import Bounded, thread_key
 from contextfold.observe import logger
 from contextfold.policy import Policy
+from contextfold.record.compaction import Compaction, summary_message
 
 FORMAT = "langchain"
 
@@ -66,7 +66,7 @@ class Context(Runnable[Any, dict[str, Any]]):
     """Makes the messages to send from the messages of a graph's state.
 
     Args:
-        compactor: the engine with its window, policy and summariser.
+        compactor: the engine with its window, policy and summarizer.
         system: the system prompt, as text, as a message, or as a function of the state that returns either. It stands
             first in the view and counts, but is no message of the state, so it may change from turn to turn.
         tools: what is bound to the model; it counts.
@@ -212,7 +212,7 @@ def summary_metadata(result: CompactionResult, created_at: datetime) -> dict[str
     summary = result.summary
     if summary is None:
         return {}
-    covered = [entry.index for entry in result.ledger if entry.fate == "summarised"]
+    covered = [entry.index for entry in result.ledger if entry.fate == "summarized"]
     return {
         "summary": summary_message(summary).text,
         "summarized_until": max(covered, default=-1) + 1,

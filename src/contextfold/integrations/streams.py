@@ -4,7 +4,7 @@ A provider may accept a request with status 200 and refuse it inside the stream.
 can do nothing about that any more. So events are read until the first content; what refuses the request on the way is
 raised, as if the request had been refused. The caller then gets a stream that gives the same events in order.
 
-What belongs here: reading ahead, in both colours around one ``Progress`` that does no input or output. What does not:
+What belongs here: reading ahead, in both colors around one ``Progress`` that does no input or output. What does not:
 what to do about a refusal (``recovery``).
 """
 
@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
+from contextfold.calls.usage import Reply, get, read_reply
 from contextfold.errors import RefusedInStream
 from contextfold.overflow import classify
-from contextfold.reply import Reply, get, read_reply
 
 OnUsage = Callable[[Reply], object]
 """Called once, when the caller has come to the event that says how many tokens the request took."""
@@ -70,7 +70,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 class _Handed:
-    """What both colours share: looks like the SDK's own stream to everyone who asks it for anything."""
+    """What both colors share: looks like the SDK's own stream to everyone who asks it for anything."""
 
     def __init__(self, stream: Any, on_usage: OnUsage) -> None:
         self._stream = stream

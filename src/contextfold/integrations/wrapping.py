@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from contextfold.compaction import Compaction
+from contextfold.calls.usage import Reply
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream
-from contextfold.reply import Reply
+from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
 P = ParamSpec("P")
@@ -176,7 +176,7 @@ class _Call:
         return {**self.arguments, **changed}
 
     def on_usage(self, reply: Reply) -> None:
-        """A stream has said its usage. What it gave before its first content was learnt then."""
+        """A stream has said its usage. What it gave before its first content was learned then."""
         trusted = self.owner._compactor.windows.trusts(self.endpoint, self.options["model"])
         if trusted and self.result is not None and not self.told:
             self.owner.learn(self.result, reply.input_tokens)
@@ -228,7 +228,7 @@ class AsyncManager:
 class PlainMessages:
     """Messages as mappings. Callers append answers as the SDK gave them: pydantic objects, or blocks of them.
 
-    The same message becomes the same mapping at every call, so that the conversation is recognised as the one before.
+    The same message becomes the same mapping at every call, so that the conversation is recognized as the one before.
     """
 
     def __init__(self) -> None:

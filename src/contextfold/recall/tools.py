@@ -55,7 +55,7 @@ class SearchableHistory(Protocol):
 
 _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], list[str]]] = {
     SEARCH: (
-        "Search the earlier messages of this conversation, those that were summarised included. Returns message "
+        "Search the earlier messages of this conversation, those that were summarized included. Returns message "
         "numbers with a snippet of each. Words must all occur; put words in quotes if they must follow one another.",
         {
             "query": {"type": "string", "description": "The words to look for, such as a name, a path or an error."},
@@ -186,7 +186,7 @@ class HistoryTools:
 
 
 def _as_data(text: str) -> str:
-    """Delimited, and with tags inside neutralised: old words are quoted, not said again."""
+    """Delimited, and with tags inside neutralized: old words are quoted, not said again."""
     return f"<history>\n{text.replace('<history', '‹history').replace('</history', '‹/history')}\n</history>"
 
 

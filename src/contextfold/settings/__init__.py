@@ -72,7 +72,7 @@ class Settings:
     def compaction_middleware(self, default_model: Any = None, **options: Any) -> CompactionMiddleware | None:
         """Our own middleware, which leaves the thread whole; None where the settings are switched off.
 
-        Without ``model_name`` and ``default_model`` the built-in summariser is used, which asks no model. ``options``
+        Without ``model_name`` and ``default_model`` the built-in summarizer is used, which asks no model. ``options``
         are those of the middleware. Needs the extra ``langchain``.
         """
         from contextfold.integrations.langchain import CompactionMiddleware

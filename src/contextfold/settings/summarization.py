@@ -86,7 +86,7 @@ def layer(document: Document) -> Layer:
 
 
 def without_trigger(document: Document) -> PolicyError:
-    """The error about a section that is switched on, here or elsewhere, where nobody says when to summarise."""
+    """The error about a section that is switched on, here or elsewhere, where nobody says when to summarize."""
     key = (SECTION, "trigger")
     return document.refuse(
         key if key in document.lines else (SECTION,),

@@ -29,7 +29,7 @@ class Background:
         return (thread is not None and thread.is_alive()) or (task is not None and not task.done())
 
     def start(self, work: Work, ports: Ports) -> None:
-        """Run ``work`` in the colour of the ports that the caller uses; nothing happens while some is running.
+        """Run ``work`` in the color of the ports that the caller uses; nothing happens while some is running.
 
         On event loops other than asyncio's there are no tasks that outlive their caller: a thread does it there.
         """

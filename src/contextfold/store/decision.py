@@ -1,4 +1,4 @@
-"""Whether a session is to be summarised now, soon, or not yet; and the figures behind it. Pure.
+"""Whether a session is to be summarized now, soon, or not yet; and the figures behind it. Pure.
 
 What belongs here: the thresholds and increments of ``SessionOptions`` against the size of a view, and how the window is
 shared, in the words that logs have. What does not: what becomes of each message (``plan``).
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contextfold.observe import Observer
+from contextfold.passes.trigger import triggered
 from contextfold.policy import Limits, Policy
-from contextfold.situation import triggered
 from contextfold.store.options import SessionOptions
 
 

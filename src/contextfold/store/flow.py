@@ -1,4 +1,4 @@
-"""What happens to a session between messages in and view out. One colour: async functions over ports.
+"""What happens to a session between messages in and view out. One color: async functions over ports.
 
     load ─▶ view, page by page ─▶ due? ──no──▶ soon? ─▶ (in the background) pass ─▶ recorded, not in force
       ▲                             │ yes
@@ -23,14 +23,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from contextfold.compaction import Compaction
-from contextfold.engine import archived, run_pass
+from contextfold.calls.views import fitted, limits_of
 from contextfold.errors import ContextfoldError
-from contextfold.job import Archive, Job
 from contextfold.observe import Observer
+from contextfold.passes.perform import archived, run_pass
+from contextfold.passes.question import Archive, Job
+from contextfold.passes.trigger import MANUAL, triggered
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports, SyncPorts, run
-from contextfold.situation import MANUAL, triggered
+from contextfold.record.compaction import Compaction
+from contextfold.record.view import build
 from contextfold.store import loading, recording
 from contextfold.store.background import Background
 from contextfold.store.decision import Rules, Size, report_budget, report_built
@@ -41,11 +43,9 @@ from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
 from contextfold.store.request import Means, Request, Settled
 from contextfold.store.values import NewSummary, SessionState, StoredSummary, Thread, Trigger
-from contextfold.view import build
-from contextfold.viewer import fitted, limits_of
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
-"""Seconds between looks whether somebody else has finished summarising: the first, and at most."""
+"""Seconds between looks whether somebody else has finished summarizing: the first, and at most."""
 
 SOFT = "soft threshold"
 
@@ -76,7 +76,7 @@ class Flow:
         """Summaries that were prepared and do not fit the messages any more."""
 
     async def settle(self, request: Request, ports: Ports, observer: Observer) -> Settled:
-        """The session with its view, summarised where that is due or asked for. Raises what a pass raises."""
+        """The session with its view, summarized where that is due or asked for. Raises what a pass raises."""
         settled = await (await _Settling.of(self, request, ports, observer)).run()
         self.reader.remember(settled.loaded)
         if settled.rules.soon(settled.size) and self._may_prepare(settled.loaded.state):
@@ -91,7 +91,7 @@ class Flow:
         return policy, limits_of(policy, found, windows.assumed())
 
     async def look(self, request: Request, ports: Ports) -> Size:
-        """How large the view is, summarised or not."""
+        """How large the view is, summarized or not."""
         resting = replace(request, forced=None)
         state = await self.reader.state(ports)
         settling = await _Settling.of(self, resting, ports, self.means.observe())
@@ -326,7 +326,7 @@ class _Settling:
         history = await self._history(layout, loaded)
         if record is None or loaded.summary is None or layout is not loaded.summary.layout:
             return Material(layout, history, await self.ports.compute(loading.settled, record, history))
-        problem = await self.ports.compute(history.mismatch, record)
+        problem = await self.ports.compute(record.mismatch, history)
         if problem is None:
             return Material(layout, history, record)
         text = f"summary {loaded.summary.id} of session {self.flow.thread} is set aside: {problem}"
@@ -361,7 +361,7 @@ class _Settling:
             problem: str | None = "messages that it covers are missing"
         else:
             history = await self._history(prepared.layout, loaded, until=prepared.covers)
-            problem = await self.ports.compute(history.mismatch, prepared.record)
+            problem = await self.ports.compute(prepared.record.mismatch, history)
         if prepared is None or problem is not None:
             flow.rejected.add(state.prepared_id)
             self._discard(state.prepared_id, problem or "")
@@ -377,7 +377,7 @@ class _Settling:
         return True
 
     async def _wait(self, state: SessionState) -> None:
-        """Until whoever is summarising has come further. Their summary will do, unless there were instructions."""
+        """Until whoever is summarizing has come further. Their summary will do, unless there were instructions."""
         await self.ports.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**self.waited))
         self.waited += 1
         now = await self.reader.state(self.ports)

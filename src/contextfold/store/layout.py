@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from contextfold.compaction import Compaction, Edit, FateRun
+from contextfold.conversation.ledger import runs
 from contextfold.errors import InputError
-from contextfold.ledger import runs
+from contextfold.record.compaction import Compaction, Edit, FateRun
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ WHOLE = Layout()
 
 
 def as_ranges(sequences: Collection[int]) -> list[range]:
-    """Ascending sequence numbers as runs of neighbours."""
+    """Ascending sequence numbers as runs of neighbors."""
     found: list[range] = []
     for sequence in sorted(sequences):
         if found and found[-1].stop == sequence:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
-from contextfold.compaction import Compaction, summary_message
+from contextfold.calls.memory import Conversation
+from contextfold.conversation.history import History
+from contextfold.conversation.repair import is_clean
 from contextfold.formats.base import Format
-from contextfold.history import History
-from contextfold.memory import Conversation
 from contextfold.messages import Message
-from contextfold.repair import is_clean
+from contextfold.record.compaction import Compaction, summary_message
 from contextfold.store.decision import Size
 from contextfold.store.layout import WHOLE, Layout, as_ranges, fold, gone_from
 from contextfold.store.values import SessionState, StoredMessage, StoredSummary

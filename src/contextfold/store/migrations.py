@@ -152,7 +152,7 @@ STEPS: tuple[Step, ...] = (
     ),
     Step(
         3,
-        "who is summarising",
+        "who is summarizing",
         (
             "ALTER TABLE agent_sessions ADD COLUMN is_summarizing BOOLEAN NOT NULL DEFAULT FALSE",
             "ALTER TABLE agent_sessions ADD COLUMN lease_owner VARCHAR(80)",

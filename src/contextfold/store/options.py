@@ -1,4 +1,4 @@
-"""How a session decides when to summarise, and how a user's own settings override that.
+"""How a session decides when to summarize, and how a user's own settings override that.
 
 What belongs here: the options, their defaults and validation, and what they make of a policy and its limits. What does
 not: deciding about a conversation (``decision``).
@@ -22,7 +22,7 @@ UserConfig = Callable[[Any], "Mapping[str, Any] | None"] | Mapping[Any, Mapping[
 
 
 class SessionOptions(BaseModel):
-    """When a session is summarised. Immutable. Sizes are tokens, of the messages alone.
+    """When a session is summarized. Immutable. Sizes are tokens, of the messages alone.
 
     From ``upper_threshold`` on there is a summary, and messages and summary are below ``lower_threshold`` then: the
     first one as soon as there are ``min_messages``, the next ones when at least ``min_new_messages`` have come since,
@@ -44,10 +44,10 @@ class SessionOptions(BaseModel):
     soft_ratio: Share = 0.8
     """Where preparing begins, as a share of where a summary is needed."""
     lease_seconds: Annotated[float, Field(gt=0)] = 60.0
-    """How long a worker that died keeps others from summarising. A living one renews its lease three times as often."""
+    """How long a worker that died keeps others from summarizing. A living one renews its lease three times as often."""
 
     enable_context_optimization: bool = True
-    """False: nothing is ever summarised by itself."""
+    """False: nothing is ever summarized by itself."""
     token_calculation_method: Literal["estimate", "tiktoken"] = "estimate"
     target_usage_ratio: Share | None = None
     """The share of the window that a pass may fill. This and the next ones: None is what the policy says."""

@@ -1,7 +1,7 @@
 """What a store must be able to do.
 
 ``SummaryStore`` is for applications that keep messages in tables of their own: it reads them, records summaries, links
-them to the messages they cover, and knows who is summarising. ``SessionStore`` also takes new messages; ours are such.
+them to the messages they cover, and knows who is summarizing. ``SessionStore`` also takes new messages; ours are such.
 ``contextfold.testing.SummaryStoreTests`` holds any implementation to what is promised here.
 
 Methods may be sync or async, and are called from several threads. They raise ``StoreError`` or whatever their database
@@ -17,7 +17,7 @@ from contextfold.store.values import Link, NewMessage, NewSummary, SessionState,
 
 
 class SummaryStore(Protocol):
-    """Reads messages; records, links and replaces summaries; lends the right to summarise."""
+    """Reads messages; records, links and replaces summaries; lends the right to summarize."""
 
     def load(self, thread: Thread) -> Any:
         """The ``SessionState``. A thread that nobody wrote to has an empty one."""
@@ -66,7 +66,7 @@ class SummaryStore(Protocol):
         ...
 
     def acquire_lease(self, thread: Thread, owner: str, seconds: float) -> Any:
-        """Lend the right to summarise for so many seconds; False if somebody else holds it and it has not expired."""
+        """Lend the right to summarize for so many seconds; False if somebody else holds it and it has not expired."""
         ...
 
     def renew_lease(self, thread: Thread, owner: str, seconds: float) -> Any:

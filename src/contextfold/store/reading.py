@@ -1,6 +1,6 @@
 """Reading a session, page by page, and remembering its view so that a turn reads only what is new.
 
-What belongs here: asking the store in either colour, and what one session object remembers. What does not: what is done
+What belongs here: asking the store in either color, and what one session object remembers. What does not: what is done
 with it (``flow``).
 """
 

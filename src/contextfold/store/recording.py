@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from contextfold.compaction import Compaction
-from contextfold.ledger import Fate, Ledger, Run, runs
+from contextfold.conversation.ledger import Fate, Ledger, Run, runs
 from contextfold.messages import Message
 from contextfold.observe import Observer
+from contextfold.record.compaction import Compaction
 from contextfold.store.layout import Layout
 from contextfold.store.loading import Material
 from contextfold.store.values import Link, NewSummary, StoredSummary, Trigger
 
-GONE: tuple[Fate, ...] = ("summarised", "dropped")
+GONE: tuple[Fate, ...] = ("summarized", "dropped")
 
 SHORTENING = "tiers_v1"
 """The algorithm of a compaction that only shortened messages."""

@@ -27,7 +27,7 @@ __all__ = ["Retention"]
 class Retention:
     """What may be deleted. The default keeps everything for ever.
 
-    ``idle_seconds``: a session may go when nobody has written to it for longer than so, and nobody is summarising it.
+    ``idle_seconds``: a session may go when nobody has written to it for longer than so, and nobody is summarizing it.
     Views, searches and reading do not count as writing. Raises ``PolicyError`` for what is not a positive number.
     """
 

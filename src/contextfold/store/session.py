@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError
-from contextfold.job import Archive
-from contextfold.ledger import Ledger
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify
+from contextfold.passes.question import Archive
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.store import payload, recording
@@ -92,7 +92,7 @@ class Session:
         return run(self._append(messages, at, self._blocking()))
 
     def view(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> list[Any]:
-        """The messages to send, summarised if a threshold is reached. ``system`` and ``tools`` are sent besides them.
+        """The messages to send, summarized if a threshold is reached. ``system`` and ``tools`` are sent besides them.
 
         They are copies, so that whoever gets them may change them. Raises ``CannotFit`` and ``SummaryFailed`` as
         ``Compactor.compact`` does.
@@ -107,7 +107,7 @@ class Session:
         tools: Sequence[Any] | None = None,
         overflow: object = None,
     ) -> SessionResult:
-        """Summarise now, whatever the thresholds say. ``instructions`` are for the summariser, for this time.
+        """Summarize now, whatever the thresholds say. ``instructions`` are for the summarizer, for this time.
 
         ``overflow``: the error by which a provider refused the last view as too long. The next one is smaller.
         """
@@ -136,7 +136,7 @@ class Session:
     def undo(self) -> StoredSummary | None:
         """Bring back the view from before the last compaction; what was undone, or None if nothing was in force.
 
-        Nothing is summarised by itself again until more messages come.
+        Nothing is summarized by itself again until more messages come.
         """
         return run(self._flow.undo(self._blocking(), self._means.observe()))
 
@@ -149,7 +149,7 @@ class Session:
         return run(self._ledger(self._blocking()))
 
     def state(self) -> SessionState:
-        """The row of the session: counts, the summary in force, who is summarising."""
+        """The row of the session: counts, the summary in force, who is summarizing."""
         return run(self._flow.reader.state(self._blocking()))
 
     def join(self, seconds: float | None = None) -> None:
@@ -209,7 +209,7 @@ class Session:
         """``join`` for async code."""
         await self._flow.background.ajoin()
 
-    # ---- one algorithm, both colours ----
+    # ---- one algorithm, both colors ----
 
     async def _append(self, messages: Sequence[Any], at: int | None, ports: Ports) -> range:
         if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
@@ -232,7 +232,7 @@ class Session:
         return _result(settled, tuple(observer.events))
 
     async def _limit_after(self, error: object, request: Request, ports: Ports, observer: Observer) -> int:
-        """Tokens that the next view may have after a refusal of the present one. A limit that it names is learnt."""
+        """Tokens that the next view may have after a refusal of the present one. A limit that it names is learned."""
         found = classify(error)
         if found is None or found.kind not in ("prompt_too_long", "truncated_silently"):
             raise InputError(f"overflow is {error!r}, which does not say that the prompt was too long")

@@ -62,7 +62,7 @@ class SQLStore:
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 
     def idle(self, seconds: float, namespace: str = "") -> list[SessionState]:
-        """The sessions of a namespace that nobody has written to for so long, nor is summarising; the oldest first."""
+        """The sessions of a namespace that nobody has written to for so long, nor is summarizing; the oldest first."""
         with self.database.read() as connection:
             unused = _is_idle(self.database.now(connection), seconds)
             query = _sessions_with_prepared().where(SESSIONS.c.namespace == namespace, unused)
@@ -70,7 +70,7 @@ class SQLStore:
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 
     def delete_idle(self, thread: Thread, seconds: float) -> bool:
-        """Delete a session, unless somebody has written to it within so many seconds or is summarising it.
+        """Delete a session, unless somebody has written to it within so many seconds or is summarizing it.
 
         True if it was deleted. This is the only way in which anything is ever deleted.
         """

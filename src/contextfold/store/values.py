@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from contextfold.compaction import Compaction
+from contextfold.conversation.ledger import Fate
 from contextfold.errors import InputError
-from contextfold.ledger import Fate
+from contextfold.record.compaction import Compaction
 from contextfold.store.layout import Layout
 
 Trigger = Literal["proactive", "overflow_retry", "manual", "background"]

@@ -72,7 +72,7 @@ def clean(text: str) -> str:
 def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int]) -> str | None:
     """Why this answer cannot be used, as a short phrase, or None if it can (R2, R4).
 
-    ``input_tokens`` is the size of what was to be summarised, without the words around it.
+    ``input_tokens`` is the size of what was to be summarized, without the words around it.
     """
     text = clean(answer.text)
     reason = (answer.finish_reason or "").lower()

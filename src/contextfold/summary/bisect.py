@@ -1,8 +1,8 @@
-"""The flow of one summary: chunk, summarise side by side, bisect what overflows, merge until one remains.
+"""The flow of one summary: chunk, summarize side by side, bisect what overflows, merge until one remains.
 
 Written once, as ``async def`` over ports.
 
-- Everything goes in one request if it fits, or if the summariser's window is unknown.
+- Everything goes in one request if it fits, or if the summarizer's window is unknown.
 - A request that overflows all the same teaches the limit (its error names it, or it is half of what failed) to the
   whole run, and its span is cut again: between messages as long as there are ``min_messages`` of them, else by size.
 - A previous summary is updated in exactly one request, at the end.
@@ -51,7 +51,7 @@ window is being searched by halving); then this many times more, so that one slo
 
 @dataclass(frozen=True, slots=True)
 class SummaryStats:
-    """What a summary cost. Tokens are the summariser's own figures where it tells them. ``truncated``: text was lost to
+    """What a summary cost. Tokens are the summarizer's own figures where it tells them. ``truncated``: text was lost to
     make it fit. ``learned_window``: the longest prompt, in tokens, that errors taught to send; None if none did.
     """
 
@@ -79,7 +79,7 @@ class Summary:
     stats: SummaryStats
 
 
-async def summarise(
+async def summarize(
     units: Sequence[Unit],
     *,
     previous: str | None,
@@ -96,7 +96,7 @@ async def summarise(
 
     ``count`` gives the tokens of a text; ``language`` is a code. With nothing to read, the summary is ``previous``.
     ``on_spent`` is told what it cost in the end, also when nothing came of it.
-    Raises ``SummaryFailed`` when no acceptable answer could be had, and whatever else the summariser raises.
+    Raises ``SummaryFailed`` when no acceptable answer could be had, and whatever else the summarizer raises.
     """
     if not any(unit.text.strip() for unit in units):
         return Summary(previous or "", frozenset(), SummaryStats())
@@ -190,7 +190,7 @@ class _Run:
             chunk_count=self.chunk_count,
             max_depth=requester.max_depth,
             truncated=requester.truncated,
-            learned_window=requester.limits.tokens if requester.limits.learnt else None,
+            learned_window=requester.limits.tokens if requester.limits.learned else None,
             model=", ".join(dict.fromkeys(outcome.model for outcome in answered)),
             cost=sum(known) if known and len(known) == len(costs) else None,
         )
@@ -211,7 +211,7 @@ class _Run:
 
     async def _in_one_request(self, span: _Span, previous: str) -> str | list[_Span]:
         """The answer, or the spans to read one by one because it does not fit, or was refused as too long."""
-        kind: Kind = "update" if previous else "summarise"
+        kind: Kind = "update" if previous else "summarize"
         requester = self.requester
         if not requester.room(kind, previous).holds(SEPARATOR.join(span.texts), requester.count):
             return await requester.ports.compute(self._fitted, [span])
@@ -285,8 +285,8 @@ class _Run:
         """The parts of a span whose request overflowed, each smaller than it, or clipped. Raises ``SummaryFailed``."""
         if span.clipped:
             raise SummaryFailed(
-                f"the summariser refuses even a prompt of {request.tokens:,} tokens as too long, of which "
-                f"{request.tokens - request.material:,} are instructions: shorten the prompt, or take a summariser "
+                f"the summarizer refuses even a prompt of {request.tokens:,} tokens as too long, of which "
+                f"{request.tokens - request.material:,} are instructions: shorten the prompt, or take a summarizer "
                 f"with a window of at least {SUPPORTED_WINDOW:,} tokens",
                 attempts=[outcome.overflow.kind] if outcome.overflow else (),
             )

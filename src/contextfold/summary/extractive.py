@@ -1,10 +1,10 @@
-"""The built-in summariser: quotes what matters, needs no model and no network, and always answers the same.
+"""The built-in summarizer: quotes what matters, needs no model and no network, and always answers the same.
 
 What belongs here: sharing the token budget between sections and laying them out. What does not: finding what could be
-quoted (``extractive_facts``), how that is recognised (``extractive_cues``), headings (``extractive_words``), exact
+quoted (``extractive_facts``), how that is recognized (``extractive_cues``), headings (``extractive_words``), exact
 facts in number (``evidence``, which stands beside any summary).
 
-It is made from all originals at each pass, so nothing decays by being summarised twice. Every section first gets its
+It is made from all originals at each pass, so nothing decays by being summarized twice. Every section first gets its
 share of the budget, the best facts first; what a section does not need goes to the others. It reports and never tells
 anyone to go on with the work (R11).
 """
@@ -42,7 +42,7 @@ OLD_WEIGHT = 0.5
 """What the oldest fact keeps of its weight; the newest keeps all."""
 
 
-def summarise(
+def summarize(
     messages: Sequence[Message],
     *,
     budget: int,

@@ -1,6 +1,6 @@
 """The few words that the extractive summary adds to what it quotes, in each language that it speaks.
 
-What belongs here: headings and short labels. What does not: recognising anything (``extractive_cues``), and the frame
+What belongs here: headings and short labels. What does not: recognizing anything (``extractive_cues``), and the frame
 around a summary in a view (``message``).
 """
 

@@ -28,7 +28,7 @@ class Merger:
     has_shortened: bool = False
 
     async def merged(self, parts: list[str], kind: MergeKind) -> str:
-        """Neighbours merged, as many as a request holds, until one text remains.
+        """Neighbors merged, as many as a request holds, until one text remains.
 
         Where not even two fit: joined if that is short enough, else shortened (once), else clipped.
         """
@@ -89,7 +89,7 @@ class Merger:
         return await self._shortened(parts, long, goal)
 
     async def _shortened(self, parts: list[str], places: Sequence[int], goal: int) -> list[str]:
-        """The parts at ``places`` as short as the summariser makes them, where a request holds them."""
+        """The parts at ``places`` as short as the summarizer makes them, where a request holds them."""
         count, room = self.requester.count, self.requester.room("shorten")
         asked = [place for place in places if room.holds(parts[place], count)]
         requests = [self.requester.compose("shorten", [parts[place]], answer_tokens=goal) for place in asked]

@@ -38,7 +38,7 @@ class SummaryOptions(BaseModel):
     merge_max_tokens: int | None = None
     """The longest answer to a request that merges summaries, in tokens. None: as any other."""
     input_tokens: int | None = None
-    """The longest prompt that the summariser takes, in tokens. None: what it says, else learnt from its errors."""
+    """The longest prompt that the summarizer takes, in tokens. None: what it says, else learned from its errors."""
     prompt: str | None = None
     """The caller's own prompt. ``{messages}`` marks where the conversation goes (at the end if it is not there);
     ``{language}``, ``{max_tokens}`` and ``{instructions}`` are filled in too. None: the built-in prompts."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Literal
 
-from contextfold.summary.render import neutralise
+from contextfold.summary.render import neutralize
 
-Kind = Literal["summarise", "chunk", "update", "merge", "shorten"]
-"""``chunk``: as ``summarise``, in few words, for requests that are mostly prompt otherwise."""
+Kind = Literal["summarize", "chunk", "update", "merge", "shorten"]
+"""``chunk``: as ``summarize``, in few words, for requests that are mostly prompt otherwise."""
 
 _PLACEHOLDER = re.compile(r"\{(messages|previous|language|max_tokens|instructions|rules|reason)\}")
 
@@ -38,18 +38,18 @@ class Wording:
             "language": self.language,
             "max_tokens": f"{max_tokens}",
             "instructions": self.instructions.strip(),
-            "previous": neutralise(previous),
+            "previous": neutralize(previous),
             "messages": _summaries(material) if kind in ("merge", "shorten") else "\n\n".join(material),
         }
         if self.prompt is None:
             return _fill(_tidy(kind, values), {**values, "rules": _fill(_tidy("rules", values), values)})
-        return self._own("summarise" if kind == "chunk" else kind, values)
+        return self._own("summarize" if kind == "chunk" else kind, values)
 
     def _own(self, kind: Kind, values: Mapping[str, str]) -> str:
         """The caller's prompt with the material in its place; the task is said beside the material where it differs."""
         own = str(self.prompt)
         task, layout = _file(kind).split("{rules}\n", 1)
-        body = _fill(layout.strip() if kind == "summarise" else f"{task.strip()}\n{layout.rstrip()}", values)
+        body = _fill(layout.strip() if kind == "summarize" else f"{task.strip()}\n{layout.rstrip()}", values)
         if "{messages}" not in own:
             own = f"{own.rstrip()}\n\n{{messages}}"
         if "{max_tokens}" not in own or (values["instructions"] and "{instructions}" not in own):
@@ -63,7 +63,7 @@ def again(prompt: str, reason: str, *, max_tokens: int) -> str:
 
 
 def _summaries(texts: Sequence[str]) -> str:
-    return "\n\n".join(f"<summary>\n{neutralise(text)}\n</summary>" for text in texts)
+    return "\n\n".join(f"<summary>\n{neutralize(text)}\n</summary>" for text in texts)
 
 
 def _tidy(name: str, values: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Messages as the text that a summariser reads.
+"""Messages as the text that a summarizer reads.
 
 What belongs here: headings, how each kind of part reads, and making quoted content unable to pass for our own marks
 (R38). What does not: how much of it goes into one request (``chunks``). Nothing is shortened here (L1), with two
@@ -28,7 +28,7 @@ _OUR_HEADINGS = re.compile(
     r"^(\s*)\[(?=(?:user|assistant|tool|part \d+ of \d+|call|result of|error from)\b)", re.MULTILINE | re.IGNORECASE
 )
 HEADING = re.compile(r"^\[(?:user|assistant|tool|call|result of|error from)\b[^\n]*\]$", re.MULTILINE)
-"""A heading in rendered text. Content cannot match: ``neutralise`` put a space behind its bracket."""
+"""A heading in rendered text. Content cannot match: ``neutralize`` put a space behind its bracket."""
 
 _DATA_URL = re.compile(
     r"data:(?P<type>[\w.+\-]+/[\w.+\-]+)?(?:;[\w.=\-]+)*;base64,(?P<data>[A-Za-z0-9+/_\-]{64,}={0,2})"
@@ -66,7 +66,7 @@ def render_message(message: Message, names: Mapping[str, str] | None = None) -> 
     return "\n\n".join(blocks) or f"{_heading(message)}\n(no text)"
 
 
-def neutralise(text: str) -> str:
+def neutralize(text: str) -> str:
     """The text with a space behind the bracket of everything that could pass for one of our marks.
 
     It stays readable, and a search for the words still finds them. Doing it twice changes nothing more.
@@ -112,7 +112,7 @@ def _content(part: Text | Media | Opaque | Reasoning) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return neutralise(without_blobs(text))
+    return neutralize(without_blobs(text))
 
 
 def _word(name: str) -> str:

@@ -1,10 +1,10 @@
-"""One request to the summariser: composed, asked, its answer accepted or its refusal learnt from.
+"""One request to the summarizer: composed, asked, its answer accepted or its refusal learned from.
 
 What belongs here: how long a prompt may be and how long an answer is asked for, sending requests side by side, and what
 an overflow teaches. What does not: which text goes into which request (``bisect``, ``merge``), its words
 (``prompt_files``), and whether an answer will do (``accept``).
 
-Branches call the summariser and nothing else; the trunk, when all have answered, learns, counts and reports, in the
+Branches call the summarizer and nothing else; the trunk, when all have answered, learns, counts and reports, in the
 order of the requests, so that neither the outcome nor the events depend on who answers first.
 """
 
@@ -29,7 +29,7 @@ from contextfold.summary.prompt_files import Kind, Wording, again
 from contextfold.summary.summarizer import Answer
 
 SUPPORTED_WINDOW = 2_000
-"""Tokens. The window that any summariser is promised to work with; tried when halving has gone ``max_depth`` deep."""
+"""Tokens. The window that any summarizer is promised to work with; tried when halving has gone ``max_depth`` deep."""
 
 SMALLEST_MATERIAL = 96
 """Tokens. A request with less material than this that still overflows is clipped, then given up."""
@@ -38,7 +38,7 @@ BRIEF_BELOW = 4_096
 """Tokens. In shorter prompts the full instructions take more than two parts in a hundred."""
 
 _TOLD, _LEARNT = 0.95, 0.88
-"""How much of a window a prompt may take. Our count may be a little off; and a window learnt from an error often
+"""How much of a window a prompt may take. Our count may be a little off; and a window learned from an error often
 has to hold the answer too."""
 
 _SHRUNK_TOLD, _SHRUNK = 0.75, 0.5
@@ -67,7 +67,7 @@ class Limits:
 
     tokens: int | None
     characters: int
-    learnt: bool = False
+    learned: bool = False
 
     @classmethod
     def of_window(cls, window: int | None, characters: int) -> Limits:
@@ -97,7 +97,7 @@ class Limits:
             if deep:
                 allowed = min(allowed, int(SUPPORTED_WINDOW * _TOLD))
         self.tokens = allowed if self.tokens is None else min(self.tokens, allowed)
-        self.learnt = True
+        self.learned = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Requester:
     @property
     def chunk_kind(self) -> Kind:
         """How one of several chunks is asked about: in few words where these weigh much."""
-        return "chunk" if self.limits.tokens is not None and self.limits.tokens < BRIEF_BELOW else "summarise"
+        return "chunk" if self.limits.tokens is not None and self.limits.tokens < BRIEF_BELOW else "summarize"
 
     def answer_tokens(self, results: int) -> int:
         """What each of so many answers may take: a share of the cap, and little enough that two fit in one request."""
@@ -270,7 +270,7 @@ class Requester:
             asker.note_failure(model, outcome.refusals[-1])
         else:
             model.endpoint.succeeded()
-        if outcome.text is not None and request.kind in ("summarise", "chunk", "update"):
+        if outcome.text is not None and request.kind in ("summarize", "chunk", "update"):
             await self.progress.done(request.material)
         return outcome
 
@@ -309,10 +309,10 @@ class Requester:
             "summary_model_failed", f"{model.name} failed ({problem}): the next model is asked", model=model.name
         )
 
-    # ---- what is learnt and reported ----
+    # ---- what is learned and reported ----
 
     def _learn(self, overflowed: Sequence[tuple[Request, Overflow]]) -> None:
-        was_told = self.limits.tokens is not None and not self.limits.learnt
+        was_told = self.limits.tokens is not None and not self.limits.learned
         for request, found in overflowed:
             deep = request.depth >= self.options.max_depth
             self.limits.learn(found, request, share=_SHRUNK_TOLD if was_told else _SHRUNK, deep=deep)

@@ -1,8 +1,8 @@
 """What can write a summary, and what it answers.
 
-What belongs here: the protocol, the answer, and reading one out of what summarisers return. What does not: models and
+What belongs here: the protocol, the answer, and reading one out of what summarizers return. What does not: models and
 how they are asked (``models``), what is asked (``prompt_files``), whether an answer will do (``accept``), and the
-built-in summariser that asks nobody (``extractive``).
+built-in summarizer that asks nobody (``extractive``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a summariser said. ``finish_reason`` is the provider's own word; sizes are tokens, None if not told."""
+    """What a summarizer said. ``finish_reason`` is the provider's own word; sizes are tokens, None if not told."""
 
     text: str
     finish_reason: str | None = None
@@ -48,16 +48,16 @@ class Summarizer(Protocol):
 
 
 def as_summarizer(value: Any) -> ModelChain:
-    """A summariser from anything that can be one. Raises ``PolicyError`` that says what is accepted."""
+    """A summarizer from anything that can be one. Raises ``PolicyError`` that says what is accepted."""
     from contextfold.summary.models.chain import chain_of  # it builds on this module
 
     return chain_of(value)
 
 
 def to_answer(reply: Any) -> Answer:
-    """What a summariser returned, as an ``Answer``: text, an answer, nothing (blank), or a LangChain message.
+    """What a summarizer returned, as an ``Answer``: text, an answer, nothing (blank), or a LangChain message.
 
-    Raises ``PolicyError`` for anything else: it is a mistake in the summariser, not a bad answer.
+    Raises ``PolicyError`` for anything else: it is a mistake in the summarizer, not a bad answer.
     """
     if isinstance(reply, Answer):
         return reply
@@ -66,7 +66,7 @@ def to_answer(reply: Any) -> Answer:
     if hasattr(reply, "content"):
         return _from_message(reply)
     raise PolicyError(
-        f"the summariser returned {type(reply).__name__}, not text: return a str, a message of LangChain, "
+        f"the summarizer returned {type(reply).__name__}, not text: return a str, a message of LangChain, "
         "or an Answer of contextfold.summary.summarizer"
     )
 

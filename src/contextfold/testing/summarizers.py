@@ -1,6 +1,6 @@
-"""Summarisers for tests: plain callables from a prompt to text that remember what they were asked.
+"""Summarizers for tests: plain callables from a prompt to text that remember what they were asked.
 
-What belongs here: fakes that stand where a model would. What does not: the summariser that works without a
+What belongs here: fakes that stand where a model would. What does not: the summarizer that works without a
 model (``contextfold.summary``). All are deterministic and may be called from several threads at once.
 """
 
@@ -67,7 +67,7 @@ class ScriptedSummarizer(_Recorder):
     """Answers from a script.
 
     ``answers`` is an iterable of texts, given out in the order of the requests (an exception in it is raised
-    instead), or a callable from prompt to text. Chunks may be summarised side by side, and then arrive in any
+    instead), or a callable from prompt to text. Chunks may be summarized side by side, and then arrive in any
     order: use a callable where it matters which request gets which answer.
 
     ``prompts`` holds every request, ``accepted`` those that were answered. Raises ``AssertionError`` when the
@@ -127,7 +127,7 @@ class FailingSummarizer(_Recorder):
 
     def __init__(self, error: BaseException | None = None, *, after: int = 0) -> None:
         super().__init__()
-        self.error = error or ProviderError("the summariser is down", status_code=503, code="unavailable")
+        self.error = error or ProviderError("the summarizer is down", status_code=503, code="unavailable")
         self._after = after
 
     def _answer(self, prompt: str, number: int) -> str:

@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from contextfold.compaction import Compaction, FateRun, SummaryRecord
 from contextfold.errors import StoreCorrupt
 from contextfold.ports import SyncPorts, run
+from contextfold.record.compaction import Compaction, FateRun, SummaryRecord
 from contextfold.store import payload
 from contextfold.store.layout import WHOLE
 from contextfold.store.reading import ask
@@ -47,7 +47,7 @@ def summary_of(covers: int, *, revision: int = 0, parent: int | None = None, tex
         format="openai-chat",
         covers=covers,
         fingerprint="0" * 32,
-        fates=(FateRun(start=0, stop=covers, fate="summarised", reason="covered by the summary"),),
+        fates=(FateRun(start=0, stop=covers, fate="summarized", reason="covered by the summary"),),
         summary=SummaryRecord(text=text, evidence="a line\n第二行"),
     )
     return NewSummary(
@@ -78,7 +78,7 @@ def summary_of(covers: int, *, revision: int = 0, parent: int | None = None, tex
 
 
 def links_to(covers: int, start: int = 0) -> list[Link]:
-    return [Link(sequence, "summarised", "covered by the summary") for sequence in range(start, covers)]
+    return [Link(sequence, "summarized", "covered by the summary") for sequence in range(start, covers)]
 
 
 class SummaryStoreTests:
@@ -215,7 +215,7 @@ class SummaryStoreTests:
 
     # ---- the lease ----
 
-    def test_one_owner_at_a_time_may_summarise(self) -> None:
+    def test_one_owner_at_a_time_may_summarize(self) -> None:
         store = self.filled()
         assert self.ask(store.acquire_lease, THREAD, "one", 60) is True
         assert self.ask(store.acquire_lease, THREAD, "two", 60) is False

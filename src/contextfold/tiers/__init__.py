@@ -1,7 +1,7 @@
 """Reductions of single parts, cheapest first: what each does to a part, as a pure function.
 
 What belongs here: the tiers by their names. What does not: which parts are reduced and when (``plan``, ``shorten``).
-A name and its behaviour are stored in records: a tier may be added, but none renamed or given another meaning.
+A name and its behavior are stored in records: a tier may be added, but none renamed or given another meaning.
 """
 
 from __future__ import annotations

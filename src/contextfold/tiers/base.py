@@ -15,7 +15,7 @@ class Tier(Protocol):
     """A reduction of one part. Stateless."""
 
     name: ClassVar[str]
-    """Stored in records: never reuse a name for another behaviour."""
+    """Stored in records: never reuse a name for another behavior."""
 
     def reduce(self, part: Part, limit: int) -> Part | None:
         """The part within about ``limit`` (the tier says in which unit), the same object if there is nothing to do,

@@ -10,7 +10,7 @@ price of the others:
 
 - a word costs more the less its letters look like those that the vocabulary was made for. The price is one token
   plus the sum, where positive, of fitted amounts for what stands before it, its case, its length and each pair of
-  neighbouring letters. This one rule covers English, other languages in Latin letters, camelCase, identifiers, base64
+  neighboring letters. This one rule covers English, other languages in Latin letters, camelCase, identifiers, base64
   and hexadecimal, without having to tell them apart;
 - symbols cost by the number of runs of the same character;
 - a word in another alphabet costs more the longer it is, by script; Chinese characters, kana and signs have a price
@@ -55,7 +55,7 @@ LONG_RUNS = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{4096,}+")
 
 _SAMPLES, _SAMPLE_CHARACTERS = 16, 128
 PLACE = "\ue000"
-"""Stands for what is already priced while the rest is cut, so that its neighbours are not joined."""
+"""Stands for what is already priced while the rest is cut, so that its neighbors are not joined."""
 
 
 def estimate(text: str) -> int:
@@ -117,7 +117,7 @@ def case_of(word: str) -> str:
 
 
 def pairs_of(word: str) -> list[tuple[int, int]]:
-    """Neighbouring letters as indices into the pair table: 0 to 25 for a to z, 26 any other letter, 27 the edge."""
+    """Neighboring letters as indices into the pair table: 0 to 25 for a to z, 26 any other letter, 27 the edge."""
     places = [27, *(_LETTER_PLACES.get(letter, 26) for letter in word.lower()), 27]
     return list(pairwise(places))
 

@@ -51,7 +51,7 @@ UNKNOWN_SECONDS = 60
 BYTES_PER_TEXT_TOKEN = 4
 
 _HEADER_CHARACTERS = 64 * 1024
-_JPEG_HEADER_CHARACTERS = 2 * 1024 * 1024  # a camera puts a preview and a colour profile before the size
+_JPEG_HEADER_CHARACTERS = 2 * 1024 * 1024  # a camera puts a preview and a color profile before the size
 
 
 def media_tokens(media: Media, rule: Rule = "openai") -> int:

@@ -112,4 +112,4 @@ PAIRS = [
 61 87 23 95 108 118 79 -37 75 109 93 48 79 41 57 81 68 83 101 93 55 111 105 14 65 93 48 50
 3 -2 -8 -27 7 4 14 2 -3 -7 2 2 9 6 14 5 32 1 -2 15 -6 -6 -2 24 12 24 42 0""".strip().splitlines()
 ]
-"""``PAIRS[first][second]`` for neighbouring letters: a to z, any other letter, the edge of the word."""
+"""``PAIRS[first][second]`` for neighboring letters: a to z, any other letter, the edge of the word."""

@@ -1,6 +1,6 @@
 """Sessions on disk: which kind of file this is, and the conversations in it, in a wire format.
 
-One module for each kind of file, each with ``recognises`` and ``read``; they are asked in order, the most particular
+One module for each kind of file, each with ``recognizes`` and ``read``; they are asked in order, the most particular
 first, and plain lists of messages last. Every conversation is decoded once here, so that what ``read`` returns
 is known to be good, and an error names the file and the line.
 """
@@ -33,7 +33,7 @@ _REMEDY = (
     "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Claude Code, Codex or pi"
 )
 _SESSIONS: tuple[tuple[Callable[[Document], bool], Callable[[Document], list[Conversation]]], ...] = tuple(
-    (kind.recognises, kind.read) for kind in (claude_code, codex, pi, gemini, events, cassettes, chat_replay)
+    (kind.recognizes, kind.read) for kind in (claude_code, codex, pi, gemini, events, cassettes, chat_replay)
 )
 
 
@@ -62,12 +62,12 @@ def read_file(path: Path, *, format: str | None = None) -> list[Conversation]:
 
 
 def _read(document: Document, format: str | None) -> list[Conversation]:
-    for recognises, read_session in _SESSIONS:
-        if recognises(document):
+    for recognizes, read_session in _SESSIONS:
+        if recognizes(document):
             return _of_format(read_session(document), format)
-    if document.value is not None and json_lines.recognises(document):
+    if document.value is not None and json_lines.recognizes(document):
         return json_lines.read(document, format)
-    if dialogues.recognises(document):
+    if dialogues.recognizes(document):
         return _of_format(dialogues.read(document), format)
     raise InputError(f"{document.name}: {_nothing_found(document)}: {_REMEDY}")
 

@@ -18,7 +18,7 @@ from contextfold.transcripts.document import Document
 KIND = "cassette"
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     if document.value is not None:
         return isinstance(document.value, dict) and isinstance(document.value.get("interactions"), list)
     return document.text.lstrip("-\n\r ").startswith("interactions:")

@@ -15,7 +15,7 @@ ROLES = ("system", "user", "assistant", "tool")
 TEXT_BLOCK = 1  # the only other numbers seen are marks for the cache
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     return bool(_requests(document))
 
 

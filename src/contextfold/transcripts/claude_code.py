@@ -19,7 +19,7 @@ NOT_SENT = ("isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isA
 ROW_MARKS = ("sessionId", "parentUuid", "isSidechain")
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     return any(_is_message(row) and any(mark in row for mark in ROW_MARKS) for row in document.objects)
 
 

@@ -17,7 +17,7 @@ KIND = "codex"
 ROW_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     rows = document.objects
     return any(_is_wrapped(row) for row in rows) or (len(rows) > 1 and _is_bare_head(rows[0]))
 

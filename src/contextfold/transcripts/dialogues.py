@@ -17,7 +17,7 @@ USER_NAMES = frozenset({"user", "human"})
 SPEAKER_KEYS = (("speaker", "content"), ("from", "value"), ("speaker", "text"))
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     return bool(_dialogues(document.value))
 
 

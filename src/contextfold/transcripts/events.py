@@ -24,7 +24,7 @@ FINISHED = ("response.completed", "response.incomplete")
 CONTENT_BLOCKS = ("text", "image_url")
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     return _is_agent_log(document) or _finished_response(document) is not None or any(_data(document.text))
 
 

@@ -16,7 +16,7 @@ KIND = "gemini-cli"
 ROLES = {"user": "user", "gemini": "assistant"}
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     head = document.objects[0] if document.objects else {}
     return "sessionId" in head and any(entry.get("type") == "gemini" for entry in _entries(document))
 

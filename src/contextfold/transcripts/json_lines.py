@@ -35,7 +35,7 @@ class Found:
     tools: tuple[Any, ...] = ()
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     return document.value == [] or next(_found(document), None) is not None
 
 
@@ -109,7 +109,7 @@ def _is_message(entry: Any) -> bool:
     shape = shape_of(entry)
     if shape == "flat":
         return "content" in entry
-    return shape is not None or _RESPONSES.recognises((entry,))
+    return shape is not None or _RESPONSES.recognizes((entry,))
 
 
 def _was_sent(message: Any) -> bool:

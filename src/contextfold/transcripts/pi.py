@@ -17,7 +17,7 @@ KIND = "pi"
 SUMMARY_ROLES = ("compactionSummary", "branchSummary")
 
 
-def recognises(document: Document) -> bool:
+def recognizes(document: Document) -> bool:
     return any(_message_of(row) is not None for row in document.objects)
 
 

@@ -63,7 +63,7 @@ class ScriptedModel(BaseChatModel):
             yield chunk
 
 
-def summariser(answer: Answer = SUMMARY) -> ScriptedModel:
+def summarizer(answer: Answer = SUMMARY) -> ScriptedModel:
     """A model that gives every request the same answer."""
     return ScriptedModel(script=lambda messages, number: answer)
 

@@ -1,4 +1,4 @@
-"""Deep agents with our summarisation: every backend, many passes, failures, sub-agents, streams, async."""
+"""Deep agents with our summarization: every backend, many passes, failures, sub-agents, streams, async."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deepagents_scripted import (
     prompts,
     questions,
     said,
-    summariser,
+    summarizer,
     tool_loop,
     written,
 )
@@ -76,9 +76,9 @@ def deep_agent(main: ScriptedModel, backend: Any, *middleware: Any, **options: A
     )
 
 
-def ask(agent: Any, colour: str, messages: list[AnyMessage] | None, config: Any = THREAD) -> dict[str, Any]:
+def ask(agent: Any, color: str, messages: list[AnyMessage] | None, config: Any = THREAD) -> dict[str, Any]:
     given = {"messages": messages} if messages else None
-    if colour == "sync":
+    if color == "sync":
         return dict(agent.invoke(given, config))
 
     async def run() -> dict[str, Any]:
@@ -95,16 +95,16 @@ def rounds(number: int) -> list[list[AnyMessage]]:
     ]
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_history_is_appended_and_can_be_read_where_the_summary_says(place: Place, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_history_is_appended_and_can_be_read_where_the_summary_says(place: Place, color: str) -> None:
     """Three compactions on each backend: every evicted message is in the file once, the pointer is right, the state
     keeps everything, and what is sent is valid (R3, R5, R28, R30).
     """
-    main, paid = ScriptedModel(), summariser()
+    main, paid = ScriptedModel(), summarizer()
     agent = deep_agent(main, place.backend, SummarizationMiddleware(paid, backend=place.backend, **SIZES))
     earlier = ""
     for number, messages in enumerate(rounds(3), start=1):
-        values = ask(agent, colour, messages)
+        values = ask(agent, color, messages)
         sent = main.sent[-1]
         found = POINTER.search(said(sent))
         assert found is not None
@@ -128,7 +128,7 @@ def test_a_folder_is_appended_to_and_never_rewritten(tmp_path: Path) -> None:
             raise AssertionError("the history was rewritten")
 
     backend = NeverEdited(root_dir=tmp_path, virtual_mode=True)
-    agent = deep_agent(ScriptedModel(), backend, SummarizationMiddleware(summariser(), backend=backend, **SIZES))
+    agent = deep_agent(ScriptedModel(), backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
     files = set()
     for messages in rounds(3):
         ask(agent, "sync", messages)
@@ -157,62 +157,62 @@ class Failing(FilesystemBackend):
         return None if self.way == "silent" else WriteResult(error="disk full")
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("way", ["error", "raises", "silent", "lies"])
-def test_a_failing_backend_warns_and_loses_nothing(tmp_path: Path, way: str, colour: str) -> None:
+def test_a_failing_backend_warns_and_loses_nothing(tmp_path: Path, way: str, color: str) -> None:
     """R30: no path is named; the state has all messages; once it works again, everything missing is in the file."""
     backend = Failing(root_dir=tmp_path, virtual_mode=True)
     backend.way = way
     main = ScriptedModel()
-    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, **SIZES))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
     first, second = rounds(2)
     with pytest.warns(UserWarning, match="could not be saved to /conversation_history/"):
-        values = ask(agent, colour, first)
+        values = ask(agent, color, first)
     assert "conversation_history" not in said(main.sent[-1])
     assert SUMMARY in said(main.sent[-1])
     assert len(values["messages"]) == 42
     backend.mended = True
-    ask(agent, colour, second)
+    ask(agent, color, second)
     found = POINTER.search(said(main.sent[-1]))
     assert found is not None
     text = (tmp_path / found[1].lstrip("/")).read_text()
     assert all(f"[h{number}]" in text and f"[a{number}]" in text for number in range(36))
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize(
     "answer",
     ["  ", RuntimeError("429 too many requests"), AIMessage("half", response_metadata={"finish_reason": "length"})],
 )
-def test_a_summary_that_failed_changes_nothing(tmp_path: Path, answer: Any, colour: str) -> None:
+def test_a_summary_that_failed_changes_nothing(tmp_path: Path, answer: Any, color: str) -> None:
     """R1, R4: the whole history is sent, nothing is written, no event is stored; an event says why."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     events: list[Any] = []
     main = ScriptedModel()
-    middleware = SummarizationMiddleware(summariser(answer), backend=backend, on_event=events.append, **SIZES)
+    middleware = SummarizationMiddleware(summarizer(answer), backend=backend, on_event=events.append, **SIZES)
     agent = deep_agent(main, backend, middleware)
     (messages,) = rounds(1)
-    ask(agent, colour, messages)
+    ask(agent, color, messages)
     assert [message.id for message in main.sent[-1] if message.type != "system"] == [m.id for m in messages]
     assert not list(tmp_path.rglob("*.md"))
     assert agent.get_state(THREAD).values.get("_summarization_event") is None
     assert "summary_failed" in [event.name for event in events]
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_a_paid_summary_survives_a_failing_model(tmp_path: Path, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_paid_summary_survives_a_failing_model(tmp_path: Path, color: str) -> None:
     """Three attempts, one summary, one section; the third attempt's answer brings the event into the state."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     failure = ConnectionError("gone")
     main = ScriptedModel(script=lambda messages, number: failure if number < 2 else "ok")
-    paid = summariser()
+    paid = summarizer()
     middleware = SummarizationMiddleware(paid, backend=backend, trim_tokens_to_summarize=None, **SIZES)
     agent = deep_agent(main, backend, middleware)
     (messages,) = rounds(1)
     for attempt in (messages, None):
         with pytest.raises(ConnectionError):
-            ask(agent, colour, attempt)
-    ask(agent, colour, None)
+            ask(agent, color, attempt)
+    ask(agent, color, None)
     assert len(main.sent) == 3
     assert len(paid.sent) == 1
     assert main.sent[0] == main.sent[1] == main.sent[2]
@@ -224,26 +224,26 @@ def test_a_paid_summary_survives_a_failing_model(tmp_path: Path, colour: str) ->
 # ---- one thread, two classes ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("first", [DeepAgentsMiddleware, SummarizationMiddleware])
-def test_a_thread_begun_with_one_class_goes_on_with_the_other(tmp_path: Path, first: type, colour: str) -> None:
+def test_a_thread_begun_with_one_class_goes_on_with_the_other(tmp_path: Path, first: type, color: str) -> None:
     """Both directions on one checkpointer: the summary is understood, updated, and the same file is appended to."""
     second = SummarizationMiddleware if first is DeepAgentsMiddleware else DeepAgentsMiddleware
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     saver = InMemorySaver()
-    main, paid = ScriptedModel(), summariser()
+    main, paid = ScriptedModel(), summarizer()
 
     def agent(middleware: type) -> Any:
         summarization = middleware(paid, backend=backend, **SIZES)
         return create_deep_agent(main, backend=backend, middleware=[summarization], checkpointer=saver)
 
     one, two = rounds(2)
-    ask(agent(first), colour, one)
+    ask(agent(first), color, one)
     before = agent(first).get_state(THREAD).values
     view = [message.content for message in main.sent[-1]]
-    ask(agent(second), colour, [HumanMessage("[q] Short.", id="q")])
+    ask(agent(second), color, [HumanMessage("[q] Short.", id="q")])
     assert [message.content for message in main.sent[-1]][: len(view)] == view
-    ask(agent(second), colour, two)
+    ask(agent(second), color, two)
     after = agent(second).get_state(THREAD).values
     is_one_file = first is DeepAgentsMiddleware or hasattr(deepagents_summarization, "SUMMARIZATION_SESSION_ID_KEY")
     assert after["_summarization_event"]["cutoff_index"] > before["_summarization_event"]["cutoff_index"]
@@ -264,7 +264,7 @@ def test_what_deepagents_reads_of_our_event_is_what_we_send(tmp_path: Path) -> N
     """
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     main = ScriptedModel()
-    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, **SIZES))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
     ask(agent, "sync", tool_loop(30))
     values = agent.get_state(THREAD).values
     theirs = DeepAgentsMiddleware._apply_event_to_messages(values["messages"][:-1], values["_summarization_event"])
@@ -284,7 +284,7 @@ def test_old_arguments_are_truncated_and_originals_are_saved(tmp_path: Path) -> 
     main = ScriptedModel()
     content = "value = 1\n" * 400
     middleware = SummarizationMiddleware(
-        summariser(),
+        summarizer(),
         backend=backend,
         truncate_args_settings={"trigger": ("messages", 8), "keep": ("messages", 4), "max_length": 100},
         **SIZES,
@@ -318,7 +318,7 @@ def test_sub_agents_in_parallel_have_their_own_summaries_and_files(tmp_path: Pat
         script=lambda messages, number: AIMessage("", tool_calls=tasks) if number == 0 else "Both done."
     )
     workers = {name: ScriptedModel(script=_worker(name)) for name in ("ada", "bob")}
-    paid = {name: summariser(f"SUMMARY of {name}") for name in workers}
+    paid = {name: summarizer(f"SUMMARY of {name}") for name in workers}
     subagents: Any = [
         {
             "name": name,
@@ -365,7 +365,7 @@ def test_the_general_purpose_sub_agent_has_the_same_middleware(tmp_path: Path) -
             return AIMessage("", tool_calls=[call])
         return "All done." if any("gp is done." in str(m.content) for m in messages) else script(messages, number - 1)
 
-    main, paid = ScriptedModel(script=answer), summariser()
+    main, paid = ScriptedModel(script=answer), summarizer()
     middleware = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 12), keep=("messages", 4))
     values = ask(deep_agent(main, backend, middleware), "sync", [HumanMessage("Go.", id="go")])
     assert values["messages"][-1].content == "All done."
@@ -376,7 +376,7 @@ def test_the_general_purpose_sub_agent_has_the_same_middleware(tmp_path: Path) -
 def test_no_stream_shows_the_summary_being_written(tmp_path: Path) -> None:
     """R27: messages, updates, values, custom and ``astream_events``; the model object is unchanged."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
-    main, paid = ScriptedModel(script=lambda messages, number: "plain answer"), summariser()
+    main, paid = ScriptedModel(script=lambda messages, number: "plain answer"), summarizer()
     before = paid.model_dump(exclude={"sent"})
     (messages,) = rounds(1)
 
@@ -411,7 +411,7 @@ def _shown(mode: str, chunk: Any) -> str:
 def test_async_agents_never_block_the_event_loop(kind: str, tmp_path: Path) -> None:
     """R33: with blockbuster watching, through two summaries, media, and the history file."""
     place = Place(kind, tmp_path)
-    main, paid = ScriptedModel(), summariser()
+    main, paid = ScriptedModel(), summarizer()
     agent = deep_agent(main, place.backend, SummarizationMiddleware(paid, backend=place.backend, **SIZES))
     image = {"type": "image", "base64": "iVBORw0KGgo" + "A" * 401, "mime_type": "image/png"}
     one, two = rounds(2)
@@ -430,7 +430,7 @@ def test_async_agents_never_block_the_event_loop(kind: str, tmp_path: Path) -> N
 def test_nothing_is_said_twice_when_nothing_is_due(tmp_path: Path) -> None:
     """L4, L5: after a pass the view only grows until the next one, and no warning is given."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
-    main, paid = ScriptedModel(), summariser()
+    main, paid = ScriptedModel(), summarizer()
     agent = deep_agent(main, backend, SummarizationMiddleware(paid, backend=backend, **SIZES))
     (messages,) = rounds(1)
     with warnings.catch_warnings():

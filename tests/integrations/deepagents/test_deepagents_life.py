@@ -11,7 +11,7 @@ import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import FilesystemBackend
 from deepagents.middleware.summarization import SummarizationMiddleware as DeepAgentsMiddleware
-from deepagents_scripted import ScriptedModel, problems_of, prompts, questions, said, summariser
+from deepagents_scripted import ScriptedModel, problems_of, prompts, questions, said, summarizer
 from langchain.agents.middleware import AgentState
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -56,7 +56,7 @@ def names(messages: Sequence[Any]) -> set[str]:
 def test_messages_that_are_deleted_take_no_others_with_them(backend: FilesystemBackend, deleted: list[str]) -> None:
     """L1: the cutoff is an index, and every message behind a deleted one moves: nothing that was kept is skipped."""
     main = ScriptedModel()
-    scribe = summariser()
+    scribe = summarizer()
     agent = deep_agent(main, backend, SummarizationMiddleware(scribe, backend=backend, **SIZES))
     ask(agent, questions(20))
     kept = names(main.sent[0]) & names(questions(20))
@@ -71,7 +71,7 @@ def test_messages_that_are_deleted_take_no_others_with_them(backend: FilesystemB
 
 def test_a_thread_that_was_cleared_and_grows_again_loses_nothing(backend: FilesystemBackend, tmp_path: Path) -> None:
     """The old cutoff means nothing in the new messages: deepagents drops as many of them, unread."""
-    main, scribe = ScriptedModel(), summariser()
+    main, scribe = ScriptedModel(), summarizer()
     agent = deep_agent(main, backend, SummarizationMiddleware(scribe, backend=backend, **SIZES))
     ask(agent, questions(20))
     agent.update_state(THREAD, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
@@ -85,7 +85,7 @@ def test_a_thread_that_was_cleared_and_grows_again_loses_nothing(backend: Filesy
 
 def test_a_rewound_thread_has_the_event_of_its_checkpoint(backend: FilesystemBackend) -> None:
     main = ScriptedModel()
-    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, **SIZES))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
     for turn in range(40):
         ask(agent, questions(1, start=turn))
     states = [state for state in agent.get_state_history(THREAD) if not state.next]
@@ -117,7 +117,7 @@ def test_a_call_that_waits_for_an_approval_survives_a_summary(backend: Filesyste
     main = ScriptedModel(
         script=lambda messages, number: AIMessage("[w]", tool_calls=[call]) if number == 0 else "[done]"
     )
-    middleware = SummarizationMiddleware(summariser(), backend=backend, **SIZES)
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, **SIZES)
     agent = deep_agent(main, backend, middleware, interrupt_on={"write_file": True})
     ask(agent, [*questions(20), HumanMessage("[q] write it")])
     done = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)["messages"]
@@ -147,7 +147,7 @@ def test_what_a_subclass_overrides_decides(backend: FilesystemBackend, base: typ
         async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
             return self._create_summary(messages_to_summarize)
 
-    main, scribe = ScriptedModel(), summariser()
+    main, scribe = ScriptedModel(), summarizer()
     middleware = Own(scribe, backend=backend, trim_tokens_to_summarize=None)
     agent = deep_agent(main, backend, middleware)
     given = [*questions(10, words=10), HumanMessage("[q]", id="q")]
@@ -167,7 +167,7 @@ def test_a_subclass_may_add_to_our_summary(backend: FilesystemBackend) -> None:
         def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
             return super()._create_summary(messages_to_summarize) + " -- signed"
 
-    main, scribe = ScriptedModel(), summariser()
+    main, scribe = ScriptedModel(), summarizer()
     ask(deep_agent(main, backend, Signed(scribe, backend=backend, **SIZES)), questions(20))
     assert " -- signed" in said(main.sent[0])
     assert all(f"[h{turn}]" in prompts(scribe) for turn in range(16))
@@ -176,7 +176,7 @@ def test_a_subclass_may_add_to_our_summary(backend: FilesystemBackend) -> None:
 def test_what_a_subclass_overrides_in_vain_is_said(backend: FilesystemBackend) -> None:
     own = type("Own", (SummarizationMiddleware,), {"_offload_to_backend": lambda self, *arguments: None})
     with pytest.warns(UserWarning, match=r"Own overrides _offload_to_backend: contextfold does not call"):
-        own(summariser(), backend=backend)
+        own(summarizer(), backend=backend)
 
 
 class Counted(AgentState[Any]):
@@ -188,16 +188,16 @@ class Counted(AgentState[Any]):
 def test_a_subclass_may_have_a_state_of_its_own(backend: FilesystemBackend) -> None:
     """Its keys and all of ours are in the thread."""
     own = type("Own", (SummarizationMiddleware,), {"state_schema": Counted})
-    agent = deep_agent(ScriptedModel(), backend, own(summariser(), backend=backend, **SIZES))
+    agent = deep_agent(ScriptedModel(), backend, own(summarizer(), backend=backend, **SIZES))
     answered = agent.invoke({"messages": questions(20), "seen": 3}, THREAD)
     assert answered["seen"] == 3
     assert agent.get_state(THREAD).values[EVENT]
-    assert own(summariser(), backend=backend).state_schema.__annotations__.keys() > Counted.__annotations__.keys()
+    assert own(summarizer(), backend=backend).state_schema.__annotations__.keys() > Counted.__annotations__.keys()
 
 
 def test_the_tools_factory_takes_a_models_name(backend: FilesystemBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Resolved as deepagents does it, with its profiles of providers."""
-    model = summariser()
+    model = summarizer()
     monkeypatch.setattr("deepagents._models.init_chat_model", lambda name, **options: model)
     middleware = create_summarization_tool_middleware("openai:gpt-5", backend)
     assert isinstance(middleware, SummarizationToolMiddleware)
@@ -212,7 +212,7 @@ def test_a_thread_may_go_back_and_forth(backend: FilesystemBackend, tmp_path: Pa
     saver, sent = InMemorySaver(), []
     for turn, kind in enumerate([DeepAgentsMiddleware, SummarizationMiddleware] * 2):
         main = ScriptedModel()
-        middleware = kind(summariser(), backend=backend, trim_tokens_to_summarize=None, **SIZES)
+        middleware = kind(summarizer(), backend=backend, trim_tokens_to_summarize=None, **SIZES)
         agent = create_deep_agent(main, backend=backend, middleware=[middleware], checkpointer=saver)
         ask(agent, questions(16, start=16 * turn, words=5))
         ask(agent, [HumanMessage(f"[q{turn}]", id=f"q{turn}")])

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import FilesystemBackend, StateBackend
-from deepagents_scripted import SUMMARY, ScriptedModel, problems_of, prompts, questions, said, summariser, tool_loop
+from deepagents_scripted import SUMMARY, ScriptedModel, problems_of, prompts, questions, said, summarizer, tool_loop
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -40,8 +40,8 @@ def deep_agent(main: ScriptedModel, backend: Any, *middleware: Any) -> Any:
     return create_deep_agent(main, backend=backend, middleware=list(middleware), checkpointer=InMemorySaver())
 
 
-def ask(agent: Any, colour: str, messages: list[AnyMessage]) -> dict[str, Any]:
-    if colour == "sync":
+def ask(agent: Any, color: str, messages: list[AnyMessage]) -> dict[str, Any]:
+    if color == "sync":
         return dict(agent.invoke({"messages": messages}, THREAD))
 
     async def run() -> dict[str, Any]:
@@ -63,32 +63,32 @@ def limited(tokens: int) -> ScriptedModel:
 # ---- refusals ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBackend, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBackend, color: str) -> None:
     """R22: no trigger at all; the refusal names the limit, and the second request is below it. The event is stored."""
-    main, paid = limited(3_000), summariser()
+    main, paid = limited(3_000), summarizer()
     agent = deep_agent(main, backend, SummarizationMiddleware(paid, backend=backend, keep=("messages", 4)))
-    ask(agent, colour, [*questions(40), HumanMessage("[q]", id="q")])
+    ask(agent, color, [*questions(40), HumanMessage("[q]", id="q")])
     assert len(main.sent) == 2
     assert count_tokens(main.sent[1]) <= 3_000 < count_tokens(main.sent[0])
     assert SUMMARY in said(main.sent[1])
-    ask(agent, colour, [HumanMessage("[next]", id="next")])
+    ask(agent, color, [HumanMessage("[next]", id="next")])
     assert len(main.sent) == 3
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_what_cannot_shrink_raises_one_clear_error(backend: FilesystemBackend, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_what_cannot_shrink_raises_one_clear_error(backend: FilesystemBackend, color: str) -> None:
     """R16: one message that is too long; no request is repeated, and the error names the sizes."""
     main = limited(1_000)
-    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend))
     with pytest.raises(ContextOverflowError, match=r"refused .* tokens as too long, and nothing more can leave"):
-        ask(agent, colour, [HumanMessage("word " * 4_000, id="h")])
+        ask(agent, color, [HumanMessage("word " * 4_000, id="h")])
     assert len(main.sent) == 1
 
 
 def test_a_second_refusal_raises(backend: FilesystemBackend) -> None:
     main = ScriptedModel(script=lambda messages, number: ContextOverflowError("prompt is too long"))
-    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4)))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, keep=("messages", 4)))
     with pytest.raises(ContextOverflowError, match="that were left"):
         ask(agent, "sync", [*questions(40), HumanMessage("[q]", id="q")])
     assert len(main.sent) == 2
@@ -97,25 +97,25 @@ def test_a_second_refusal_raises(backend: FilesystemBackend) -> None:
 def test_other_errors_are_left_alone(backend: FilesystemBackend) -> None:
     failures = [ConnectionError("gone"), ContextOverflowError("prompt is too long"), ConnectionError("gone again")]
     main = ScriptedModel(script=lambda messages, number: failures[number])
-    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4)))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, keep=("messages", 4)))
     with pytest.raises(ConnectionError, match="gone\n"):
         ask(agent, "sync", [*questions(40), HumanMessage("[q]", id="q")])
     with pytest.raises(ConnectionError, match="gone again"):
         ask(agent, "sync", [HumanMessage("[r]", id="r")])
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_large_results_at_the_end_move_to_the_backend(backend: FilesystemBackend, tmp_path: Path, colour: str) -> None:
-    """The model has not read them, so they cannot be summarised: a preview stands in, and the file has every word."""
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_large_results_at_the_end_move_to_the_backend(backend: FilesystemBackend, tmp_path: Path, color: str) -> None:
+    """The model has not read them, so they cannot be summarized: a preview stands in, and the file has every word."""
     main = limited(3_000)
-    agent = deep_agent(main, backend, SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4)))
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, keep=("messages", 4)))
     text = "\n".join(f"row {number} is fine" for number in range(4_000))
     messages: list[AnyMessage] = [
         *tool_loop(6),
         AIMessage("", id="ax", tool_calls=[{"name": "grep", "args": {"pattern": "row"}, "id": "call.x"}]),
         ToolMessage(text, tool_call_id="call.x", name="grep", id="tx"),
     ]
-    values = ask(agent, colour, messages)
+    values = ask(agent, color, messages)
     assert (tmp_path / "large_tool_results" / "call_x").read_text() == text
     assert not problems_of(main.sent[-1])
     assert count_tokens(main.sent[-1]) <= 3_000
@@ -131,7 +131,7 @@ def test_a_result_that_cannot_be_saved_stays(tmp_path: Path) -> None:
             raise PermissionError("read only")
 
     backend = ReadOnly(root_dir=tmp_path, virtual_mode=True)
-    agent = deep_agent(limited(3_000), backend, SummarizationMiddleware(summariser(), backend=backend))
+    agent = deep_agent(limited(3_000), backend, SummarizationMiddleware(summarizer(), backend=backend))
     text = "row " * 8_000
     call = {"name": "grep", "args": {}, "id": "c"}
     messages = [HumanMessage("Go", id="h"), AIMessage("", tool_calls=[call], id="a")]
@@ -143,12 +143,12 @@ def test_a_result_that_cannot_be_saved_stays(tmp_path: Path) -> None:
 def test_a_profile_keeps_requests_inside_the_input_limit(backend: FilesystemBackend) -> None:
     """Without a trigger, the model's profile and its answer limit say when; what stays above it is not sent."""
     main = ScriptedModel(profile={"max_input_tokens": 8_000})
-    middleware = SummarizationMiddleware(summariser(), backend=backend, keep=("messages", 4))
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, keep=("messages", 4))
     agent = deep_agent(main, backend, middleware)
     ask(agent, "sync", [*questions(60), HumanMessage("[q]", id="q")])
     assert count_tokens(main.sent[-1]) < 8_000
     assert SUMMARY in said(main.sent[-1])
-    with pytest.raises(ContextOverflowError, match="tokens are left after summarising"):
+    with pytest.raises(ContextOverflowError, match="tokens are left after summarizing"):
         ask(agent, "sync", [HumanMessage("word " * 20_000, id="long")])
     assert len(main.sent) == 1
 
@@ -168,35 +168,35 @@ def test_the_input_limit_counts_where_the_trigger_is_above_it(backend: Filesyste
     assert SUMMARY in said(sent)
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_a_summariser_of_ones_own_reads_messages(backend: FilesystemBackend, colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_summarizer_of_ones_own_reads_messages(backend: FilesystemBackend, color: str) -> None:
     """A callable gets messages; one that returns something else than text is a mistake, and says so."""
     read: list[BaseMessage] = []
     main = ScriptedModel()
     settings: dict[str, Any] = {"backend": backend, "trigger": ("messages", 20), "keep": ("messages", 4)}
     own = SummarizationMiddleware(main, summarizer=lambda messages: read.extend(messages) or SUMMARY, **settings)
-    ask(deep_agent(main, backend, own), colour, [*questions(12), HumanMessage("[q]", id="q")])
+    ask(deep_agent(main, backend, own), color, [*questions(12), HumanMessage("[q]", id="q")])
     assert {f"h{number}" for number in range(10)} <= {message.id for message in read}
     assert SUMMARY in said(main.sent[-1])
     wrong = SummarizationMiddleware(main, summarizer=lambda messages: 3, **settings)
     with pytest.raises(TypeError, match="must return a str"):
-        ask(deep_agent(main, backend, wrong), colour, [*questions(12), HumanMessage("[q]", id="q")])
+        ask(deep_agent(main, backend, wrong), color, [*questions(12), HumanMessage("[q]", id="q")])
 
 
 # ---- media and reasoning ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_media_are_stored_once_and_referred_to(backend: FilesystemBackend, tmp_path: Path, colour: str) -> None:
-    """R20: in the folder ``media`` by content, named in the history and to the summariser, which gets no base64."""
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_media_are_stored_once_and_referred_to(backend: FilesystemBackend, tmp_path: Path, color: str) -> None:
+    """R20: in the folder ``media`` by content, named in the history and to the summarizer, which gets no base64."""
     image = {"type": "image", "base64": PNG, "mime_type": "image/png"}
     url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
     vector = {"type": "image_url", "image_url": {"url": "data:image/svg+xml,%3Csvg%2F%3E"}}
     pdf = {"type": "file", "base64": base64.b64encode(b"%PDF-1.4").decode(), "mime_type": "application/pdf"}
-    main, paid = ScriptedModel(), summariser()
+    main, paid = ScriptedModel(), summarizer()
     messages: list[AnyMessage] = [HumanMessage([{"type": "text", "text": "[m] Look"}, image, url, vector, pdf], id="m")]
     middleware = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 20), keep=("messages", 4))
-    ask(deep_agent(main, backend, middleware), colour, [*messages, *questions(12), HumanMessage("[q]", id="q")])
+    ask(deep_agent(main, backend, middleware), color, [*messages, *questions(12), HumanMessage("[q]", id="q")])
     stored = {file.name: file.read_bytes() for file in (tmp_path / "conversation_history" / "media").iterdir()}
     assert sorted(name.rpartition(".")[2] for name in stored) == ["pdf", "png", "svg"]
     assert base64.b64decode(PNG) in stored.values()
@@ -251,7 +251,7 @@ def test_reasoning_from_before_a_summary_is_gone_or_as_it_was(backend: Filesyste
     thought = [{"type": "thinking", "thinking": "hm", "signature": "s=="}, {"type": "text", "text": "[think] Yes."}]
     later = AIMessage(content=thought, response_metadata=metadata, id="later")
     main = ScriptedModel(script=lambda messages, number: later if number == 0 else "ok")
-    middleware = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 20), keep=("messages", 5))
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 20), keep=("messages", 5))
     agent = deep_agent(main, backend, middleware)
     kept = AIMessage(content=thought, response_metadata=metadata, id="kept")
     alone = AIMessage(content=thought[:1], response_metadata=metadata, id="alone")
@@ -267,24 +267,22 @@ def test_reasoning_from_before_a_summary_is_gone_or_as_it_was(backend: Filesyste
 # ---- the tool ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_the_agent_compacts_from_half_of_the_trigger_on(
-    backend: FilesystemBackend, tmp_path: Path, colour: str
-) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_the_agent_compacts_from_half_of_the_trigger_on(backend: FilesystemBackend, tmp_path: Path, color: str) -> None:
     compact = {"name": "compact_conversation", "args": {}}
 
     def script(messages: list[BaseMessage], number: int) -> Any:
         calls: Any = [{**compact, "id": f"compact-{number}"}]
         return AIMessage("", tool_calls=calls, id=f"call-{number}") if number in (0, 2) else "ok"
 
-    main, paid = ScriptedModel(script=script), summariser()
+    main, paid = ScriptedModel(script=script), summarizer()
     summarization = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 60), keep=("messages", 4))
     tool = SummarizationToolMiddleware(summarization, system_prompt="COMPACT when a task is done.")
     agent = deep_agent(main, backend, summarization, tool)
-    values = ask(agent, colour, [*questions(5), HumanMessage("[q]", id="q")])
+    values = ask(agent, color, [*questions(5), HumanMessage("[q]", id="q")])
     assert "Nothing to compact yet" in said(values["messages"])
     assert not paid.sent
-    values = ask(agent, colour, [*questions(12, start=5), HumanMessage("[r]", id="r")])
+    values = ask(agent, color, [*questions(12, start=5), HumanMessage("[r]", id="r")])
     assert "Conversation compacted. Summarized" in said(values["messages"])
     assert len(main.sent[-1]) < 14
     assert SUMMARY in said(main.sent[-1])
@@ -296,7 +294,7 @@ def test_the_agent_compacts_from_half_of_the_trigger_on(
 def test_a_failed_summary_is_the_tools_answer(backend: FilesystemBackend) -> None:
     calls: Any = [{"name": "compact_conversation", "args": {}, "id": "c"}]
     main = ScriptedModel(script=lambda messages, number: AIMessage("", tool_calls=calls) if number == 0 else "ok")
-    summarization = SummarizationMiddleware(summariser(RuntimeError("down")), backend=backend, trigger=("messages", 40))
+    summarization = SummarizationMiddleware(summarizer(RuntimeError("down")), backend=backend, trigger=("messages", 40))
     agent = deep_agent(main, backend, summarization, SummarizationToolMiddleware(summarization))
     values = ask(agent, "sync", [*questions(15), HumanMessage("[q]", id="q")])
     assert "Compaction failed" in said(values["messages"])
@@ -417,7 +415,7 @@ def test_truncation_needs_no_ids(backend: FilesystemBackend) -> None:
         HumanMessage("And?"),
     ]
     settings = {"trigger": ("messages", 2), "keep": ("messages", 1)}
-    middleware = SummarizationMiddleware(summariser(), backend=backend, truncate_args_settings=settings)
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, truncate_args_settings=settings)
     sent: list[BaseMessage] = []
     middleware.wrap_model_call(
         request_of(messages, {}),
@@ -428,11 +426,11 @@ def test_truncation_needs_no_ids(backend: FilesystemBackend) -> None:
 
 def test_what_a_parents_summary_quotes_survives_the_forks_own(backend: FilesystemBackend) -> None:
     """A forked agent begins with its parent's summary as a message, and has no event: nothing of it is lost (L1)."""
-    parent = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
+    parent = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
     answer = parent.wrap_model_call(request_of(tool_loop(20), {}), lambda request: answered())
     summary = answer.command.update["_summarization_event"]["summary_message"]
     assert "never touch /etc" in summary.content
-    paid = summariser()
+    paid = summarizer()
     fork = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 30), keep=("messages", 4))
     messages = [summary.model_copy(update={"id": "parent"}), *questions(20), HumanMessage("Do it.", id="do")]
     fork.wrap_model_call(request_of(messages, {}), lambda request: answered())
@@ -442,7 +440,7 @@ def test_what_a_parents_summary_quotes_survives_the_forks_own(backend: Filesyste
 
 def test_a_state_that_was_trimmed_goes_on(backend: FilesystemBackend, tmp_path: Path) -> None:
     """Somebody removed messages from the state: what is left is sent behind the summary, and saved when it leaves."""
-    middleware = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
     state = middleware.wrap_model_call(request_of(questions(20), {}), lambda request: answered()).command.update
     sent: list[BaseMessage] = []
     left = questions(5, start=50)
@@ -454,7 +452,7 @@ def test_a_state_that_was_trimmed_goes_on(backend: FilesystemBackend, tmp_path: 
 
 def test_messages_are_neither_changed_nor_copied_without_need(backend: FilesystemBackend) -> None:
     """L6: what is sent are the state's own objects; state and messages are as they were."""
-    middleware = SummarizationMiddleware(summariser(), backend=backend, trigger=("messages", 10), keep=("messages", 3))
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 10), keep=("messages", 3))
     messages = [*tool_loop(8), HumanMessage("[q]", id="q")]
     before = [message.model_dump_json() for message in messages]
     sent: list[BaseMessage] = []

@@ -16,8 +16,8 @@ def example() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "examples" / "side_by_side_deepagents.py"))
 
 
-def test_every_evicted_turn_reaches_the_summariser(example: dict[str, Any]) -> None:
-    """R3: with the class's defaults, deepagents summarises what fits 4,000 tokens and drops the rest unread."""
+def test_every_evicted_turn_reaches_the_summarizer(example: dict[str, Any]) -> None:
+    """R3: with the class's defaults, deepagents summarizes what fits 4,000 tokens and drops the rest unread."""
     theirs, ours = example["lost_turns"]()
     assert theirs.evicted == 190
     assert theirs.shown < 100
@@ -25,7 +25,7 @@ def test_every_evicted_turn_reaches_the_summariser(example: dict[str, Any]) -> N
     assert ours.archived == ours.evicted
 
 
-def test_a_tool_loop_is_summarised_and_its_request_stays(example: dict[str, Any]) -> None:
+def test_a_tool_loop_is_summarized_and_its_request_stays(example: dict[str, Any]) -> None:
     """R2, R9: deepagents asks no model, and the user's words are gone."""
     theirs, ours = example["tool_loop_behind_one_request"]()
     assert (theirs.summaries, theirs.shown, theirs.task) == (0, 0, False)
@@ -56,9 +56,9 @@ def test_a_failing_model_does_not_lose_the_paid_summary(example: dict[str, Any])
     assert (ours.summaries, ours.sections) == (1, 1)
 
 
-def test_a_small_summariser_does_not_stop_the_conversation(example: dict[str, Any]) -> None:
+def test_a_small_summarizer_does_not_stop_the_conversation(example: dict[str, Any]) -> None:
     """R23: deepagents cuts the middle out once and then the agent is stuck; ours reads everything in parts."""
-    theirs, ours = example["summariser_overflow"]()
+    theirs, ours = example["summarizer_overflow"]()
     assert theirs.problems or theirs.summary.startswith("Error generating summary")  # in the first releases of 0.7
     assert ours.problems == ()
     assert ours.shown == ours.evicted > 90

@@ -123,15 +123,15 @@ def main(database: str, report: str, kind: str, first: int, last: int, stop: str
     """Ask the questions and write the report."""
     model = ScriptedModel(script=script(stop))
     summaries = ScriptedModel(script=lambda messages, number: SUMMARY)
-    summarising: Any = CompactionMiddleware(window=WINDOW, summarizer=summaries)
+    summarizing: Any = CompactionMiddleware(window=WINDOW, summarizer=summaries)
     if kind == "drop-in":
-        summarising = SummarizationMiddleware(summaries, trigger=("tokens", 6_000), keep=("messages", 12))
+        summarizing = SummarizationMiddleware(summaries, trigger=("tokens", 6_000), keep=("messages", 12))
     with SqliteSaver.from_conn_string(database) as saver:
         agent = create_agent(
             model,
             [read_file, ask_clarification],
             system_prompt="You are DeerFlow.",
-            middleware=[ThreadData(), Sandbox(), summarising, Title(), Clarification()],
+            middleware=[ThreadData(), Sandbox(), summarizing, Title(), Clarification()],
             checkpointer=saver,
         )
         try:

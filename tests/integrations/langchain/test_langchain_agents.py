@@ -114,7 +114,7 @@ def test_parallel_sub_agents_share_an_instance_and_nothing_else() -> None:
 def test_a_thousand_interleaved_runs_on_one_instance_do_not_mix(kind: str, threads: int) -> None:
     """R34: each thread's view and summary are made of its own messages."""
 
-    def summarise(messages: list[BaseMessage], number: int) -> str:
+    def summarize(messages: list[BaseMessage], number: int) -> str:
         text = str(messages[0].content)
         owners = {word.split("-")[1] for word in text.split() if word.startswith("owner-")}
         return f"Thread {sorted(owners)} was about its own matter."
@@ -125,7 +125,7 @@ def test_a_thousand_interleaved_runs_on_one_instance_do_not_mix(kind: str, threa
         named = {part.split("]")[0] for part in text.split("Thread [")[1:]}
         return f"{sorted(owners)} {sorted(named)}"
 
-    summaries, model = ScriptedModel(script=summarise), ScriptedModel(script=answer)
+    summaries, model = ScriptedModel(script=summarize), ScriptedModel(script=answer)
     middleware: Any = CompactionMiddleware(window=1_200, summarizer=summaries)
     if kind == "drop-in":
         middleware = SummarizationMiddleware(summaries, trigger=("tokens", 900), keep=("messages", 2))

@@ -19,12 +19,12 @@ from langgraph.types import Command, interrupt
 
 from contextfold import Policy
 from contextfold.archive import open_archive
-from contextfold.compaction import Compaction
 from contextfold.errors import InputError, PolicyError, StillTooLong
 from contextfold.integrations.langchain import CompactionMade, CompactionMiddleware
 from contextfold.integrations.langchain.state import Remembered, latest
-from contextfold.job import Proposal
+from contextfold.passes.question import Proposal
 from contextfold.policy import Pins
+from contextfold.record.compaction import Compaction
 
 WINDOW = 6_000
 
@@ -308,7 +308,7 @@ def test_pins_of_the_policy_survive_any_number_of_compactions() -> None:
         assert any(message.id == "rule" for message in model.sent[-1])
 
 
-def test_instructions_reach_the_summariser() -> None:
+def test_instructions_reach_the_summarizer() -> None:
     """R24: of the middleware in every request, of a manual compaction in that one."""
     summaries = writer()
     middleware = CompactionMiddleware(window=WINDOW, summarizer=summaries, instructions="Name every ticket.")

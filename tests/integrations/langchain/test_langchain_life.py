@@ -34,7 +34,7 @@ from pydantic import BaseModel
 
 from contextfold import count_tokens
 from contextfold.integrations.langchain import CompactionMiddleware
-from contextfold.job import Proposal
+from contextfold.passes.question import Proposal
 
 WINDOW = 3_000
 THREAD: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 200}
@@ -142,14 +142,14 @@ def test_a_record_goes_with_the_history_it_was_made_from(change: str) -> None:
     case.ask(*talk(20))
     assert len(case.writer.sent) == 1
     old = case.thread[3]
-    case.change(RemoveMessage(id=old.id) if change == "delete" else AIMessage("EDITED: it burnt down.", id=old.id))
+    case.change(RemoveMessage(id=old.id) if change == "delete" else AIMessage("EDITED: it burned down.", id=old.id))
     case.ask("and now?")
     case.ask("and then?")
     assert case.events.count("compaction_set_aside") == 1
     assert len(case.writer.sent) == 2
     asked = str(case.writer.sent[1])
     assert old.content not in asked
-    assert ("EDITED: it burnt down." in asked) is (change == "edit")
+    assert ("EDITED: it burned down." in asked) is (change == "edit")
 
 
 def test_a_thread_that_was_cleared_begins_anew() -> None:
@@ -291,7 +291,7 @@ PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADh
 
 
 def test_pictures_cache_marks_and_reasoning_pass_through() -> None:
-    """R6, R20: what stays is the very object; the summariser gets neither base64 nor reasoning."""
+    """R6, R20: what stays is the very object; the summarizer gets neither base64 nor reasoning."""
     messages: list[BaseMessage] = []
     for turn in range(14):
         text = {"type": "text", "text": f"look {turn} " + "word " * 100, "cache_control": {"type": "ephemeral"}}
@@ -355,7 +355,7 @@ def test_what_a_refusal_teaches_about_one_model_is_not_believed_of_another() -> 
         agent = create_agent(model, [read_file], middleware=[compaction], checkpointer=InMemorySaver())
         agent.invoke({"messages": talk(40)}, {"configurable": {"thread_id": thread}})
     assert len(large.sent[0]) == 80
-    assert [count_tokens(sent) > 6_000 for sent in small.sent] == [True, False, False], "learnt once, for good"
+    assert [count_tokens(sent) > 6_000 for sent in small.sent] == [True, False, False], "learned once, for good"
 
 
 # ---- two runs at once ----
@@ -384,7 +384,7 @@ def test_two_runs_on_one_thread_pay_one_summary() -> None:
     together = threading.Barrier(2)
     paid: list[str] = []
 
-    def summarise(prompt: str) -> str:
+    def summarize(prompt: str) -> str:
         paid.append(prompt)
         return SUMMARY
 
@@ -392,7 +392,7 @@ def test_two_runs_on_one_thread_pay_one_summary() -> None:
         together.wait(20)  # until both calls are on their way
         return "ok"
 
-    case = Case(answer, summarizer=summarise)
+    case = Case(answer, summarizer=summarize)
     case.seed(talk(14))
     outcome = run_both(case.agent)
     assert [type(one) for one in outcome] == [dict, dict]
@@ -409,13 +409,13 @@ def test_two_async_runs_on_one_thread_pay_one_summary() -> None:
     async def main() -> None:
         started = asyncio.Event()
 
-        async def summarise(prompt: str) -> str:
+        async def summarize(prompt: str) -> str:
             paid.append(prompt)
             started.set()
             await asyncio.sleep(0.2)
             return SUMMARY
 
-        case = Case(summarizer=summarise)
+        case = Case(summarizer=summarize)
         await case.agent.aupdate_state(THREAD, {"messages": talk(14)}, as_node="model")
 
         async def run(number: int) -> Any:

@@ -64,13 +64,13 @@ def test_every_private_method_of_langchains_class_is_there_with_its_arguments() 
 
 
 both = pytest.mark.parametrize("base", [LangChains, SummarizationMiddleware])
-colours = pytest.mark.parametrize("is_async", [False, True])
+colors = pytest.mark.parametrize("is_async", [False, True])
 
 
 @both
-@colours
+@colors
 def test_a_summary_of_the_subclass_takes_the_place_of_the_models(base: type[Any], is_async: bool) -> None:
-    """``_create_summary`` and ``_acreate_summary``, each in its own colour."""
+    """``_create_summary`` and ``_acreate_summary``, each in its own color."""
 
     class Own(base):  # type: ignore[misc]
         def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
@@ -87,9 +87,9 @@ def test_a_summary_of_the_subclass_takes_the_place_of_the_models(base: type[Any]
 
 
 @pytest.mark.parametrize("method", ["_create_summary", "_acreate_summary"])
-@colours
-def test_one_overridden_writer_serves_both_colours(method: str, is_async: bool) -> None:
-    """LangChain's would silently ask the model in the other colour."""
+@colors
+def test_one_overridden_writer_serves_both_colors(method: str, is_async: bool) -> None:
+    """LangChain's would silently ask the model in the other color."""
 
     def create(self: Any, messages: list[AnyMessage]) -> str:
         return f"mine, {len(messages)} read"
@@ -118,7 +118,7 @@ def test_a_subclass_that_adds_to_the_summary_may_call_ours() -> None:
 
 
 @both
-@colours
+@colors
 def test_a_subclass_decides_when_a_summary_is_due(base: type[Any], is_async: bool) -> None:
     seen: list[int] = []
 
@@ -216,7 +216,7 @@ def test_a_subclass_knows_the_window_of_its_model(base: type[Any]) -> None:
 
 
 @both
-@colours
+@colors
 def test_a_method_replaced_on_the_object_counts_too(base: type[Any], is_async: bool) -> None:
     middleware = base(writer(), trigger=("messages", 50))
     middleware._should_summarize = lambda messages, total_tokens: False
@@ -283,7 +283,7 @@ def test_a_subclass_with_its_own_hook_loses_nothing_any_more() -> None:
     assert [len(leaving) for leaving in told] == [195, 195]
 
 
-def test_its_own_hook_is_the_only_one_that_summarises() -> None:
+def test_its_own_hook_is_the_only_one_that_summarizes() -> None:
     """In an agent with tools: no second summary is made around the model call, behind the subclass's back."""
     told: list[Any] = []
     model, scribe = writer("ok"), writer()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from emulator import ProviderServer
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_scripted import read_file, talk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
-from contextfold.testing.provider import ProviderServer
 
 openai = pytest.importorskip("langchain_openai")
 anthropic = pytest.importorskip("langchain_anthropic")
@@ -87,7 +87,7 @@ def test_a_refusal_is_answered_by_a_smaller_view(
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_the_summarisers_own_window_is_found_out(server: ProviderServer, kind: str) -> None:
+def test_the_summarizers_own_window_is_found_out(server: ProviderServer, kind: str) -> None:
     """R23: nobody knows it and the whole history goes into one request; it is halved until it is read."""
     writer, model = client(kind, server), client(kind, server, model="large")
     middleware = SummarizationMiddleware(

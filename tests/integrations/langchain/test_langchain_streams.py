@@ -30,10 +30,10 @@ def calling_inside(model: ScriptedModel) -> Callable[[str], str]:
 
 
 def acalling_inside(model: ScriptedModel) -> Callable[[str], Any]:
-    async def summarise(prompt: str) -> str:
+    async def summarize(prompt: str) -> str:
         return "".join([str(chunk.text) async for chunk in model.astream(prompt)])
 
-    return summarise
+    return summarize
 
 
 WAYS = {"model": lambda model: model, "function": calling_inside, "async function": acalling_inside}
@@ -43,7 +43,7 @@ def compacting(summarizer: Any) -> Any:
     return CompactionMiddleware(window=6_000, summarizer=summarizer)
 
 
-def summarising(summarizer: Any) -> Any:
+def summarizing(summarizer: Any) -> Any:
     return SummarizationMiddleware(summarizer, trigger=("messages", 50), evidence=False)
 
 
@@ -110,7 +110,7 @@ def test_no_event_shows_the_summary_call(way: str) -> None:
 def test_of_the_drop_in_only_the_marked_message_of_the_thread_is_seen(is_async: bool) -> None:
     """The summary message is a part of the thread; it is in the updates and values, never in the message stream."""
     summaries = model_of_summaries()
-    agent = agent_with(summarising(summaries))
+    agent = agent_with(summarizing(summaries))
 
     async def run() -> list[Any]:
         return [chunk async for chunk in agent.astream(QUESTION, config(), stream_mode=["messages", "updates"])]
@@ -128,7 +128,7 @@ def test_of_the_drop_in_only_the_marked_message_of_the_thread_is_seen(is_async: 
 
 def test_events_of_the_drop_in_have_no_summary_call() -> None:
     summaries = model_of_summaries()
-    agent = agent_with(summarising(summaries))
+    agent = agent_with(summarizing(summaries))
 
     async def run() -> list[Any]:
         return [event async for event in agent.astream_events(QUESTION, config(), version="v2")]

@@ -215,7 +215,7 @@ def side_by_side() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "examples" / "side_by_side_langchain.py"))
 
 
-def test_a_tool_loop_behind_one_request_is_summarised(side_by_side: dict[str, Any]) -> None:
+def test_a_tool_loop_behind_one_request_is_summarized(side_by_side: dict[str, Any]) -> None:
     """R2: LangChain's asks no model and writes a fixed text; ours reads every message."""
     theirs, ours = side_by_side["lost_tool_loop"]()
     assert (theirs.summary, theirs.summaries) == ("Previous conversation was too long to summarize.", 0)
@@ -223,7 +223,7 @@ def test_a_tool_loop_behind_one_request_is_summarised(side_by_side: dict[str, An
     assert ours.summary.startswith(side_by_side["SUMMARY"])
 
 
-def test_every_evicted_turn_reaches_the_summariser(side_by_side: dict[str, Any]) -> None:
+def test_every_evicted_turn_reaches_the_summarizer(side_by_side: dict[str, Any]) -> None:
     """R3: LangChain's shows a part of what it removes; ours all of it, in several requests."""
     theirs, ours = side_by_side["lost_turns"]()
     assert theirs.shown < theirs.evicted / 2
@@ -306,7 +306,7 @@ def test_an_interrupt_passes_through() -> None:
         before(middleware, talk(30))
 
 
-def test_the_summarisers_own_overflow_is_bisected() -> None:
+def test_the_summarizers_own_overflow_is_bisected() -> None:
     """R23: a model that takes 2,000 tokens reads everything all the same, though nobody said so."""
 
     def small(messages: list[BaseMessage], number: int) -> Any:
@@ -412,7 +412,7 @@ def test_a_pass_ends_below_its_trigger_even_where_keep_would_not() -> None:
     assert before(middleware, made[1:]) is None
 
 
-def test_where_the_newest_message_alone_is_too_much_the_rest_is_still_summarised() -> None:
+def test_where_the_newest_message_alone_is_too_much_the_rest_is_still_summarized() -> None:
     messages = [*talk(30), HumanMessage("word " * 8_000, id="huge")]
     middleware = SummarizationMiddleware(writer(), trigger=("tokens", 6_000), keep=("messages", 4))
     made = before(middleware, messages)
@@ -437,7 +437,7 @@ def test_tools_larger_than_the_trigger_do_not_ask_for_a_summary_at_every_call() 
     assert before(middleware, talk(20), _contextfold_beside=20_000) is not None
 
 
-def test_the_summary_prompt_is_honoured_in_every_request() -> None:
+def test_the_summary_prompt_is_honored_in_every_request() -> None:
     """R24: for chunks, merges and updates, with ``{messages}`` in its place and doubled braces as in ``str.format``."""
     model = writer()
     middleware = SummarizationMiddleware(
@@ -483,16 +483,16 @@ def test_a_counter_of_the_users_own_decides(count: Any) -> None:
     assert len(made) == 5
 
 
-def test_a_summariser_that_reads_messages_gets_all_of_them() -> None:
+def test_a_summarizer_that_reads_messages_gets_all_of_them() -> None:
     """Chunk by chunk, each behind the summary of those before it."""
     seen: list[list[BaseMessage]] = []
 
-    def summarise(messages: list[BaseMessage]) -> str:
+    def summarize(messages: list[BaseMessage]) -> str:
         seen.append(messages)
         return f"  part {len(seen)}  "
 
     model = writer()
-    middleware = SummarizationMiddleware(model, trigger=("messages", 50), summarizer=summarise)
+    middleware = SummarizationMiddleware(model, trigger=("messages", 50), summarizer=summarize)
     messages = talk(30)
     made = before(middleware, messages)
     assert made is not None
@@ -504,17 +504,17 @@ def test_a_summariser_that_reads_messages_gets_all_of_them() -> None:
     assert str(made[1].content).startswith(f"{PREFIX}part {len(seen)}\n")
 
 
-def test_a_summariser_that_reads_messages_may_be_async_overflow_and_begin_with_a_summary() -> None:
+def test_a_summarizer_that_reads_messages_may_be_async_overflow_and_begin_with_a_summary() -> None:
     seen: list[list[BaseMessage]] = []
 
-    async def summarise(messages: list[BaseMessage]) -> str:
+    async def summarize(messages: list[BaseMessage]) -> str:
         if len(messages) > 12:
             raise ContextOverflow(limit=10)
         seen.append(messages)
         return "all read"
 
     middleware = SummarizationMiddleware(
-        writer(), trigger=("messages", 50), summarizer=summarise, trim_tokens_to_summarize=None
+        writer(), trigger=("messages", 50), summarizer=summarize, trim_tokens_to_summarize=None
     )
     old = HumanMessage(PREFIX + "OLD", additional_kwargs={"lc_source": "summarization"}, id="old")
     messages = talk(30)
@@ -529,7 +529,7 @@ def test_a_summariser_that_reads_messages_may_be_async_overflow_and_begin_with_a
     assert len(made) == 22
 
 
-def test_a_summariser_that_returns_no_text_is_told_so() -> None:
+def test_a_summarizer_that_returns_no_text_is_told_so() -> None:
     middleware = SummarizationMiddleware(writer(), trigger=("messages", 50), summarizer=lambda messages: 42)
     with pytest.raises(TypeError, match=r"`summarizer` must return a str, got int\."):
         before(middleware, talk(30))

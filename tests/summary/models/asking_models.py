@@ -1,4 +1,4 @@
-"""Short ways to ask models in tests: a conversation, both colours, and the key that must not be seen anywhere."""
+"""Short ways to ask models in tests: a conversation, both colors, and the key that must not be seen anywhere."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def conversation(turns: int = 30, *, words: int = 60) -> list[dict[str, Any]]:
     return messages
 
 
-def compacted(colour: str, compactor: Any, *arguments: Any, **options: Any) -> Any:
-    """One call, in either colour."""
-    if colour == "sync":
+def compacted(color: str, compactor: Any, *arguments: Any, **options: Any) -> Any:
+    """One call, in either color."""
+    if color == "sync":
         return compactor.compact(*arguments, **options)
     return asyncio.run(compactor.acompact(*arguments, **options))

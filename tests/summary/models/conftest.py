@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from asking_models import KEY
+from emulator import ProviderServer
 
 from contextfold.summary.models import SummaryModel, retry
 from contextfold.summary.summarizer import as_summarizer
-from contextfold.testing.provider import ProviderServer
 
 
 @pytest.fixture(scope="package")

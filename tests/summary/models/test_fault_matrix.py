@@ -1,4 +1,4 @@
-"""Each fault at each position of a summary's calls, in both colours (L3).
+"""Each fault at each position of a summary's calls, in both colors (L3).
 
 Whatever happens, the caller's messages are as they were, and the record is either completed by a usable answer or the
 one that was in force; never between. Retries, refusals and failures are told, and no key is seen anywhere.
@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from asking_models import KEY, compacted, conversation
+from emulator import Fault, ProviderServer, Request
 
 from contextfold import Compaction, Compactor, Policy
 from contextfold.summary.models import SummaryModel
-from contextfold.testing.provider import Fault, ProviderServer, Request
 
 IDLE, LONG = 0.5, 1.2
 """Seconds of silence that are allowed where a server is silent, and that it is silent then."""
@@ -84,9 +84,9 @@ class Case:
         self.events.clear()
         self.ends.clear()
 
-    def run(self, colour: str) -> Any:
+    def run(self, color: str) -> Any:
         given, copied = list(self.messages), copy.deepcopy(self.messages)
-        self.out = compacted(colour, self.compactor, given, self.before, force=True)
+        self.out = compacted(color, self.compactor, given, self.before, force=True)
         assert given == copied, "the caller's messages were changed"
         assert all(a is b for a, b in zip(given, self.messages, strict=True))
         return self.out
@@ -123,15 +123,15 @@ def is_unchanged(case: Case) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_passes_leaves_a_complete_record_or_the_old_one(
-    fault: str, position: str, colour: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
+    fault: str, position: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """R1, R2, R4, R25. One retry is allowed: behind a retry that fails too there is none."""
     case = Case("chat", server, fault, position, times=1)
-    out = case.run(colour)
+    out = case.run(color)
     if position == "retry" and fault not in REJECTED:
         is_unchanged(case)
     else:
@@ -143,15 +143,15 @@ def test_a_fault_that_passes_leaves_a_complete_record_or_the_old_one(
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("position", [position for position in POSITIONS if position != "retry"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_stays_changes_nothing(
-    fault: str, position: str, colour: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
+    fault: str, position: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """R1, R16: and the same state is not asked about again."""
     case = Case("chat", server, fault, position, times=1_000)
-    case.run(colour)
+    case.run(color)
     is_unchanged(case)
     assert KEY not in case.everything_said(caplog)
     if position != "first":
@@ -163,37 +163,37 @@ def test_a_fault_that_stays_changes_nothing(
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("wire", ["responses", "anthropic"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_other_apis_fail_and_recover_alike(
-    fault: str, wire: str, colour: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
+    fault: str, wire: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     case = Case(wire, server, fault, "first", times=1)
-    is_complete(case.run(colour))
+    is_complete(case.run(color))
     assert ("summary_rejected" if fault in REJECTED else "summary_retry") in case.told
     assert KEY not in case.everything_said(caplog)
     case = Case(wire, server, fault, "first", times=1_000)
-    case.run(colour)
+    case.run(color)
     is_unchanged(case)
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_what_does_not_fit_without_a_summary_goes_on_with_the_built_in_one(colour: str, server: ProviderServer) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_what_does_not_fit_without_a_summary_goes_on_with_the_built_in_one(color: str, server: ProviderServer) -> None:
     """R25: on expiry the conversation goes on, and it is said."""
     server.faults.add(Fault.slow(LONG), times=1_000)
     events: list[Any] = []
     model = model_for("chat", server, "first")
     compactor = Compactor(window=8_000, summarizer=model, policy=policy(IDLE), on_event=events.append)
-    out = compacted(colour, compactor, conversation())
+    out = compacted(color, compactor, conversation())
     assert out.changed
     assert out.summary.algorithm == "extractive"
     assert {"summary_timed_out", "summary_failed", "fallback_used"} <= {event.name for event in events}
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_a_prompt_of_which_only_a_part_was_read_is_not_a_summary_of_all(colour: str, server: ProviderServer) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_prompt_of_which_only_a_part_was_read_is_not_a_summary_of_all(color: str, server: ProviderServer) -> None:
     """L1: what a server cut away in silence is asked about again, in pieces that it reads."""
     server.faults.add(Fault.truncated(3_000), when=lambda request: request.tokens > 3_000, times=1_000)
     events: list[Any] = []
@@ -201,11 +201,11 @@ def test_a_prompt_of_which_only_a_part_was_read_is_not_a_summary_of_all(colour: 
         window=64_000, summarizer=model_for("chat", server, "first"), policy=policy(), on_event=events.append
     )
     start = len(server.requests)
-    out = compacted(colour, compactor, conversation(), force=True)
+    out = compacted(color, compactor, conversation(), force=True)
     is_complete(out)
     assert out.summary.chunk_count > 1
     assert "summary_overflowed" in {event.name for event in events}
     read = "\n".join(request.text for request in server.requests[start:] if request.tokens <= 3_000)
-    gone = [entry.index for entry in out.ledger if entry.fate == "summarised"]
+    gone = [entry.index for entry in out.ledger if entry.fate == "summarized"]
     assert len(gone) > 20
     assert all(f"/srv/app/part{index // 2}.py" in read for index in gone if index % 2)

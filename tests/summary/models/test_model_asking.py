@@ -17,7 +17,7 @@ from contextfold import Compactor, Policy, SummaryFailed
 from contextfold.errors import Cancelled, TimedOut
 from contextfold.observe import Event, Observer
 from contextfold.ports import AsyncPorts, Clock, SyncPorts, run
-from contextfold.summary.bisect import Summary, summarise
+from contextfold.summary.bisect import Summary, summarize
 from contextfold.summary.chunks import Unit
 from contextfold.summary.models import SummaryModel
 from contextfold.summary.options import SummaryOptions
@@ -62,7 +62,7 @@ def script(*answers: Any) -> Callable[[str], Any]:
 
 def ask(summarizer: Any, ports: Any = None, observer: Observer | None = None, **options: Any) -> Summary:
     return run(
-        summarise(
+        summarize(
             [Unit(f"[user]\n{'lorem ipsum ' * 400}", (0,))],
             previous=None,
             summarizer=as_summarizer(summarizer),
@@ -107,7 +107,7 @@ def test_retries_are_bounded_and_the_last_failure_comes_out_as_it_is() -> None:
     assert len(ports.slept) == 2
 
 
-def test_retry_after_is_honoured() -> None:
+def test_retry_after_is_honored() -> None:
     ports = FakePorts()
     ask(script(Refused(429, retry_after="17"), "a summary"), ports)
     assert ports.slept == [17]
@@ -169,17 +169,17 @@ def dribbling() -> Any:
     return dribble
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("make", [hanging, hanging_async, dribbling])
 @pytest.mark.parametrize("limit", ["idle_seconds", "total_seconds"])
-def test_silence_ends_after_the_limit_whatever_is_silent(make: Any, limit: str, colour: str) -> None:
+def test_silence_ends_after_the_limit_whatever_is_silent(make: Any, limit: str, color: str) -> None:
     """R25: a plain callable is left alone in its thread, and the conversation goes on."""
     events: list[Event] = []
     policy = Policy(summary={limit: 0.1, "retries_on_failure": 0})
     compactor = Compactor(window=64_000, summarizer=make(), policy=policy, on_event=events.append)
     messages = conversation()
     started = time.perf_counter()
-    out = compacted(colour, compactor, messages, force=True)
+    out = compacted(color, compactor, messages, force=True)
     assert time.perf_counter() - started < HUNG
     assert not out.changed
     assert out.messages == messages
@@ -234,9 +234,9 @@ def test_a_token_ends_the_wait_for_a_retry() -> None:
 def test_a_token_that_is_set_asks_nobody() -> None:
     token, summarizer = threading.Event(), ScriptedSummarizer(["never"])
     token.set()
-    for colour in ("sync", "async"):
+    for color in ("sync", "async"):
         with pytest.raises(Cancelled):
-            compacted(colour, Compactor(window=64_000, summarizer=summarizer), conversation(), force=True, cancel=token)
+            compacted(color, Compactor(window=64_000, summarizer=summarizer), conversation(), force=True, cancel=token)
     assert summarizer.prompts == []
 
 
@@ -258,7 +258,7 @@ def test_cancelling_the_task_passes_through_and_changes_nothing(make: Any) -> No
     assert compactor.compact(messages).messages == messages
 
 
-def test_an_async_summariser_is_really_ended_by_a_limit_also_in_blocking_code() -> None:
+def test_an_async_summarizer_is_really_ended_by_a_limit_also_in_blocking_code() -> None:
     ended = threading.Event()
 
     async def noted(prompt: str) -> str:
@@ -278,8 +278,8 @@ class GraphBubbleUp(Exception):
     """Named as LangGraph's."""
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_control_flow_of_a_framework_passes_through_without_a_retry(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_control_flow_of_a_framework_passes_through_without_a_retry(color: str) -> None:
     asked: list[str] = []
 
     def interrupt(prompt: str) -> str:
@@ -287,7 +287,7 @@ def test_control_flow_of_a_framework_passes_through_without_a_retry(colour: str)
         raise GraphBubbleUp
 
     with pytest.raises(GraphBubbleUp):
-        compacted(colour, Compactor(window=64_000, summarizer=interrupt), conversation(), force=True)
+        compacted(color, Compactor(window=64_000, summarizer=interrupt), conversation(), force=True)
     assert len(asked) == 1
 
 
@@ -341,8 +341,8 @@ def test_the_breaker_is_shared_by_all_who_ask_the_same_callable() -> None:
 # ---- places ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_requests_of_several_conversations_share_the_places_of_a_model(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_requests_of_several_conversations_share_the_places_of_a_model(color: str) -> None:
     now, most, lock = 0, 0, threading.Lock()
 
     def counted(prompt: str) -> str:
@@ -357,7 +357,7 @@ def test_requests_of_several_conversations_share_the_places_of_a_model(colour: s
     compactors = [
         Compactor(window=64_000, summarizer=counted, policy=Policy(summary={"parallel": 2})) for _ in range(6)
     ]
-    if colour == "async":
+    if color == "async":
 
         async def main() -> None:
             await asyncio.gather(*(one.acompact(conversation(), force=True) for one in compactors))
@@ -387,9 +387,9 @@ def test_waiting_for_a_place_ends_at_the_total_limit() -> None:
 # ---- fallback models ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("first", [Refused(401), "", Answer("half", "length")], ids=["error", "blank", "cut off"])
-def test_the_next_model_is_asked_when_one_fails(first: Any, colour: str, server: Any) -> None:
+def test_the_next_model_is_asked_when_one_fails(first: Any, color: str, server: Any) -> None:
     server.faults.add(_as_fault(first), when=lambda request: request.model == "primary", times=9)
     events: list[Event] = []
     ends: list[Any] = []
@@ -403,7 +403,7 @@ def test_the_next_model_is_asked_when_one_fails(first: Any, colour: str, server:
         on_event=events.append,
         on_end=ends.append,
     )
-    out = compacted(colour, compactor, conversation(), force=True)
+    out = compacted(color, compactor, conversation(), force=True)
     assert out.summary.text == "by the third"
     failed = [event.data["model"] for event in events if event.name == "summary_model_failed"]
     assert failed[0] == "openai:primary"
@@ -413,7 +413,7 @@ def test_the_next_model_is_asked_when_one_fails(first: Any, colour: str, server:
 
 
 def _as_fault(answer: Any) -> Any:
-    from contextfold.testing.provider import Fault
+    from emulator import Fault
 
     if isinstance(answer, Refused):
         return Fault.http_error(401, "no such key")
@@ -440,9 +440,9 @@ def test_when_all_fail_the_last_failure_comes_out() -> None:
 # ---- hooks ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("hooks", ["sync", "async"])
-def test_hooks_are_told_in_order_with_the_statistics(hooks: str, colour: str) -> None:
+def test_hooks_are_told_in_order_with_the_statistics(hooks: str, color: str) -> None:
     told: list[Any] = []
 
     async def hear_async(value: Any) -> None:
@@ -454,7 +454,7 @@ def test_hooks_are_told_in_order_with_the_statistics(hooks: str, colour: str) ->
 
     hear = hear_async if hooks == "async" else told.append
     compactor = Compactor(window=64_000, summarizer=write, on_start=hear, on_stream=hear, on_progress=hear, on_end=hear)
-    out = compacted(colour, compactor, conversation(), force=True)
+    out = compacted(color, compactor, conversation(), force=True)
     assert [type(value).__name__ for value in told] == [
         "SummaryStart",
         "SummaryProgress",
@@ -465,10 +465,10 @@ def test_hooks_are_told_in_order_with_the_statistics(hooks: str, colour: str) ->
     ]
     start, first, *pieces, done, end = told
     assert "write" in start.model
-    assert start.messages == out.ledger.counts()["summarised"]
+    assert start.messages == out.ledger.counts()["summarized"]
     assert (first.chunks_done, first.seconds_left) == (0, None)
     assert "".join(piece.text for piece in pieces) == out.summary.text == end.text
-    assert {(piece.kind, piece.request) for piece in pieces} == {("summarise", 1)}
+    assert {(piece.kind, piece.request) for piece in pieces} == {("summarize", 1)}
     assert (done.chunks_done, done.chunks, done.tokens_done) == (1, 1, done.tokens)
     assert (end.input_tokens, end.calls, end.chunk_count) == (out.summary.input_tokens, 1, 1)
     assert end.compression_ratio == out.summary.compression_ratio > 0
@@ -476,8 +476,8 @@ def test_hooks_are_told_in_order_with_the_statistics(hooks: str, colour: str) ->
     assert end.error is None
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_a_hook_that_raises_changes_nothing_and_is_not_called_again(colour: str) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_hook_that_raises_changes_nothing_and_is_not_called_again(color: str) -> None:
     told: list[Any] = []
 
     def broken(value: Any) -> None:
@@ -490,7 +490,7 @@ def test_a_hook_that_raises_changes_nothing_and_is_not_called_again(colour: str)
     plain = Compactor(window=64_000, summarizer=write)
     hooked = Compactor(window=64_000, summarizer=write, on_stream=broken)
     messages = conversation()
-    assert compacted(colour, hooked, messages, force=True).messages == plain.compact(messages, force=True).messages
+    assert compacted(color, hooked, messages, force=True).messages == plain.compact(messages, force=True).messages
     assert len(told) == 1
 
 

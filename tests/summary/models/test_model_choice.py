@@ -1,4 +1,4 @@
-"""What may be named as a summariser, what is said about anything else, and what the real SDKs are sent."""
+"""What may be named as a summarizer, what is said about anything else, and what the real SDKs are sent."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import anthropic
 import openai
 import pytest
 from asking_models import KEY, compacted, conversation
+from emulator import Answer as Served
+from emulator import Fault, ProviderServer, ToolCall
 
 from contextfold import Compactor, Policy, PolicyError
 from contextfold.ports import Patience, SyncPorts, run
 from contextfold.summary.models import SummaryModel, clients
 from contextfold.summary.models.cost import price
 from contextfold.summary.summarizer import as_summarizer
-from contextfold.testing.provider import Answer as Served
-from contextfold.testing.provider import Fault, ProviderServer, ToolCall
 
 
 def asked(server: ProviderServer, before: int) -> Any:
@@ -27,10 +27,10 @@ def asked(server: ProviderServer, before: int) -> Any:
     return request
 
 
-def summary_of(summarizer: Any, colour: str = "sync", **options: Any) -> Any:
+def summary_of(summarizer: Any, color: str = "sync", **options: Any) -> Any:
     policy = Policy(on_failure="raise", summary={"breaker_failures": None, "retries_on_failure": 0})
     out = compacted(
-        colour, Compactor(window=64_000, summarizer=summarizer, policy=policy, **options), conversation(), force=True
+        color, Compactor(window=64_000, summarizer=summarizer, policy=policy, **options), conversation(), force=True
     )
     return out.summary
 
@@ -121,13 +121,13 @@ def test_prices_are_known_for_known_models_only() -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_chat_completions_get_the_options_and_nothing_else(colour: str, stream: bool, server: ProviderServer) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_chat_completions_get_the_options_and_nothing_else(color: str, stream: bool, server: ProviderServer) -> None:
     before = len(server.requests)
     model = SummaryModel(
         "openai:llama3:8b", base_url=server.openai_url, temperature=0.2, max_output_tokens=900, stream=stream
     )
-    summary = summary_of(model, colour)
+    summary = summary_of(model, color)
     request = asked(server, before)
     assert (request.wire, request.model, request.stream) == ("openai-chat", "llama3:8b", stream)
     assert (request.body["temperature"], request.body["max_tokens"]) == (0.2, 900)
@@ -137,24 +137,24 @@ def test_chat_completions_get_the_options_and_nothing_else(colour: str, stream: 
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_responses_are_asked_not_to_be_stored(colour: str, stream: bool, server: ProviderServer) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_responses_are_asked_not_to_be_stored(color: str, stream: bool, server: ProviderServer) -> None:
     before = len(server.requests)
     model = SummaryModel(
         "openai:gpt-x", base_url=server.openai_url, api="responses", max_output_tokens=900, stream=stream
     )
-    summary = summary_of(model, colour)
+    summary = summary_of(model, color)
     request = asked(server, before)
     assert (request.wire, request.body["store"], request.body["max_output_tokens"]) == ("openai-responses", False, 900)
     assert summary.text == request.answer.text
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_messages_get_a_limit_in_any_case(colour: str, stream: bool, server: ProviderServer) -> None:
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_messages_get_a_limit_in_any_case(color: str, stream: bool, server: ProviderServer) -> None:
     before = len(server.requests)
     model = SummaryModel("anthropic:claude-x", base_url=server.anthropic_url, temperature=0.1, stream=stream)
-    summary = summary_of(model, colour)
+    summary = summary_of(model, color)
     request = asked(server, before)
     assert request.wire == "anthropic"
     assert 1_024 <= request.body["max_tokens"] <= 4_096
@@ -195,14 +195,14 @@ def test_an_error_inside_a_stream_of_responses_is_an_error(server: ProviderServe
 # ---- clients ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("of", [openai.OpenAI, openai.AsyncOpenAI])
-def test_a_client_of_either_colour_serves_both(of: Any, colour: str, server: ProviderServer) -> None:
+def test_a_client_of_either_color_serves_both(of: Any, color: str, server: ProviderServer) -> None:
     """And stays open: two compactions, and the caller's own call after them. Its own retries are switched off."""
     client = of(base_url=server.openai_url, api_key=KEY, max_retries=7)
     before = len(server.requests)
     model = SummaryModel("gpt-x", client=client)
-    if colour == "async":
+    if color == "async":
 
         async def main() -> None:
             for _ in range(2):
@@ -219,7 +219,7 @@ def test_a_client_of_either_colour_serves_both(of: Any, colour: str, server: Pro
         assert not client.is_closed()
     assert len(server.requests) == before + 2
     server.faults.add(Fault.server_error(), times=1)
-    if colour == "sync":
+    if color == "sync":
         with pytest.raises(openai.InternalServerError):
             summary_of(model)
         assert len(server.requests) == before + 3
@@ -238,9 +238,9 @@ def test_an_anthropic_client_serves(server: ProviderServer) -> None:
         assert summary_of(SummaryModel("anthropic:claude-x", client=client)).text.startswith("Digest")
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_langchain_chat_model_serves(stream: bool, colour: str, server: ProviderServer) -> None:
+def test_a_langchain_chat_model_serves(stream: bool, color: str, server: ProviderServer) -> None:
     """R27: it is not changed, and its run says that it is no answer to the user."""
     chat = pytest.importorskip("langchain_openai")
     core = pytest.importorskip("langchain_core.callbacks")
@@ -270,7 +270,7 @@ def test_a_langchain_chat_model_serves(stream: bool, colour: str, server: Provid
         finally:
             await http["http_async_client"].aclose()
 
-    out = asyncio.run(main()) if colour == "async" else compactor.compact(conversation(), force=True)
+    out = asyncio.run(main()) if color == "async" else compactor.compact(conversation(), force=True)
     http["http_client"].close()
     summary = out.summary
     assert summary.text.startswith("Digest")
@@ -285,10 +285,10 @@ def test_a_langchain_chat_model_serves(stream: bool, colour: str, server: Provid
 # ---- keys ----
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("from_client", [True, False])
 def test_a_key_that_a_provider_echoes_is_seen_nowhere(
-    from_client: bool, colour: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
+    from_client: bool, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = "unusual/key+of:a=company" if from_client else KEY
     server.faults.add(Fault.http_error(401, f"Incorrect API key provided: {key}."), times=9)
@@ -307,10 +307,10 @@ def test_a_key_that_a_provider_echoes_is_seen_nowhere(
             on_event=told.append,
             on_end=told.append,
         )
-        out = compacted(colour, compactor, conversation())
+        out = compacted(color, compactor, conversation())
         strict = Compactor(window=8_000, summarizer=model, policy=Policy(fallback=None, summary=summary))
-        with pytest.raises(Exception, match="the summariser failed") as raised:
-            compacted(colour, strict, conversation())
+        with pytest.raises(Exception, match="the summarizer failed") as raised:
+            compacted(color, strict, conversation())
     assert "fallback_used" in {event.name for event in out.events}
     said = [
         repr(told),

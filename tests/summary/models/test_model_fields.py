@@ -9,16 +9,16 @@ from typing import Any
 import openai
 import pytest
 from asking_models import compacted, conversation
+from emulator import Answer as Said
+from emulator import Fault, ProviderServer, Request
 
 from contextfold import Compactor, Policy
 from contextfold.summary.accept import clean, rejection
 from contextfold.summary.models import SummaryModel
 from contextfold.summary.models.settings import Settings, refused_field
 from contextfold.summary.summarizer import Answer
-from contextfold.testing.provider import Answer as Said
-from contextfold.testing.provider import Fault, ProviderServer, Request
 
-COLOURS = pytest.mark.parametrize("colour", ["sync", "async"])
+COLORS = pytest.mark.parametrize("color", ["sync", "async"])
 
 
 def unsupported(name: str, advice: str = "") -> dict[str, Any]:
@@ -45,30 +45,30 @@ def compactor_for(model: SummaryModel, events: list[Any], **options: Any) -> Com
     return Compactor(window=12_000, summarizer=model, policy=policy, on_event=events.append, **options)
 
 
-@COLOURS
+@COLORS
 def test_a_temperature_that_a_reasoning_model_does_not_take_is_left_out_from_then_on(
-    colour: str, server: ProviderServer
+    color: str, server: ProviderServer
 ) -> None:
-    name, events = f"reasons-{colour}", list[Any]()
+    name, events = f"reasons-{color}", list[Any]()
     refuses(server, "temperature", name)
     model = SummaryModel(f"openai:{name}", base_url=server.openai_url, temperature=0.2)
     compactor = compactor_for(model, events)
-    assert compacted(colour, compactor, conversation()).summary.calls == 1
+    assert compacted(color, compactor, conversation()).summary.calls == 1
     assert ["temperature" in body for body in bodies(server, name)] == [True, False]
     assert [event.data["field"] for event in events if event.name == "summary_field_refused"] == ["temperature"]
-    assert compacted(colour, compactor, conversation(31)).changed
+    assert compacted(color, compactor, conversation(31)).changed
     assert ["temperature" in body for body in bodies(server, name)] == [True, False, False]
 
 
-@COLOURS
-def test_branches_that_learn_it_at_once_all_go_on(colour: str, server: ProviderServer) -> None:
-    name, events = f"branches-{colour}", list[Any]()
+@COLORS
+def test_branches_that_learn_it_at_once_all_go_on(color: str, server: ProviderServer) -> None:
+    name, events = f"branches-{color}", list[Any]()
     late = replace(Fault.http_error(400, body=unsupported("temperature")), delay=0.4)  # all are under way by then
     server.faults.add(late, when=lambda request: request.model == name and "temperature" in request.body)
     model = SummaryModel(f"openai:{name}", base_url=server.openai_url, temperature=0.2, window=3_000)
     policy = Policy(on_failure="raise", summary={"retries_on_failure": 0, "parallel": 3})
     compactor = Compactor(window=12_000, summarizer=model, policy=policy, on_event=events.append)
-    out = compacted(colour, compactor, conversation())
+    out = compacted(color, compactor, conversation())
     assert out.summary.chunk_count >= 3
     assert sum("temperature" in body for body in bodies(server, name)) == 3
     assert sum(event.name == "summary_field_refused" for event in events) == 1
@@ -154,14 +154,14 @@ def test_what_was_refused_is_in_no_body() -> None:
 # ---- hidden reasoning ----
 
 
-@COLOURS
-def test_an_answer_that_reasoning_ate_is_asked_for_with_more_room(colour: str, server: ProviderServer) -> None:
+@COLORS
+def test_an_answer_that_reasoning_ate_is_asked_for_with_more_room(color: str, server: ProviderServer) -> None:
     """Servers that speak Anthropic's API and reason count that against the limit, which the API wants in any case."""
-    name, events = f"eaten-{colour}", list[Any]()
+    name, events = f"eaten-{color}", list[Any]()
     eaten = Fault("eaten", change=lambda answer: Said("", finish="length"))
     server.faults.add(eaten, when=lambda request: request.model == name, times=1)
     model = SummaryModel(f"anthropic:{name}", base_url=server.anthropic_url)
-    assert compacted(colour, compactor_for(model, events), conversation()).changed
+    assert compacted(color, compactor_for(model, events), conversation()).changed
     first, second = (body["max_tokens"] for body in bodies(server, name))
     assert first < second <= 4_096
     (reason,) = [event.data["reason"] for event in events if event.name == "summary_rejected"]

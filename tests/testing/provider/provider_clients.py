@@ -1,4 +1,4 @@
-"""The official SDKs behind one small interface, so that a test can say the same to every API, in every colour."""
+"""The official SDKs behind one small interface, so that a test can say the same to every API, in every color."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import anthropic
 import openai
-
-from contextfold.testing.provider import ProviderServer
+from emulator import ProviderServer
 
 WIRES = ("openai-chat", "openai-responses", "anthropic")
 MODES = ("plain", "stream", "async", "async-stream")

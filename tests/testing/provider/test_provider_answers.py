@@ -9,9 +9,8 @@ import anthropic
 import httpx
 import openai
 import pytest
+from emulator import Answer, ProviderServer, ToolCall
 from provider_clients import KEY, MODES, WIRES, ask, user
-
-from contextfold.testing.provider import Answer, ProviderServer, ToolCall
 
 NATURAL_ENDS = {"openai-chat": "stop", "openai-responses": "completed", "anthropic": "end_turn"}
 CALL_ENDS = {"openai-chat": "tool_calls", "openai-responses": "completed", "anthropic": "tool_use"}
@@ -25,7 +24,7 @@ def scripted(answer: Answer | str) -> ProviderServer:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("wire", WIRES)
-class TestInEveryColour:
+class TestInEveryColor:
     def test_an_answer_without_a_script_names_what_was_sent_and_is_billed(self, wire: str, mode: str) -> None:
         with ProviderServer() as server:
             said = ask(server, wire, user(LONG), mode=mode)

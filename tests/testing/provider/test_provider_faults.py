@@ -8,10 +8,10 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from emulator import Answer, Fault, ProviderServer
 from provider_clients import KEY, MODES, WIRES, Failed, ask, user
 
 from contextfold import overflow
-from contextfold.testing.provider import Answer, Fault, ProviderServer
 
 STATUS_ERRORS = (openai.APIStatusError, anthropic.APIStatusError)
 CONNECTION_ERRORS = (
@@ -24,7 +24,7 @@ TEXT = "one two three four five six seven eight nine ten eleven twelve"
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("wire", WIRES)
-class TestInEveryColour:
+class TestInEveryColor:
     """One server for all faults: each hits one request, and the request after it is answered."""
 
     def test_errors_arrive_with_their_status(self, wire: str, mode: str) -> None:
@@ -91,7 +91,7 @@ class TestInEveryColour:
         assert request.usage is not None
         assert request.usage.prompt <= 60 < request.tokens
 
-    def test_a_forced_overflow_is_recognised_in_a_stream_and_out_of_it(self, wire: str, mode: str) -> None:
+    def test_a_forced_overflow_is_recognized_in_a_stream_and_out_of_it(self, wire: str, mode: str) -> None:
         with ProviderServer() as server:
             server.faults.add(Fault.overflows(limit=20, in_stream="stream" in mode), times=1)
             with pytest.raises((*STATUS_ERRORS, openai.APIError, Failed)) as caught:

@@ -7,14 +7,14 @@ from typing import Any
 
 import openai
 import pytest
+from emulator import ProviderServer
+from emulator.wires import AnthropicMessages, OpenAIChat, OpenAIResponses, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider_clients import ask, user
 
 from contextfold import Compactor, overflow
 from contextfold.testing import histories
-from contextfold.testing.provider import ProviderServer
-from contextfold.testing.provider.wires import AnthropicMessages, OpenAIChat, OpenAIResponses, Wire
 from contextfold.transcripts import read_file
 
 CHECKERS: dict[str, Wire] = {wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), AnthropicMessages())}
@@ -196,7 +196,7 @@ class TestRules:
 
     @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
     def test_refusals_of_pairing_are_what_the_classifier_calls_malformed(self, wire: str) -> None:
-        """A client that repairs such histories has to recognise them (R: overflow.classify, ``malformed_history``)."""
+        """A client that repairs such histories has to recognize them (R: overflow.classify, ``malformed_history``)."""
         pairing = [text for name, messages, text in REFUSED if name == wire and ("tool" in text or "`" in text)]
         texts = [problem_with(wire, messages) for name, messages, text in REFUSED if name == wire and text in pairing]
         wrong = [text for text in texts if not is_malformed(text) and "found" in str(text)]

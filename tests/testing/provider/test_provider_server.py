@@ -17,13 +17,12 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from emulator import Fault, ProviderServer, Request, tokenizer
+from emulator.digest import digest
+from emulator.tokenizer import choose_tokenizer, vocabulary_is_on_disk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider_clients import KEY, WIRES, ask, user
-
-from contextfold.testing.provider import Fault, ProviderServer, Request, tokenizer
-from contextfold.testing.provider.digest import digest
-from contextfold.testing.provider.tokenizer import choose_tokenizer, vocabulary_is_on_disk
 
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -227,8 +226,8 @@ class TestImport:
     def test_a_missing_extra_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         find = importlib.util.find_spec
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else find(name))
-        names = [name for name in sys.modules if name.startswith("contextfold.testing.provider")]
+        names = [name for name in sys.modules if name.startswith("emulator")]
         for name in names:
             monkeypatch.delitem(sys.modules, name)
         with pytest.raises(ImportError, match=r"needs uvicorn.*pip install 'contextfold\[provider\]'"):
-            importlib.import_module("contextfold.testing.provider")
+            importlib.import_module("emulator")

@@ -9,11 +9,11 @@ import anthropic
 import httpx
 import openai
 import pytest
+from emulator import WORDINGS, ProviderServer, Wording
+from emulator.wording import Figures, wording_named
 from provider_clients import WIRES, Failed, ask, user
 
 from contextfold import overflow
-from contextfold.testing.provider import WORDINGS, ProviderServer, Wording
-from contextfold.testing.provider.wording import Figures, wording_named
 
 LONG = "word " * 400
 WINDOW = 300

@@ -1,4 +1,4 @@
-"""The factories of deepagents' summarisation module, for our classes.
+"""The factories of deepagents' summarization module, for our classes.
 
 What belongs here: defaults by the model's profile. They are deepagents' own.
 """

@@ -10,7 +10,7 @@ is a path to name (``history``).
     </summary>
 
     <user_message> ... </user_message>      ours: the newest user message, word for word, where it stands before the
-                                            summarised part and so could not stay as a message of its own
+                                            summarized part and so could not stay as a message of its own
 
 The last part is in the message because deepagents' event knows one cutoff and nothing beside it: whoever reads the
 event, deepagents itself or a forked sub-agent, has the user's words.

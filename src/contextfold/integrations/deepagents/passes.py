@@ -103,7 +103,7 @@ class Passes:
         return self._viewed(Turn(key, messages, saved, now, beside, shortened))
 
     async def prepared(self, turn: Turn, budget: int | None, files: Files) -> Turn:
-        """The turn with its arguments truncated and its older messages summarised, where that is due."""
+        """The turn with its arguments truncated and its older messages summarized, where that is due."""
         compute = files.ports.compute
         turn = await compute(self._truncated, turn, False)
         due = self._due(turn, budget)
@@ -114,13 +114,13 @@ class Passes:
         return turn if due is None else await self.folded(turn, due, files)
 
     async def smaller(self, turn: Turn, wanted: int, files: Files) -> Turn:
-        """The turn in ``wanted`` tokens, as far as that can be: summarised, then with large results moved away."""
+        """The turn in ``wanted`` tokens, as far as that can be: summarized, then with large results moved away."""
         turn = await files.ports.compute(self._truncated, turn, True)
         turn = await self.folded(turn, Due(f"overflow:{wanted}", wanted), files)
         return turn if turn.tokens <= wanted else await self.with_results_moved(turn, wanted, files)
 
     async def folded(self, turn: Turn, due: Due, files: Files) -> Turn:
-        """The turn with more of it summarised; the same one where nothing can leave, or no summary could be had."""
+        """The turn with more of it summarized; the same one where nothing can leave, or no summary could be had."""
         material = await files.ports.compute(self._material, turn)
         result = await self.meter.fold(material.messages, due, turn.tokens, turn.beside, files.ports)
         if result is None:

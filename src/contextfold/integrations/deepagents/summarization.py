@@ -5,7 +5,7 @@ not: what a turn goes through (``passes``), the tool (``tool``).
 
 It is a subclass of the class that it stands in for, so that ``isinstance`` and the replacement by name in
 ``create_deep_agent`` hold, and arguments, attributes and error texts are those of the installed release. No method of
-it counts, cuts, summarises or writes here.
+it counts, cuts, summarizes or writes here.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ TOO_LONG = ("prompt_too_long", "rate_limit_too_small")
 
 
 class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
-    """Keeps a deep agent inside its window: the view is summarised, the state keeps every message.
+    """Keeps a deep agent inside its window: the view is summarized, the state keeps every message.
 
     Args:
         model: the chat model that writes summaries and whose profile says the window, or its name.
-        backend: gets the originals of what is summarised.
+        backend: gets the originals of what is summarized.
         trigger: one size, a mapping (all must hold), a list (any may hold), or None (only near the input limit).
         keep: the newest part that stays; a pass keeps less where it could not end below the trigger otherwise.
         token_counter: tokens of a list of messages. Left as it is: our estimate, which knows scripts and media.
         summary_prompt: with ``{messages}``; used for every request, those that update and merge summaries included.
         trim_tokens_to_summarize: tokens of conversation in one request; more is read in several. None: no limit but
-            the summariser's own. Nothing is discarded either way.
+            the summarizer's own. Nothing is discarded either way.
         truncate_args_settings: as for deepagents; None truncates nothing.
         summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
         counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
-        instructions: added to every request to the summariser.
+        instructions: added to every request to the summarizer.
         summary: time limits, retries, bisection and length of summaries; for what has no argument of its own.
         evidence: whether lines of the evicted messages are quoted below the prose, word for word.
         on_event: called with each ``Event``.
@@ -128,7 +128,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> Any:
-        """Send the view, summarised before if that is due, and once more if the provider says it does not fit."""
+        """Send the view, summarized before if that is due, and once more if the provider says it does not fit."""
         return run(self._answered(request, handler, self.files_blocking()))
 
     async def awrap_model_call(
@@ -164,7 +164,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
             setattr(asking, name, getattr(self, name))
         return asking
 
-    # ---- one algorithm, both colours ----
+    # ---- one algorithm, both colors ----
 
     async def _answered(self, request: ModelRequest[Any], handler: Callable[..., Any], files: Files) -> Any:
         meter, passes = self.passes.meter, self.passes
@@ -235,7 +235,7 @@ def _check(turn: Turn, budget: int) -> None:
     limit = int(budget / HEADROOM)
     if turn.tokens > limit:
         raise ContextOverflowError(
-            f"{turn.tokens:,} tokens are left after summarising, system prompt and tools with {turn.beside:,} of them, "
+            f"{turn.tokens:,} tokens are left after summarizing, system prompt and tools with {turn.beside:,} of them, "
             f"and the model takes about {limit:,} beside its answer. Use a model with a larger window, shorten the "
             "input or the tools, or allow a shorter answer."
         )

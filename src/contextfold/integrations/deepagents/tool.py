@@ -1,6 +1,6 @@
 """The tool ``compact_conversation`` for deep agents: the model says when a piece of work is over.
 
-What belongs here: the tool, when it may be used, and its answers. What does not: summarising (``passes``).
+What belongs here: the tool, when it may be used, and its answers. What does not: summarizing (``passes``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_SUMMARY = "Compaction failed: no usable summary could be had. Nothing was sum
 
 
 class SummarizationToolMiddleware(deepagents_summarization.SummarizationToolMiddleware):
-    """Gives the agent the tool ``compact_conversation``. It summarises from half of the trigger on, when it is called.
+    """Gives the agent the tool ``compact_conversation``. It summarizes from half of the trigger on, when it is called.
 
     Args:
         summarization: one of our ``SummarizationMiddleware``; its model, backend, trigger and ``keep`` are used.

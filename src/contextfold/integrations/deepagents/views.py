@@ -1,7 +1,7 @@
 """From a thread's messages and what is remembered of it to what the model is sent.
 
 What belongs here: the view, as a pure function, and which message of the state each of its messages is. What does not:
-deciding that something should be summarised (``passes``).
+deciding that something should be summarized (``passes``).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from contextfold.history import History
+from contextfold.conversation.history import History
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
 from contextfold.integrations.deepagents.state import Event
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.threads import Bounded
+from contextfold.record.view import build
 from contextfold.tokens import TokenCounter
-from contextfold.view import build
 
 REMEMBERED_COPIES = 8192
 

@@ -25,7 +25,6 @@ from langgraph.types import Command
 
 from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
-from contextfold.compaction import Compaction
 from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
 from contextfold.integrations.langchain.beside import declarations, system_text
@@ -35,10 +34,11 @@ from contextfold.integrations.langchain.records import Records, RecordStore, fol
 from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey, Turns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
-from contextfold.job import Made, Proposal
 from contextfold.observe import Event, logger
+from contextfold.passes.question import Made, Proposal
 from contextfold.policy import Policy, parse_trigger
 from contextfold.ports import AsyncPorts, SyncPorts, run
+from contextfold.record.compaction import Compaction
 
 FORMAT = "langchain"
 MODEL_NODE = "model"
@@ -103,7 +103,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             else a conservative default.
         summarizer: as for ``Compactor``: None for the built-in one that asks no model; a chat model of LangChain, a
             runnable, a name such as ``"openai:gpt-5-mini"``, a callable. Its calls show in no stream.
-        instructions: for the summariser, in every compaction.
+        instructions: for the summarizer, in every compaction.
         records: keep records there instead of in the thread's private state.
         archive: ``open_archive(...)``, which saves originals before they leave the view and is named in the summary; or
             an object of your own that gets a copy; where it fails, that is said and nothing is lost: the thread keeps
@@ -209,7 +209,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
     def compact(self, agent: Any, config: Any, *, instructions: str = "") -> CompactionResult:
         """Compact a thread now, as for a user's ``/compact``; the agent must have a checkpointer.
 
-        ``config`` names the thread: ``{"configurable": {"thread_id": ...}}``. The summariser gets the instructions.
+        ``config`` names the thread: ``{"configurable": {"thread_id": ...}}``. The summarizer gets the instructions.
         Raises what ``Compactor.compact`` raises; the thread is unchanged then.
         """
         state, answered = agent.get_state(config), _Answered()

@@ -19,28 +19,28 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 
 from contextfold import evidence
-from contextfold.compaction import Compaction, SummaryRecord
-from contextfold.engine import run_pass
+from contextfold.conversation.groups import Group
+from contextfold.conversation.history import History
 from contextfold.errors import CannotFit
-from contextfold.groups import Group
-from contextfold.history import History
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.rolling import RollingSummarizer
-from contextfold.job import Job
 from contextfold.messages import Message, Text
 from contextfold.observe import Observer
-from contextfold.plan import Plan, Skip, decide
+from contextfold.passes.decide import Plan, Skip, decide
+from contextfold.passes.perform import run_pass
+from contextfold.passes.question import Job
 from contextfold.policy import Budgets, Limits, Oversized, Pins, Policy, Size, Toggle, ToolArguments, ToolOutputs
 from contextfold.ports import Ports
-from contextfold.summary.bisect import summarise
+from contextfold.record.compaction import Compaction, SummaryRecord
+from contextfold.record.view import build
+from contextfold.summary.bisect import summarize
 from contextfold.summary.chunks import Unit
 from contextfold.summary.options import SMALLEST_REQUEST, SummaryOptions
 from contextfold.summary.prompt_files import Wording
 from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import as_summarizer
 from contextfold.tokens import TokenCounter
-from contextfold.view import build
 
 BELOW_TRIGGER = 0.85
 """The share of a trigger in tokens at which a pass ends at the latest: the next one must not follow at once."""
@@ -56,7 +56,7 @@ LEAST_CHUNK = 256
 """Tokens. Of less material no summary is worth its call."""
 
 _WHOLE_PROMPT = 1 << 40
-"""Characters. For a summariser that reads messages, and whose prompt is not sent."""
+"""Characters. For a summarizer that reads messages, and whose prompt is not sent."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class Folding:
     async def summary_of(self, messages: Sequence[AnyMessage], observer: Observer, ports: Ports) -> str:
         """What a summary of all of these messages says: prose, and evidence below it.
 
-        Earlier summaries among them are updated. Raises what the summariser raises, and ``SummaryFailed``.
+        Earlier summaries among them are updated. Raises what the summarizer raises, and ``SummaryFailed``.
         """
         job = await ports.compute(self._job, messages, "manual", 0, 0, observer)
         history, earlier = job.history, layout.read(messages)
         groups = [list(group.indices) for group in history.grouping.groups]
         writer: Any = self.writer if self.reader is None else self._rolling(history, groups, messages)
-        summary = await summarise(
+        summary = await summarize(
             [Unit(render_group([history.messages[n] for n in indices]), tuple(indices)) for indices in groups],
             previous=earlier.prose or None,
             summarizer=as_summarizer(writer),
@@ -117,7 +117,7 @@ class Folding:
         """The messages that replace these, or None when nothing can leave.
 
         ``trigger`` is what fired, in words; ``threshold`` its tokens, None for one in messages; ``tokens`` the present
-        size with what is sent ``beside`` the messages. Raises what the summariser raises; nothing has changed then.
+        size with what is sent ``beside`` the messages. Raises what the summarizer raises; nothing has changed then.
         """
         job = await ports.compute(self._job, messages, trigger, tokens, beside, observer)
         planned = await ports.compute(self._planned, job, threshold, tokens)
@@ -202,7 +202,7 @@ class Folding:
         """The longest prompt whose material is one chunk: the words around it come on top."""
         if self.chunk_tokens is None:
             return None
-        words = Wording("English", self.prompt, self.instructions).compose("summarise", [""], max_tokens=self._prose[1])
+        words = Wording("English", self.prompt, self.instructions).compose("summarize", [""], max_tokens=self._prose[1])
         material = max(LEAST_CHUNK, self.chunk_tokens)
         return max(SMALLEST_REQUEST, int((material + self.counter.text(words)) / 0.95) + 1)
 

@@ -59,7 +59,7 @@ def summary_body(prose: str, lines: str, *, language: str) -> str:
 
 
 def summary_message(prose: str, lines: str, *, language: str, usage_until: str | None) -> HumanMessage:
-    """The message that takes the place of what was summarised."""
+    """The message that takes the place of what was summarized."""
     message = HumanMessage(PREFIX + summary_body(prose, lines, language=language))
     return marked(message, usage_until)
 

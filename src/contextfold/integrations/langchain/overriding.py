@@ -23,7 +23,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableLambda
 
-from contextfold.groups import group
+from contextfold.conversation.groups import group
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.folding import Folding
@@ -50,7 +50,7 @@ def warn_of_unused(middleware: Any, own: type) -> None:
     unused = [name for name in UNUSED if is_overridden(middleware, own, name)]
     if unused:
         warnings.warn(
-            f"{type(middleware).__name__} overrides {', '.join(unused)}: contextfold summarises everything that leaves "
+            f"{type(middleware).__name__} overrides {', '.join(unused)}: contextfold summarizes everything that leaves "
             "and never calls them. Set `summary_prompt` or `summarizer`, or override `_create_summary`.",
             UserWarning,
             stacklevel=4,
@@ -88,7 +88,7 @@ def _keeping(folding: Folding, messages: list[AnyMessage], cutoff: int, preserve
 
 
 def _writer(middleware: Any, own: type, is_async: bool) -> Callable[..., Any]:
-    """The method that writes: the one of this colour, unless only the other one is overridden."""
+    """The method that writes: the one of this color, unless only the other one is overridden."""
     preferred, other = WRITERS if not is_async else reversed(WRITERS)
     name = preferred if is_overridden(middleware, own, preferred) else other
     method: Callable[..., Any] = getattr(middleware, name)

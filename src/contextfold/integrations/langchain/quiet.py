@@ -24,7 +24,7 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.constants import TAG_NOSTREAM
 
 SOURCE = {"lc_source": "summarization"}
-"""The mark of LangChain's own summarisation, in the metadata of the call and on the summary message."""
+"""The mark of LangChain's own summarization, in the metadata of the call and on the summary message."""
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from contextfold.compaction import Compaction
 from contextfold.integrations.langchain.state import Remembered
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey
+from contextfold.record.compaction import Compaction
 
 
 class RecordStore(Protocol):

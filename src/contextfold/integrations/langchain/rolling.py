@@ -1,4 +1,4 @@
-"""A summariser that reads messages instead of a prompt: LangChain's runnable or callable ``summarizer``.
+"""A summarizer that reads messages instead of a prompt: LangChain's runnable or callable ``summarizer``.
 
 What belongs here: feeding it all that is evicted, in chunks if need be, so that nothing is trimmed away. What does not:
 chat models, which get prompts (``contextfold.summary``).
@@ -23,7 +23,7 @@ Chunk = tuple[AnyMessage, ...]
 
 
 class WrongSummary(TypeError):
-    """The user's summariser returned something that is not text: a mistake in it, not a bad answer."""
+    """The user's summarizer returned something that is not text: a mistake in it, not a bad answer."""
 
 
 @dataclass(frozen=True, slots=True)

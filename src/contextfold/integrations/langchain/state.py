@@ -17,8 +17,8 @@ from typing import Annotated, Any, NotRequired, cast
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from typing_extensions import TypedDict
 
-from contextfold.compaction import Compaction
 from contextfold.errors import InputError
+from contextfold.record.compaction import Compaction
 
 
 @dataclass(frozen=True, slots=True)

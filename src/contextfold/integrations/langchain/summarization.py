@@ -65,10 +65,10 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         token_counter: tokens of a list of messages. Left as it is: our estimate, which knows scripts and media.
         summary_prompt: with ``{messages}``; used for every request, those that update and merge summaries included.
         trim_tokens_to_summarize: tokens of conversation in one request; more is read in several. None: no limit but
-            the summariser's own. Nothing is discarded either way.
+            the summarizer's own. Nothing is discarded either way.
         summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
         counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
-        instructions: added to every request to the summariser.
+        instructions: added to every request to the summarizer.
         summary: time limits, retries, bisection and length of summaries; for what has no argument of its own.
         evidence: whether lines of the evicted messages are quoted below the prose, word for word.
         on_event: called with each ``Event``.
@@ -165,7 +165,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     # ---- what subclasses call and override ----
 
     def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
-        """A summary of all of these messages; raises what the summariser raises, and ``SummaryFailed``."""
+        """A summary of all of these messages; raises what the summarizer raises, and ``SummaryFailed``."""
         with quietly():
             return run(self._whole_summary().summary_of(messages_to_summarize, self._observer(), SyncPorts()))
 
@@ -175,7 +175,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             return await self._whole_summary().summary_of(messages_to_summarize, self._observer(), AsyncPorts())
 
     def _whole_summary(self) -> Folding:
-        """How to summarise outside of a pass, which would put evidence below the prose by itself."""
+        """How to summarize outside of a pass, which would put evidence below the prose by itself."""
         is_alone = is_overridden(self, SummarizationMiddleware, "before_model", "abefore_model")
         return replace(self._folding(self._measure), has_evidence=self.evidence and is_alone)
 
@@ -189,10 +189,10 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         return legal_cut(messages, cutoff_index)
 
     def _trim_messages_for_summary(self, messages: list[AnyMessage]) -> list[AnyMessage]:
-        """All of them: nothing is trimmed on the way to the summariser."""
+        """All of them: nothing is trimmed on the way to the summarizer."""
         return messages
 
-    # ---- one algorithm, both colours ----
+    # ---- one algorithm, both colors ----
 
     async def _folded(self, messages: list[AnyMessage], beside: int, ports: Ports) -> list[AnyMessage] | None:
         """The messages that replace these; None where no summary is due, or none could be had."""

@@ -1,7 +1,7 @@
 """Models that write summaries: by name, by client, by LangChain, or any function.
 
 model       SummaryModel, what users write
-chain       what can be a summariser, as models to ask in order
+chain       what can be a summarizer, as models to ask in order
 asking      the flow of one request: places, time limits, retries
 endpoint    what the process knows of a model at one place: how busy, how broken
 retry       is a failure worth another try, and when

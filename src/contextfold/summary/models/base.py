@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from contextfold.ports import BothColours
+from contextfold.ports import BothColors
 from contextfold.summary.models.endpoint import Endpoint, of_object
 from contextfold.summary.summarizer import Answer, to_answer
 
@@ -60,7 +60,7 @@ class Model(Protocol):
     @property
     def endpoint(self) -> Endpoint: ...
 
-    def opening(self, *, stream: bool) -> Callable[[], Session] | BothColours:
+    def opening(self, *, stream: bool) -> Callable[[], Session] | BothColors:
         """What makes a session; run where it may take long. ``stream``: somebody wants to see text as it arrives."""
         ...
 

@@ -1,6 +1,6 @@
-"""What users call a summariser, as models that are asked in order.
+"""What users call a summarizer, as models that are asked in order.
 
-What belongs here: recognising what was given (a name, a ``SummaryModel``, a LangChain model, an object with
+What belongs here: recognizing what was given (a name, a ``SummaryModel``, a LangChain model, an object with
 ``complete``, a callable). What does not: asking (``asking``).
 """
 
@@ -25,7 +25,7 @@ ACCEPTED = (
 
 @dataclass(frozen=True, slots=True)
 class ModelChain:
-    """A summariser: the models to ask, the first one first; the next where one fails."""
+    """A summarizer: the models to ask, the first one first; the next where one fails."""
 
     models: tuple[Model, ...]
 
@@ -44,7 +44,7 @@ class ModelChain:
 
 
 def chain_of(value: Any) -> ModelChain:
-    """The models of anything that can be a summariser. Raises ``PolicyError`` that says what is accepted."""
+    """The models of anything that can be a summarizer. Raises ``PolicyError`` that says what is accepted."""
     return value if isinstance(value, ModelChain) else ModelChain(_models(value))
 
 

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any
 
 from contextfold.errors import PolicyError
-from contextfold.ports import BothColours
+from contextfold.ports import BothColors
 from contextfold.summary.models import anthropic, openai
 from contextfold.summary.models.base import Fold, Session
 from contextfold.summary.models.endpoint import Endpoint, named
@@ -112,11 +112,11 @@ class SdkModel:
         place = self.base_url if self.client is None else str(getattr(self.client, "base_url", ""))
         return named(self.name, place or self.provider)
 
-    def opening(self, *, stream: bool) -> Callable[[], Session] | BothColours:
+    def opening(self, *, stream: bool) -> Callable[[], Session] | BothColors:
         if self.client is not None:
             return lambda: self._session(self.client.with_options(max_retries=0), close=None)
         blocking, suspending = (partial(self._opened, name) for name in SDKS[self.provider].classes)
-        return BothColours(blocking, suspending)
+        return BothColors(blocking, suspending)
 
     def _opened(self, class_name: str) -> Session:
         sdk = SDKS[self.provider]

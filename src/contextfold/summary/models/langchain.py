@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from contextfold.ports import BothColours
+from contextfold.ports import BothColors
 from contextfold.summary.models.base import PlainFold, Session
 from contextfold.summary.models.endpoint import Endpoint, of_object
 
@@ -41,12 +41,12 @@ class LangChainModel:
             name = f"{package.removeprefix('langchain_')}:{name}"
         return cls(runnable, name, window or profiled_window(runnable), of_object(name, runnable))
 
-    def opening(self, *, stream: bool) -> BothColours:
+    def opening(self, *, stream: bool) -> BothColors:
         if not _is_runnable(self.runnable):
-            return BothColours(partial(self._session, self.runnable.invoke), partial(self._session, self._ainvoke))
+            return BothColors(partial(self._session, self.runnable.invoke), partial(self._session, self._ainvoke))
         names = ("stream", "astream") if stream else ("invoke", "ainvoke")
         blocking, suspending = (partial(getattr(self.runnable, name), config=dict(CONFIG)) for name in names)
-        return BothColours(partial(self._session, blocking), partial(self._session, suspending))
+        return BothColors(partial(self._session, blocking), partial(self._session, suspending))
 
     @property
     def _ainvoke(self) -> Any:

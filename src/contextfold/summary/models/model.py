@@ -2,7 +2,7 @@
 
 What belongs here: the value with its options, their validation, and what follows from them: provider, window, price.
 What does not: what is asked for and how patiently (``summary.options``), clients (``clients``), and other things that
-can summarise (``chain``).
+can summarize (``chain``).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class SummaryModel:
     max_output_tokens: int | None = None
     """A hard limit for each answer, in tokens, reasoning included. An answer that reaches it is not used."""
     window: int | None = None
-    """Tokens that the model takes, prompt and answer together. None: looked up by name, else learnt from errors."""
+    """Tokens that the model takes, prompt and answer together. None: looked up by name, else learned from errors."""
     stream: bool = True
     """Ask for the answer bit by bit, so that silence is noticed early. False for servers that cannot."""
     fallbacks: Sequence[Any] = ()
-    """What to ask, in this order, when this model fails: anything that can be a summariser."""
+    """What to ask, in this order, when this model fails: anything that can be a summarizer."""
 
     def __post_init__(self) -> None:
         self._check_shape()

@@ -12,9 +12,9 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from contextfold.error_text import ErrorText
 from contextfold.errors import TimedOut
 from contextfold.overflow import classify
+from contextfold.overflow.text import ErrorText
 
 FIRST_WAIT = 0.5
 """Seconds before the first retry; each further one waits twice as long, up to ``LONGEST_WAIT``. As the SDKs do."""

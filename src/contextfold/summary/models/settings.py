@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.error_text import read_exception
 from contextfold.overflow import classify
+from contextfold.overflow.text import read_exception
 
 OPTIONAL = ("temperature", "max_completion_tokens", "max_tokens", "max_output_tokens", "stream_options", "store")
 """Fields that a request can do without, or under another name."""

@@ -1,0 +1,151 @@
+"""What is remembered of conversations between calls, so that a turn that adds k messages costs O(k).
+
+What belongs here: recognizing that a list of messages continues a known one, and letting its view grow. What does not:
+anything that outlives the process (that is the record's business).
+
+A conversation is used by one call at a time: a call takes it out of the memory and puts it back. A second call for the
+same one meanwhile finds nothing and decodes the history anew, which costs time and changes nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from contextfold import formats
+from contextfold.conversation.history import History
+from contextfold.conversation.repair import Seen, is_clean
+from contextfold.formats.base import Format
+from contextfold.record.compaction import Compaction
+from contextfold.record.view import View, build
+from contextfold.tokens import TokenCounter
+from contextfold.tokens.media import Rule
+
+REMEMBERED = 32
+"""Conversations that are kept; the least recently used one goes first."""
+
+FEW = 256
+"""Messages. As many are decoded in a few milliseconds."""
+
+
+class Conversation:
+    """What is remembered of one conversation. Used by one call at a time: a call takes it out and puts it back."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.compaction: Compaction | None = None
+        self.view = View([], 0)
+        self.seen = Seen(history.format)
+        self.clean = True
+        self.reported = 0
+        self.to_report = False
+        """Whether there may be faults that nobody was told of: they are looked for in the whole history."""
+        self.failed: tuple[int, str] | None = None
+        """The state for which a summary failed: nothing is asked again until something changed (R16)."""
+        self.unsaved: Compaction | None = None
+        """A record whose summary was paid for, and that could not be put in force: nothing is paid twice."""
+        self.marked: Format | None = None
+        """The format whose marks were seen; None as long as the messages are nothing but roles and text."""
+
+    @property
+    def state(self) -> tuple[int, str]:
+        """How long the history is and which record is in force."""
+        return len(self.history.wire), self.compaction.id if self.compaction else ""
+
+    def continues(self, wire: Sequence[Any], source: Format) -> bool:
+        """Whether these messages are the known ones, perhaps with more behind them.
+
+        Comparing lists tries identity first, in C. Equal copies of the known objects do not count, since the caller is
+        to get his own objects back; a caller who copies copies all, so a sample of them tells.
+        """
+        known = len(self.history.wire)
+        if self.history.format is not source or known > len(wire):
+            return False
+        sample = range(0, known, max(1, known // 16))
+        same = all(self.history.wire[n] is wire[n] for n in sample)
+        return same and self.history.wire == (wire if isinstance(wire, list) else list(wire))[:known]
+
+    def append(self, wire: Sequence[Any]) -> None:
+        """New messages at the end: the view grows by them, unless something has to be mended."""
+        start = len(self.history.messages)
+        self.history.extend(wire)
+        new = self.history.messages[start:]
+        clean = is_clean(new, self.seen)
+        self.clean = clean and self.clean
+        self.to_report = self.to_report or not clean
+        if not clean or self.seen.broken:
+            self.rebuild(self.compaction)
+            return
+        self.view.wire += wire
+        self.view.tokens += sum(self.history.sizes[start:])
+
+    def rebuild(self, compaction: Compaction | None) -> None:
+        """The view under another record, or after something changed."""
+        self.compaction = compaction
+        self.view = build(self.history, compaction)
+        self.to_report = True
+
+
+class Memory:
+    """The conversations that one ``Compactor`` remembers. Safe for concurrent use."""
+
+    def __init__(self, count_text: Callable[[str], int] | None) -> None:
+        self._count_text = count_text
+        self._known: OrderedDict[tuple[int, int], Conversation] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def format_of(self, wire: Sequence[Any]) -> Format | None:
+        """The format of a known conversation that these messages seem to continue; None if it has to be detected.
+
+        Messages that are nothing but roles and text read the same in several formats: until one of them carries a mark
+        of its format, new messages are looked at.
+        """
+        with self._lock:
+            known = self._known.get(_key(wire))
+        if known is None:
+            return None
+        known.marked = known.marked or formats.marked(wire[len(known.history.wire) :])
+        return known.history.format if known.marked in (None, known.history.format) else None
+
+    def is_near(self, wire: Sequence[Any], record: Compaction | None) -> bool:
+        """Whether these messages seem to be a known conversation under a known record, with little behind it."""
+        with self._lock:
+            known = self._known.get(_key(wire))
+        return (
+            known is not None
+            and 0 <= len(wire) - len(known.history.wire) <= FEW
+            and (record is known.compaction or (record is not None and record == known.compaction))
+        )
+
+    def take(self, wire: Sequence[Any], source: Format) -> Conversation:
+        """The conversation that these messages continue, with the new ones appended; or a new one.
+
+        Raises ``FormatError`` for what is not a message of this format.
+        """
+        with self._lock:
+            conversation = self._known.pop(_key(wire), None)
+        if conversation is not None and conversation.continues(wire, source):
+            known = len(conversation.history.wire)
+            if conversation.history.refresh(known - 1):
+                conversation.rebuild(conversation.compaction)
+            conversation.append(wire[known:])
+            return conversation
+        rule: Rule = "anthropic" if source.name == "anthropic" else "openai"
+        conversation = Conversation(History(source, TokenCounter(self._count_text, media_rule=rule)))
+        conversation.append(wire)
+        conversation.marked = formats.marked(wire)
+        return conversation
+
+    def put_back(self, conversation: Conversation) -> None:
+        """Remember a conversation, and forget the one that was not used for longest if there are too many."""
+        with self._lock:
+            self._known[_key(conversation.history.wire)] = conversation
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+
+
+def _key(wire: Sequence[Any]) -> tuple[int, int]:
+    """Where a conversation is remembered: its first two objects. They are kept alive, so their ids stay theirs."""
+    return (id(wire[0]) if wire else 0, id(wire[1]) if len(wire) > 1 else 0)

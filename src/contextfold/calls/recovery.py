@@ -1,0 +1,388 @@
+"""A request with a compaction around it: view, send, and what to do when the provider says that it does not fit.
+
+    view ──send──▶ answer ──┬──▶ done
+                            └──▶ refused, or read in part ──remedy for this kind──▶ a smaller or mended view ──▶ send
+
+Each kind of refusal has one remedy, which is tried once and only if the view gets strictly smaller (or, for a broken
+history, other than it was). After the remedy for size the last resort, where policy allows it, drops half by half.
+
+What belongs here: the order of these steps. What does not: compacting (``engine``), reading errors (``overflow``) and
+answers (``reply``), making the records of the last resort (``revision``), and any wire shape (``integrations``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+from contextfold.calls.request import CompactionResult, Request
+from contextfold.calls.usage import Reply, read_reply
+from contextfold.errors import RECENT, CannotFit, StillTooLong, SummaryFailed, is_control_flow
+from contextfold.observe import Observer
+from contextfold.overflow import Kind, Overflow, classify
+from contextfold.passes.without_pass import Revise, clipped, halved
+from contextfold.policy import Policy
+from contextfold.ports import Ports
+from contextfold.tokens import Calibration
+from contextfold.window import Windows
+
+UNLIMITED: Any = object()
+"""The caller's ``send`` takes no answer limit."""
+
+WITHOUT_FIGURE = 0.5
+"""What share of a refused size is assumed to fit where the provider names no limit. There is one attempt."""
+
+BELOW_REFUSED = 0.9
+"""The share of a refused size that a new view must stay below in any case."""
+
+UNREAD = 0.7
+"""Below this share of the estimated texts, a provider that reports so few input tokens did not read all of them. The
+estimate is within a quarter of every tokenizer tried."""
+UNREAD_CALIBRATED = 0.85
+"""The same once the estimate is corrected by what this conversation's provider reported before."""
+CALIBRATED = 2
+"""Observations after which it counts as corrected."""
+NOTICEABLE = 1_000
+"""Tokens. In shorter views frames and names weigh too much to compare counts."""
+
+ANSWER_MARGIN = 0.01
+"""Share of the window that stays free between prompt and answer: some providers only give a prompt's size roughly."""
+
+CUT_OFF_BY_WINDOW = ("model_context_window_exceeded", "context_window_exceeded", "model_length")
+"""Finish reasons of an answer that ended because prompt and answer filled the window."""
+
+LEAST_ANSWER = 256
+"""Tokens. Where a prompt that fits leaves less for the answer, it is compacted: the answer would be cut off."""
+
+MOST_HALVINGS = 12
+"""A history of any size is gone after as many; more would mean that nothing gets smaller."""
+
+
+class Compact(Protocol):
+    """Makes the next view. ``window``: compact for this many tokens; ``revise``: make the record without a pass."""
+
+    def __call__(
+        self, request: Request, /, *, window: int | None = None, revise: Revise | None = None, strict: bool = False
+    ) -> Awaitable[CompactionResult]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of sending a view: a response or an error, and what it says about sizes."""
+
+    response: Any = None
+    reply: Reply = field(default_factory=Reply)
+    error: Exception | None = None
+    overflow: Overflow | None = None
+
+
+@dataclass
+class Exchange:
+    """One request until it is answered. Used once."""
+
+    send: Callable[..., Any]
+    request: Request
+    compact: Compact
+    windows: Windows
+    policy: Policy
+    observer: Observer
+    ports: Ports
+    max_tokens: Any = UNLIMITED
+    _tried: set[str] = field(default_factory=set)
+    _refused: list[int] = field(default_factory=list)
+    _halvings: int = 0
+
+    async def answer(self) -> tuple[Any, CompactionResult]:
+        """The response, and the result whose view was answered, with its usage learned.
+
+        Raises ``StillTooLong`` when every view was refused for its size, and what ``send`` raised otherwise.
+        """
+        response, result = await self._answer()
+        return response, replace(result, events=tuple(self.observer.events))
+
+    async def _answer(self) -> tuple[Any, CompactionResult]:
+        result = await self.compact(self.request)
+        while True:
+            outcome = await self._attempt(result)
+            if outcome.overflow is None:
+                return outcome.response, self._learn_usage(outcome.reply, result)
+            self._announce(outcome.overflow, result)
+            better = await self._remedy(outcome, outcome.overflow, result)
+            if better is not None:
+                await self._discard(outcome.response)
+                result = better
+            elif outcome.error is None:  # read in part, and nothing to be done about it
+                self.windows.distrust(self.request.endpoint, self.request.model)
+                return outcome.response, result
+            else:
+                raise self._noted(outcome.error, outcome.overflow, result)
+
+    async def _attempt(self, result: CompactionResult) -> Outcome:
+        limit = () if self.max_tokens is UNLIMITED else (self.max_tokens,)
+        try:
+            response = await self.ports.call(self.send, result.messages, *limit)
+        except Exception as error:
+            if is_control_flow(error) or (overflow := classify(error)) is None:
+                raise
+            return Outcome(error=error, overflow=overflow)
+        reply = read_reply(response)
+        return Outcome(response, reply, overflow=self._unread(reply, result))
+
+    def _unread(self, reply: Reply, result: CompactionResult) -> Overflow | None:
+        """Whether an answer that came as a success was given without reading the whole prompt."""
+        if reply.finish in CUT_OFF_BY_WINDOW:
+            both = (reply.input_tokens or 0) + (reply.output_tokens or 0)
+            return Overflow("truncated_silently", both or None, reply.input_tokens)
+        read, endpoint, model = reply.input_tokens, self.request.endpoint, self.request.model
+        if read is None or not self.windows.trusts(endpoint, model) or not is_partly_read(read, result):
+            return None
+        if "truncated_silently" not in self._tried:
+            return Overflow("truncated_silently", read, result.tokens_after)
+        self.windows.distrust(endpoint, model)  # a smaller prompt is reported short as well: it counts something else
+        self.observer.emit(
+            "usage_distrusted",
+            "the reported input tokens do not count what is sent, and are no longer compared with it",
+            endpoint=endpoint,
+            reported=read,
+            sent=result.tokens_after,
+        )
+        return None
+
+    # ---- remedies ----
+
+    async def _remedy(self, outcome: Outcome, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
+        """The next view to send, or None when there is nothing to be done."""
+        if not self.policy.resend_after_overflow:
+            return None
+        first = overflow.kind not in self._tried
+        self._tried.add(overflow.kind)
+        if overflow.kind == "prompt_too_long":
+            return await self._shrink_or_raise(outcome, overflow, result, first)
+        if not first:
+            return None
+        if overflow.kind == "output_budget":
+            return await self._with_a_shorter_answer(overflow, result)
+        if overflow.kind == "malformed_history":
+            mended = await self.compact(self.request.again(result, None), strict=True)
+            return self._resending(overflow, mended) if mended.messages != result.messages else None
+        if overflow.kind == "item_too_long":
+            return await self._revised(partial(clipped, characters=overflow.limit), overflow, result)
+        return await self._smaller(overflow, result)
+
+    async def _shrink_or_raise(
+        self, outcome: Outcome, overflow: Overflow, result: CompactionResult, first: bool
+    ) -> CompactionResult:
+        self._refused.append(result.tokens_after)
+        await self._learn_window(overflow, result)
+        smaller = await self._smaller(overflow, result) if first else None
+        if smaller is None and self.policy.on_overflow == "drop_oldest":
+            smaller = await self._halve(overflow, result)
+        if smaller is not None:
+            return smaller
+        rest = result.tokens_after - sum(result.floor.values())
+        floor = {**result.floor, **({RECENT: rest} if rest > 0 else {})}
+        error = StillTooLong(sent=self._refused, limit=overflow.limit or result.window, floor=floor)
+        self.observer.emit("cannot_fit", str(error), limit=error.limit, floor=error.floor)
+        raise error from outcome.error
+
+    async def _smaller(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
+        """The view compacted for what the refusal taught, if that makes it strictly smaller."""
+        window = self._window_after(overflow, result)
+        again = self.request.again(result, f"overflow: {overflow.kind}")
+        try:
+            smaller = await self.compact(again, window=window)
+        except SummaryFailed:  # said in an event
+            return None
+        except CannotFit:
+            if overflow.limit is not None:
+                return None
+            return await self._as_small_as_can_be(overflow, again, result)
+        return self._resending(overflow, smaller) if smaller.tokens_after < result.tokens_after else None
+
+    async def _as_small_as_can_be(
+        self, overflow: Overflow, again: Request, result: CompactionResult
+    ) -> CompactionResult | None:
+        """Nobody named a limit, and what was assumed in its place cannot be met: a smaller view is worth a try."""
+        try:
+            smaller = await self.compact(again, window=result.tokens_after - 1)
+        except (CannotFit, SummaryFailed):
+            return None
+        return self._resending(overflow, smaller) if smaller.tokens_after < result.tokens_after else None
+
+    async def _halve(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
+        self._halvings += 1
+        if self._halvings > MOST_HALVINGS:
+            return None
+        smaller = await self._revised(halved, overflow, result)
+        if smaller is not None:
+            self.observer.emit(
+                "history_halved",
+                f"the older half was dropped: {result.tokens_after:,} tokens became {smaller.tokens_after:,}",
+                step=self._halvings,
+                tokens_before=result.tokens_after,
+                tokens_after=smaller.tokens_after,
+                dropped=smaller.ledger.counts()["dropped"] - result.ledger.counts()["dropped"],
+            )
+        return smaller
+
+    async def _revised(self, revise: Revise, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
+        smaller = await self.compact(self.request.again(result, None), revise=revise)
+        return self._resending(overflow, smaller) if smaller.tokens_after < result.tokens_after else None
+
+    async def _with_a_shorter_answer(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
+        """The same view with a lower answer limit: the prompt fits, so nothing is to be compacted, unless it leaves so
+        little that no answer would be worth having.
+        """
+        await self._learn_window(overflow, result)
+        lowered = shorter_answer(overflow, self.max_tokens)
+        if lowered is not None and lowered < LEAST_ANSWER:
+            smaller = await self._smaller(overflow, result)
+            if smaller is not None:
+                left = replace(overflow, used=(overflow.used or 0) * smaller.tokens_after // result.tokens_after)
+                self._lower(shorter_answer(left, self.max_tokens), overflow)
+                return smaller
+        if lowered is None:
+            return None
+        self._lower(lowered, overflow)
+        return self._resending(overflow, result)
+
+    def _lower(self, lowered: int | None, overflow: Overflow) -> None:
+        """Let the answer take fewer tokens; None: as many as before."""
+        if lowered is None:
+            return
+        self.observer.emit(
+            "answer_limit_lowered",
+            f"prompt and answer together do not fit: the answer may take {lowered:,} tokens",
+            max_tokens=lowered,
+            limit=overflow.limit,
+            used=overflow.used,
+        )
+        self.max_tokens = lowered
+
+    # ---- what is learned, and what is said ----
+
+    def _window_after(self, overflow: Overflow, result: CompactionResult) -> int:
+        """The window that a refusal teaches, in tokens as ``result`` counts them."""
+        sent, window = result.tokens_after, min(result.window, int(BELOW_REFUSED * result.tokens_after))
+        if overflow.limit is None:
+            return min(result.window, self._guess(sent))
+        if overflow.kind == "rate_limit_too_small":  # what is requested may include the answer
+            beside = max(0, (overflow.used or 0) - sent)
+            return min(window, overflow.limit - beside if overflow.limit > 2 * beside else overflow.limit // 2)
+        share = min(1.0, sent / overflow.used) if overflow.used else 1.0  # the provider counts, the estimate is off
+        return max(1, min(window, int(overflow.limit * share)))
+
+    def _guess(self, sent: int) -> int:
+        accepted = self.windows.accepted(self.request.endpoint, self.request.model)
+        return max(1, accepted if accepted < sent else 0, int(WITHOUT_FIGURE * sent))
+
+    async def _learn_window(self, overflow: Overflow, result: CompactionResult) -> None:
+        refused = None if overflow.limit is not None else result.tokens_after
+        tokens = overflow.limit if overflow.limit is not None else self._guess(result.tokens_after)
+        model, endpoint = self.request.model, self.request.endpoint
+        await self.windows.learn(endpoint, model, tokens, self.ports, self.observer, refused=refused)
+
+    def _learn_usage(self, reply: Reply, result: CompactionResult) -> CompactionResult:
+        if not self.windows.trusts(self.request.endpoint, self.request.model):
+            return result
+        self.windows.accept(self.request.endpoint, self.request.model, reply.input_tokens or result.tokens_after)
+        return result.after_usage(reply.input_tokens)
+
+    def _announce(self, overflow: Overflow, result: CompactionResult) -> None:
+        self.observer.emit(
+            "request_overflowed",
+            f"the provider says {overflow.kind} about {result.tokens_after:,} tokens",
+            kind=overflow.kind,
+            limit=overflow.limit,
+            used=overflow.used,
+            tokens=result.tokens_after,
+        )
+
+    def _resending(self, overflow: Overflow, result: CompactionResult) -> CompactionResult:
+        self.observer.emit(
+            "request_resent",
+            f"sent again with {result.tokens_after:,} tokens",
+            kind=overflow.kind,
+            tokens=result.tokens_after,
+            messages=len(result.messages),
+        )
+        return result
+
+    def _noted(self, error: Exception, overflow: Overflow, result: CompactionResult) -> Exception:
+        """The provider's own error, with what was found out about it and the way out as a note (PEP 678)."""
+        note = advice(
+            overflow,
+            result,
+            is_allowed=self.policy.resend_after_overflow,
+            takes_limit=self.max_tokens is not UNLIMITED,
+        )
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+        return error
+
+    async def _discard(self, response: Any) -> None:
+        """A stream that nobody will read is closed."""
+        close = getattr(response, "close", None)
+        if callable(close):
+            await self.ports.call(close)
+
+
+def is_partly_read(read: int, result: CompactionResult) -> bool:
+    """Whether a provider that reports so many input tokens cannot have read the whole view (R18, R22)."""
+    calibration: Calibration = result.calibration
+    least = UNREAD_CALIBRATED if calibration.observations >= CALIBRATED else UNREAD
+    if result.estimated_tokens < NOTICEABLE or read >= least * result.estimated_tokens:
+        return False
+    expected = min(result.text_tokens, calibration.apply(result.text_tokens))
+    return expected >= NOTICEABLE and read < least * expected
+
+
+def advice(overflow: Overflow, result: CompactionResult, *, is_allowed: bool, takes_limit: bool) -> str:
+    """What to tell somebody whose request was refused for good, below the provider's own words.
+
+    ``is_allowed``: it may be sent again. ``takes_limit``: the caller's ``send`` takes an answer limit.
+    """
+    found = ", ".join(
+        f"{name} {size:,}" for name, size in (("limit", overflow.limit), ("used", overflow.used)) if size is not None
+    )
+    sent = f"contextfold: {overflow.kind}{f' ({found})' if found else ''}, sent {result.tokens_after:,} tokens. "
+    if not is_allowed:
+        return f"{sent}Policy(resend_after_overflow=False) keeps it from mending this."
+    if overflow.kind == "output_budget" and not takes_limit:
+        return f"{sent}{_ANSWER_LIMIT_UNKNOWN}"
+    if overflow.kind == "rate_limit_too_small":
+        items = ", ".join(f"{name} {size:,}" for name, size in result.floor.items())
+        return f"{sent}{_ADVICE[overflow.kind].format(floor=items)}"
+    return sent + _ADVICE[overflow.kind]
+
+
+_ANSWER_LIMIT_UNKNOWN = (
+    "Prompt and answer together do not fit, and the answer limit is not known here: ask for a shorter answer, or pass "
+    "max_tokens= to Compactor.call and take it as the second argument of send, so that it can be lowered."
+)
+_ADVICE: Mapping[Kind, str] = {
+    "prompt_too_long": "The prompt does not fit: use a model with a larger window, or shorten what must stay.",
+    "output_budget": "Prompt and answer together do not fit, and no lower answer limit helped: use a model with a "
+    "larger window, or a lower Policy(target=...), so that more of it is free.",
+    "item_too_long": "One item is over the provider's cap, and it must stay word for word (an instruction, a pin, the "
+    "first or newest user message) or cannot be clipped: split it, or shorten it before it gets into the history.",
+    "rate_limit_too_small": "The request alone is above the tokens per minute, waiting does not help, and the view can "
+    "be made no smaller: {floor}. Have the rate limit raised, ask for a shorter answer, or shorten these items.",
+    "malformed_history": "The history was read anew, and what could be mended by the rules known here was refused too, "
+    "or there was nothing to mend: the provider's words name the place to look at.",
+    "truncated_silently": "The provider read only a part of the prompt.",
+}
+"""By kind, for those that were not resolved. The way out is the last sentence."""
+
+
+def shorter_answer(overflow: Overflow, max_tokens: int | None) -> int | None:
+    """An answer limit that fits beside the prompt, below the one that was asked for; None where there is none."""
+    if max_tokens is UNLIMITED:
+        return None
+    if overflow.limit is None or overflow.used is None:
+        return max_tokens // 2 if max_tokens is not None and max_tokens > 1 else None
+    room = overflow.limit - overflow.used
+    lowered = room - min(int(ANSWER_MARGIN * overflow.limit), room // 2)
+    return lowered if lowered >= 1 and (max_tokens is None or lowered < max_tokens) else None

@@ -1,0 +1,142 @@
+"""One turn of a conversation, as values: what a caller asks for, and what it gets.
+
+What belongs here: ``Request`` and ``CompactionResult``. What does not: how one becomes the other (``compactor``), and
+sending it (``recovery``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from contextfold.conversation.ledger import Ledger
+from contextfold.errors import InputError
+from contextfold.observe import Event
+from contextfold.passes.question import Archive, Made, Proposal
+from contextfold.passes.trigger import MANUAL
+from contextfold.ports import Cancellation
+from contextfold.record.compaction import Compaction, SummaryRecord
+from contextfold.tokens import Calibration
+
+UNCALIBRATED = Calibration()
+
+Before = Callable[[Proposal], Any]
+"""Called before a pass, sync or async. Returns False to veto it, ``Pins`` to keep more in it, None to let it be."""
+
+After = Callable[[Made], Any]
+"""Called after a pass that succeeded, before its record is in force; what it raises ends the call, unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of one call."""
+
+    messages: Sequence[Any]
+    previous: Compaction | None = None
+    format: str | None = None
+    to: str | None = None
+    system: str | None = None
+    tools: Sequence[Any] | None = None
+    forced: str | None = None
+    """Why to compact whatever the trigger says; None: only if it fires."""
+    instructions: str = ""
+    before: Before | None = None
+    after: After | None = None
+    calibration: Calibration = UNCALIBRATED
+    model: str | None = None
+    endpoint: str = ""
+    cancel: Cancellation | None = None
+    archive: Archive | None = None
+    """Gets the originals of what leaves the view, before it does."""
+    sending: bool = False
+    """The view goes to a provider at once: a call without a result is answered in it, as none would take it."""
+
+    @classmethod
+    def of(
+        cls, messages: Sequence[Any], previous: Compaction | None = None, *, force: bool = False, **options: Any
+    ) -> Request:
+        """The request of a public call. Raises ``InputError`` for arguments of the wrong kind."""
+        if options.get("calibration") is None:
+            options["calibration"] = UNCALIBRATED
+        request = cls(messages, previous, forced=MANUAL if force else None, **options)
+        _check(request)
+        return request
+
+    def again(self, result: CompactionResult, reason: str | None) -> Request:
+        """The same conversation once more, under the record that is in force now, for a reason to compact."""
+        return replace(self, previous=result.compaction, forced=reason)
+
+
+@dataclass(frozen=True)
+class CompactionResult:
+    """What a call made of a conversation. Sizes are tokens, system prompt and tools included."""
+
+    messages: list[Any]
+    """The view to send, in the format that came in or the one asked for."""
+    compaction: Compaction | None
+    """The record in force; pass it as ``previous`` next turn."""
+    changed: bool
+    """True if this call made a new compaction."""
+    ledger: Ledger
+    tokens_before: int
+    tokens_after: int
+    trigger: str | None
+    """What made this call compact; None if it did not."""
+    events: tuple[Event, ...]
+    window: int
+    target: int
+    format: str
+    window_source: str
+    """Who says how large the window is: explicit, profile, registry, learned or default."""
+    calibration: Calibration
+    """How far the provider's count is from the estimate; pass it as ``calibration`` next turn."""
+    estimated_tokens: int
+    """The view by the bare estimate, uncalibrated: what the provider's usage for it is compared with."""
+    _floor: Callable[[], Mapping[str, int]] = field(repr=False)
+    _text_tokens: Callable[[], int] = field(repr=False)
+
+    @cached_property
+    def floor(self) -> Mapping[str, int]:
+        """Tokens that no compaction can remove, item by item."""
+        return self._floor()
+
+    @cached_property
+    def text_tokens(self) -> int:
+        """What every provider counts of the view, by the bare estimate: texts, calls and results.
+
+        Not the system prompt and tools, whose schemas some rewrite to half their size; not media, which have many
+        prices; not reasoning, which some leave out when they read.
+        """
+        return self._text_tokens()
+
+    @property
+    def summary(self) -> SummaryRecord | None:
+        """The summary in the view, with its evidence and what it took; None where there is none."""
+        return self.compaction.summary if self.compaction else None
+
+    def after_usage(self, input_tokens: int | None) -> CompactionResult:
+        """The same result with what the provider reported for exactly this view learned (R18).
+
+        ``input_tokens`` counts cached ones. None or zero teaches nothing.
+        """
+        return replace(self, calibration=self.calibration.learn(self.estimated_tokens, input_tokens))
+
+
+def _check(request: Request) -> None:
+    """Raises ``InputError`` for arguments of the wrong kind, before anything looks into them."""
+    messages, previous = request.messages, request.previous
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
+        hint = ": pass the list inside it" if isinstance(messages, Mapping) else ""
+        raise InputError(f"messages must be a list of messages, not {type(messages).__name__}{hint}")
+    if previous is not None and not isinstance(previous, Compaction):
+        raise InputError(
+            f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "
+            "pass out.compaction, or Compaction.from_json(text) for a stored one"
+        )
+    if not isinstance(request.calibration, Calibration):
+        raise InputError(
+            f"calibration must be the one of an earlier result, not {type(request.calibration).__name__}: "
+            "pass out.calibration"
+        )

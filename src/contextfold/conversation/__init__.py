@@ -1,0 +1,1 @@
+"""What is there: groups, pins, the history, its fingerprint, the ledger, and how broken lists are repaired."""

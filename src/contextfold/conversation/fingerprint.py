@@ -1,0 +1,54 @@
+"""What identifies messages: a digest of each, and one hash for a run of them.
+
+What belongs here: hashing what a message says. What does not: comparing a record with a history (``record``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+
+
+def digest(message: Message) -> bytes:
+    """A hash of what a message says: role and parts, not ids, positions, cache marks or metadata."""
+    hasher = hashlib.blake2b(message.role.encode(), digest_size=16)
+    for part in message.parts:
+        for field in _content(part):
+            data = field.encode("utf-8", "surrogatepass")
+            hasher.update(len(data).to_bytes(8, "little"))
+            hasher.update(data)
+    return hasher.digest()
+
+
+def fingerprint(digests: Sequence[bytes]) -> str:
+    """One hash for a run of messages, from their digests."""
+    hasher = hashlib.blake2b(digest_size=16)
+    for one in digests:
+        hasher.update(one)
+    return hasher.hexdigest()
+
+
+def _content(part: Part) -> list[str]:
+    match part:
+        case Text():
+            return ["text", part.text]
+        case ToolCall():
+            return ["call", part.id, part.name, part.arguments]
+        case ToolResult():
+            return ["result", part.call_id, *(field for inner in part.content for field in _content(inner))]
+        case Media():
+            return ["media", part.kind, part.media_type or "", part.data or "", part.url or ""]
+        case Reasoning():
+            return ["reasoning", part.text, _plain(part.source)]
+        case Opaque():
+            return ["opaque", part.label, part.text, _plain(part.source)]
+
+
+def _plain(source: Any) -> str:
+    if isinstance(source, dict) and "cache_control" in source:
+        source = {key: value for key, value in source.items() if key != "cache_control"}
+    return json.dumps(source, ensure_ascii=False, sort_keys=True, default=str)

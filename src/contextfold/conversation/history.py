@@ -1,0 +1,97 @@
+"""A history as the engine works on it: decoded once, sized once, however often it grows.
+
+What belongs here: everything that is derived from the messages alone and worth keeping between calls. It only ever
+grows at its end; a history that was edited or rewound is a new one. Not safe for concurrent use: one lock per thread
+of conversation is the caller's business (``compactor``).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from contextfold import evidence
+from contextfold.conversation.fingerprint import digest, fingerprint
+from contextfold.conversation.groups import Grouping, group
+from contextfold.formats.base import Format
+from contextfold.messages import Message
+from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
+
+
+class History:
+    """The wire objects, their messages, and what follows from each message alone."""
+
+    def __init__(self, format: Format, counter: TokenCounter) -> None:
+        self.format = format
+        self.counter = counter
+        self.wire: list[Any] = []
+        self.messages: list[Message] = []
+        self.sizes: list[int] = []
+        self._digests: list[bytes] = []
+        self._lines: dict[int, tuple[evidence.Line, ...]] = {}
+        self._line_sizes: dict[str, int] = {}
+
+    def extend(self, wire: Sequence[Any]) -> None:
+        """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
+        start = len(self.wire)
+        messages = [self.format.decode(entry, start + number) for number, entry in enumerate(wire)]
+        sizes = [self.counter.message(message) for message in messages]
+        self.wire += wire
+        self.messages += messages
+        self.sizes += sizes
+        self.__dict__.pop("grouping", None)
+
+    def refresh(self, start: int = 0) -> bool:
+        """Decode again from ``start`` on, in case a caller changed an object in place; True if one was.
+
+        What did not change keeps all that is known about it.
+        """
+        changed = False
+        for index in range(max(0, start), len(self.wire)):
+            message = self.format.decode(self.wire[index], index)
+            if message == self.messages[index] and message.metadata == self.messages[index].metadata:
+                continue
+            changed = True
+            self.messages[index] = message
+            self.sizes[index] = self.counter.message(message)
+            self._lines.pop(index, None)
+            del self._digests[index:]
+        if changed:
+            self.__dict__.pop("grouping", None)
+        return changed
+
+    def calibrated(self, calibration: Calibration) -> History:
+        """The same history with sizes as a provider would count them: shares all else that is known of it."""
+        if calibration.ratio == 1.0:
+            return self
+        twin = copy.copy(self)
+        twin.counter = CalibratedCounter(self.counter, calibration)
+        twin.sizes = [calibration.apply(size) for size in self.sizes]
+        twin._line_sizes = {}
+        return twin
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        return group(self.messages)
+
+    def fingerprint(self, covers: int) -> str:
+        """Of the first ``covers`` messages."""
+        while len(self._digests) < covers:
+            self._digests.append(digest(self.messages[len(self._digests)]))
+        return fingerprint(self._digests[:covers])
+
+    def lines(self, index: int) -> tuple[evidence.Line, ...]:
+        """The lines of a message that evidence may quote."""
+        found = self._lines.get(index)
+        if found is None:
+            found = self._lines[index] = evidence.lines_of(self.messages[index])
+        return found
+
+    def line_size(self, text: str) -> int:
+        """Tokens of a line that evidence may quote, counted once: every pass weighs the same lines again."""
+        size = self._line_sizes.get(text)
+        if size is None:
+            size = self._line_sizes[text] = self.counter.text(text)
+        return size

@@ -1,0 +1,98 @@
+"""The account: where every message of the history went.
+
+A message has exactly one fate. Runs of neighbors that share fate and reason are stored once, so the ledger of
+100,000 messages stays small; entries are made when somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from contextfold.messages import Message
+
+Fate = Literal["kept", "pinned", "shortened", "summarized", "dropped"]
+FATES: tuple[Fate, ...] = ("kept", "pinned", "shortened", "summarized", "dropped")
+
+Account: TypeAlias = tuple[Fate, str]
+"""A fate and its reason."""
+
+NOTHING: Mapping[int, Account] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The fate of one message: ``index`` in the history, its own ``id`` if it has one, and why."""
+
+    index: int
+    id: str | None
+    fate: Fate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Messages ``start`` to ``stop`` (exclusive) share this fate and reason."""
+
+    start: int
+    stop: int
+    fate: Fate
+    reason: str
+
+
+def runs(fates: Iterable[Account]) -> tuple[Run, ...]:
+    """Neighbors with one fate and reason, put together."""
+    found: list[Run] = []
+    for index, (fate, reason) in enumerate(fates):
+        if found and (found[-1].fate, found[-1].reason) == (fate, reason):
+            found[-1] = Run(found[-1].start, index + 1, fate, reason)
+        else:
+            found.append(Run(index, index + 1, fate, reason))
+    return tuple(found)
+
+
+class Ledger:
+    """Iterate for one ``Entry`` per message of the history, in order."""
+
+    def __init__(
+        self, account: Sequence[Run], messages: Sequence[Message], mended: Mapping[int, Account] = NOTHING
+    ) -> None:
+        """``mended`` are kept messages that had to take another form to be sent, or could not be sent."""
+        self._account = tuple(account)
+        self._mended = dict(mended)
+        self._messages = messages
+        self._length = len(messages)  # the list may grow at its end behind our back
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The account as runs; messages after the last run are ``kept``."""
+        covered = self._account[-1].stop if self._account else 0
+        account = self._account
+        if covered < self._length:
+            account = (*account, Run(covered, self._length, "kept", "recent"))
+        if not self._mended:
+            return account
+        fates = [(run.fate, run.reason) for run in account for _ in range(run.start, run.stop)]
+        for index, mended in self._mended.items():
+            fates[index] = mended
+        return runs(fates)
+
+    def counts(self) -> dict[Fate, int]:
+        """How many messages met each fate; every fate is listed, and the sum is the length of the history."""
+        counted: Counter[Fate] = Counter()
+        for run in self.runs:
+            counted[run.fate] += run.stop - run.start
+        return {fate: counted[fate] for fate in FATES}
+
+    def __iter__(self) -> Iterator[Entry]:
+        for run in self.runs:
+            for index in range(run.start, run.stop):
+                yield Entry(index, self._messages[index].id, run.fate, run.reason)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.counts()})"

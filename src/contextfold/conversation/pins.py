@@ -1,0 +1,105 @@
+"""What must stay word for word, and why: instructions, the first and the newest user message, pins, pending calls.
+
+What belongs here: choosing these messages. What does not: what happens to the rest (``plan``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contextfold.conversation.groups import Grouping
+from contextfold.messages import Message, Opaque
+from contextfold.policy import Pins, Policy
+from contextfold.summary.message import parse
+
+INSTRUCTION = "system or developer message"
+FIRST_USER = "first user message"
+NEWEST_USER = "newest user message"
+PINNED = "pinned by policy"
+PENDING = "call without a result yet"
+PROVIDER = "compaction item of the provider"
+
+# Text that a harness puts into user messages around what a person wrote, seen in session files of coding agents.
+_INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<system-reminder>",
+    "<local-command",
+    "<command-name>",
+    "# AGENTS.md",
+    "Caveat:",
+)
+
+
+def is_summary(message: Message) -> bool:
+    """Whether this message of a history carries an earlier summary of ours."""
+    return (
+        len(message.parts) == 1
+        and message.text.lstrip().startswith("<conversation_summary>")
+        and (parse(message.text) is not None)
+    )
+
+
+def is_person(message: Message) -> bool:
+    """A genuine user message: not only tool results, not an earlier summary, not a harness's note."""
+    return (
+        message.is_user_turn
+        and not is_summary(message)
+        and not message.text.lstrip().startswith(_INJECTED)
+        and message.metadata.get("lc_source") != "summarization"
+    )
+
+
+def first_user(messages: Sequence[Message]) -> int | None:
+    """Index of the first message that a person wrote; of the first user message, if none looks genuine."""
+    users = [index for index, message in enumerate(messages) if message.is_user_turn and not is_summary(message)]
+    return next((index for index in users if is_person(messages[index])), users[0] if users else None)
+
+
+def newest_user(messages: Sequence[Message]) -> int | None:
+    """Index of the newest user message that is more than tool results."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].is_user_turn and not is_summary(messages[index]):
+            return index
+    return None
+
+
+def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dict[int, str]:
+    """Index -> reason of every message that no pass may touch. The first reason that fits is given."""
+    reasons: dict[int, str] = {}
+    for index, message in enumerate(messages):
+        if message.is_instruction:
+            reasons[index] = INSTRUCTION
+        elif _is_ciphertext(message):
+            reasons[index] = PROVIDER
+    newest = newest_user(messages)
+    if newest is not None:
+        reasons.setdefault(newest, NEWEST_USER)
+    first = first_user(messages) if policy.first_user else None
+    if first is not None:
+        reasons.setdefault(first, FIRST_USER)
+    for group in grouping.groups:
+        reason = PENDING if group.pending else PINNED if _pinned(group.indices, messages, policy.pins) else None
+        if reason:
+            for index in group.indices:
+                reasons.setdefault(index, reason)
+    return reasons
+
+
+def _is_ciphertext(message: Message) -> bool:
+    """A provider's own compaction whose content only the provider can read: nothing could stand for it."""
+    return any(isinstance(part, Opaque) and part.label == "compaction" and not part.text for part in message.parts)
+
+
+def _pinned(indices: Sequence[int], messages: Sequence[Message], pins: Pins) -> bool:
+    return not pins.is_empty and any(_matches(messages[index], pins) for index in indices)
+
+
+def _matches(message: Message, pins: Pins) -> bool:
+    if message.id is not None and message.id in pins.ids:
+        return True
+    if any(call.name in pins.tools for call in message.tool_calls):
+        return True
+    if pins.metadata and all(message.metadata.get(key) == value for key, value in pins.metadata.items()):
+        return True
+    return pins.predicate is not None and bool(pins.predicate(message))

@@ -1,0 +1,14 @@
+"""Mending what a provider would refuse in a list of messages that is about to be sent.
+
+``pairing`` is for every provider, ``rules`` for what only some refuse, and ``appended`` tells when neither is needed.
+A list that grows is mended the same way each time, so a view only grows with it. Hence what becomes of a message
+depends on what stands before it, but for ``answer_pending`` and ``bare_end``: they are for a list that is sent at once.
+
+What belongs here: these, as pure functions over any list of messages. Finding the faults is ``groups``.
+"""
+
+from contextfold.conversation.repair.appended import Seen, is_clean
+from contextfold.conversation.repair.pairing import REPEATED, Placed, answer_pending, repair
+from contextfold.conversation.repair.rules import EMPTY, bare_end, conform
+
+__all__ = ["EMPTY", "REPEATED", "Placed", "Seen", "answer_pending", "bare_end", "conform", "is_clean", "repair"]

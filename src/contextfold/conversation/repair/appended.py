@@ -1,0 +1,117 @@
+"""Whether messages at the end of a list need mending, without looking at the list again.
+
+What belongs here: what has to be remembered of a list for that, and the question. What does not: mending.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from contextfold.conversation.repair.rules import acceptable
+from contextfold.formats.base import Format
+from contextfold.messages import Message
+
+INTERRUPTED = "\0"
+"""Among the ids of open calls: there are some, but somebody spoke since."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What has to be known of a list to tell whether more messages at its end need mending."""
+
+    format: Format
+    open_calls: set[str] = field(default_factory=set)
+    """Calls of the last turn that wait for results."""
+    call_ids: set[str] = field(default_factory=set)
+    """Of all calls, where the format wants no two to share one."""
+    custom: dict[str, bool] = field(default_factory=dict)
+    """Whether the last call with an id was one of a custom tool, where results have to know."""
+    renamed: set[str] = field(default_factory=set)
+    """Those of them that may go by another id in the view."""
+    broken: bool = False
+    """Results did not follow their calls: what comes at the end of the list may belong further up in the view."""
+    begun: bool = False
+    """Something else than instructions was there."""
+    speaker: str = ""
+    """The role of the last message."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether sending the list at once may take more than sending what will be in the view for good."""
+        return bool(self.open_calls) or (self.speaker == "assistant" and self.format.rules.bare_end)
+
+
+def is_clean(messages: Sequence[Message], seen: Seen) -> bool:
+    """Whether appended messages need no mending, given what was seen before. Updates ``seen``.
+
+    Stricter than ``repair`` and ``conform``: False means "look closely", not "broken".
+    """
+    clean = True
+    for message in messages:
+        paired = _is_paired(message, seen)
+        clean = _conforms(message, seen) and paired and clean
+        seen.broken = seen.broken or not paired
+        seen.speaker = message.role
+    return clean
+
+
+def _conforms(message: Message, seen: Seen) -> bool:
+    """Whether the format's rules have nothing against this message as the next one."""
+    accepted = _is_accepted(message, seen)
+    of_one_kind = _is_of_one_kind(message, seen)
+    return _keeps_its_ids(message, seen) and accepted and of_one_kind
+
+
+def _is_accepted(message: Message, seen: Seen) -> bool:
+    accepted = acceptable(message, seen.format, leading=not seen.begun)
+    if accepted is not message and not accepted.parts and message.role != "user":
+        return False  # it is left out: the next message stands where it stood
+    opens = not seen.begun and message.role == "assistant" and seen.format.rules.user_first
+    seen.begun = seen.begun or not message.is_instruction
+    return accepted is message and not opens
+
+
+def _is_of_one_kind(message: Message, seen: Seen) -> bool:
+    if not seen.format.rules.results_have_kinds:
+        return True
+    seen.custom.update((call.id, call.custom) for call in message.tool_calls)
+    return all(seen.custom.get(part.call_id) == part.custom for part in message.tool_results)
+
+
+def _keeps_its_ids(message: Message, seen: Seen) -> bool:
+    forbidden = seen.format.rules.not_in_call_ids
+    if forbidden is None:
+        return True
+    for call in message.tool_calls:
+        if not _is_free(call.id, seen, forbidden):
+            seen.renamed.add(call.id)
+        seen.call_ids |= {call.id, forbidden.sub("_", call.id)}
+    ids = {*(call.id for call in message.tool_calls), *(result.call_id for result in message.tool_results)}
+    return ids.isdisjoint(seen.renamed)
+
+
+def _is_free(call_id: str, seen: Seen, forbidden: re.Pattern[str]) -> bool:
+    """Whether a call may have this id: no other call has it, or may have been given it (see ``_Naming``)."""
+    taken = {call_id, re.sub(r"_\d+$", "", call_id)} & seen.call_ids
+    return not taken and not forbidden.search(call_id)
+
+
+def _is_paired(message: Message, seen: Seen) -> bool:
+    """Whether each result of the next message follows its call, and each call has one or may still get it."""
+    open_calls = seen.open_calls
+    results = message.tool_results
+    known = {result.call_id for result in results} & open_calls
+    paired = len(known) == len(results)
+    open_calls -= known
+    speaks_on = message.split and message.role == "assistant"
+    if message.role == "assistant" and open_calls:
+        # between the calls of one turn, before any result, it may go on
+        paired = paired and speaks_on and INTERRUPTED not in open_calls and seen.speaker == "assistant"
+    if not results and not speaks_on:
+        unanswered = bool(open_calls) and message.role != "assistant"
+        open_calls.clear()
+        open_calls.update((INTERRUPTED,) if unanswered else ())
+    open_calls.update(call.id for call in message.tool_calls)
+    return paired

@@ -1,0 +1,215 @@
+"""Calls and their results: what every provider refuses.
+
+- A result that does not follow its call is moved up to it. A message with results of several turns is taken apart.
+- A call that was never answered, though the assistant spoke again since, gets a result that says so. One that only a
+  screenshot can answer is shown as text.
+- A result whose call is not in the list (it never was, it was summarized, or its id was answered before) cannot be
+  sent as a result; it is shown as text from the user, so nothing of it is lost. One that repeats an answer word for
+  word is left out.
+
+What belongs here: these. What does not: contents, roles and ids (``rules``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from contextfold.conversation.groups import Grouping, group
+from contextfold.conversation.ledger import Account
+from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
+
+UNANSWERED = "[No result: this call was never answered]"
+CALLED = "[The tool {name} was called with {arguments}. No result: this call was never answered]"
+ANSWERED_BY_SCREENSHOT = "computer_call"
+"""``ToolCall.local`` of calls whose result is an image and nothing else; nobody but the tool can make one."""
+ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
+
+AS_TEXT: Account = ("shortened", "a result whose call is not in the view, shown as text")
+UNANSWERABLE: Account = ("shortened", "a call that only a screenshot can answer, and none came; shown as text")
+PARTED: Account = ("shortened", "its results belong to several turns; each stands behind its call")
+REPEATED: Account = ("dropped", "a result that was there already, word for word")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A message of the mended list: where it stood before (None: it is new), and whether it was moved.
+
+    ``account``: what became of it, where that is worth telling.
+    """
+
+    message: Message
+    position: int | None
+    moved: bool = False
+    account: Account | None = None
+
+
+def repair(messages: Sequence[Message]) -> list[Placed]:
+    """The same messages in an order and shape that a provider takes. What is right already stays the same object."""
+    grouping = group(messages)
+    placed = [Placed(message, index) for index, message in enumerate(messages)]
+    if any(fault.kind == "orphan_result" for fault in grouping.faults):
+        known = {answer for index, message in enumerate(messages) for answer in _answers(message, index, grouping)}
+        mended = ((_without_orphans(place, grouping, known)) for place in placed)
+        placed = _before_pending([place for place in mended if place is not None], messages)
+        grouping = group([place.message for place in placed])  # what is text now may stand between call and results
+    if any(fault.kind == "result_out_of_place" for fault in grouping.faults):
+        placed = [part for index, place in enumerate(placed) for part in _of_one_turn(place, index, grouping)]
+        grouping = group([place.message for place in placed])
+    if not {"result_out_of_place", "dangling_call"} & {fault.kind for fault in grouping.faults}:
+        return placed
+    return _in_order(placed, grouping)
+
+
+def answer_pending(placed: Sequence[Placed]) -> list[Placed]:
+    """The same list with a result for every call that still waits for one, as a provider wants it that is asked now."""
+    messages = [place.message for place in placed]
+    grouping = group(messages)
+    answered = Counter(
+        (caller, part.call_id)
+        for (index, number), caller in grouping.answers.items()
+        if isinstance(part := messages[index].parts[number], ToolResult)
+    )
+    waiting: list[tuple[int, ToolCall]] = []
+    for index, message in enumerate(messages):
+        for call in message.tool_calls:
+            if answered[index, call.id]:
+                answered[index, call.id] -= 1
+            else:
+                waiting.append((index, call))
+    return _with_results(placed, {}, waiting) if waiting else list(placed)
+
+
+def _answers(message: Message, index: int, grouping: Grouping) -> list[tuple[str, str]]:
+    """(call id, text) of the results in a message that answer a call."""
+    return [
+        (part.call_id, part.text)
+        for number, part in enumerate(message.parts)
+        if isinstance(part, ToolResult) and (index, number) in grouping.answers
+    ]
+
+
+def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[str, str]]) -> Placed | None:
+    """A message whose orphans are text; None for one that only repeats, word for word, what answered before."""
+    message = place.message
+    results: list[Part] = []
+    others: list[Part] = []
+    changed = False
+    for number, part in enumerate(message.parts):
+        if not isinstance(part, ToolResult):
+            others.append(part)
+        elif (place.position, number) in grouping.answers:
+            results.append(part)
+        else:
+            changed = True
+            others += () if (part.call_id, part.text) in known else as_text(part)
+    if not changed:
+        return place
+    if not results and not others:
+        return None
+    if message.role == "tool" and not results:  # it held nothing else: a message of its own
+        user = Message(role="user", parts=tuple(others), metadata=message.metadata)
+        return replace(place, message=user, account=AS_TEXT)
+    return replace(place, message=message.with_parts((*results, *others)), account=AS_TEXT)
+
+
+def _before_pending(placed: list[Placed], messages: Sequence[Message]) -> list[Placed]:
+    """Orphans that became messages of their own, moved out of a turn whose calls still wait for their results."""
+    waiting = [found.first for found in group([place.message for place in placed]).groups if found.pending]
+    if not waiting:
+        return placed
+    start = min(waiting)
+    late = [p for p in placed[start:] if p.position is not None and p.message.role != messages[p.position].role]
+    rest = [place for place in placed[start:] if place not in late]
+    return [*placed[:start], *(replace(place, moved=True) for place in late), *rest]
+
+
+def as_text(result: ToolResult) -> list[Part]:
+    """A tool result as parts that any message may carry."""
+    heading = ORPHAN.format(call_id=result.call_id, name=f" ({result.name})" if result.name else "")
+    inner = [replace(part, source=None) if not isinstance(part, Text) else Text(part.text) for part in result.content]
+    return [Text(heading), *inner]
+
+
+def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:
+    """A message without the results of earlier turns than the last one it answers, and these in messages behind it.
+
+    The latest turn comes first, because results of calls with one id belong to the nearest.
+    """
+    message = place.message
+    caller_of = {n: grouping.answers[index, n] for n in range(len(message.parts)) if (index, n) in grouping.answers}
+    callers = sorted(set(caller_of.values()), reverse=True)
+    if len(callers) < 2:
+        return [place]
+    rest = tuple(part for n, part in enumerate(message.parts) if caller_of.get(n, callers[0]) == callers[0])
+    parted = [replace(place, message=message.with_parts(rest), account=PARTED)]
+    for caller in callers[1:]:
+        parts = tuple(part for n, part in enumerate(message.parts) if caller_of.get(n) == caller)
+        parted.append(Placed(message.with_parts(parts), None, moved=True))
+    return parted
+
+
+def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
+    """Each misplaced or missing result goes to the end of the results that follow its last call."""
+    misplaced = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
+    waiting: dict[int, list[Placed]] = {}  # call's place -> results to put behind it
+    for index in sorted(misplaced):
+        caller = max(caller for (place, _), caller in grouping.answers.items() if place == index)
+        waiting.setdefault(caller, []).append(replace(messages[index], moved=True))
+    dangling: list[tuple[int, ToolCall]] = []
+    for fault in grouping.faults:
+        if fault.kind == "dangling_call":
+            calls = messages[fault.index].message.tool_calls
+            dangling.append((fault.index, next(call for call in calls if call.id == fault.detail)))
+    return _with_results(messages, waiting, dangling, misplaced)
+
+
+def _with_results(
+    messages: Sequence[Placed],
+    waiting: dict[int, list[Placed]],
+    dangling: Sequence[tuple[int, ToolCall]],
+    misplaced: Container[int] = (),
+) -> list[Placed]:
+    """The ``waiting`` results behind their calls, and behind each dangling call (the index of its message, the call) a
+    result that says that there is none.
+    """
+    mended = list(messages)
+    for index, call in dangling:
+        if call.local == ANSWERED_BY_SCREENSHOT:
+            mended[index] = _in_words(mended[index], call)
+        else:
+            waiting.setdefault(index, []).append(Placed(_unanswered(call), None))
+    return _behind_their_calls(mended, waiting, misplaced)
+
+
+def _behind_their_calls(
+    messages: Sequence[Placed], waiting: Mapping[int, Sequence[Placed]], misplaced: Container[int] = ()
+) -> list[Placed]:
+    """Each waiting result behind the results that follow the message (by index) with its call."""
+    ordered: list[Placed] = []
+    due: list[Placed] = []
+    for index, place in enumerate(messages):
+        if index in misplaced:
+            continue
+        message = place.message
+        if not (message.tool_results or (message.split and message.role == "assistant")):
+            ordered += due
+            due = []
+        ordered.append(place)
+        due += waiting.get(index, ())
+    return ordered + due
+
+
+def _unanswered(call: ToolCall) -> Message:
+    """A result for a call that has none."""
+    said = (Text(UNANSWERED),)
+    result = ToolResult(call.id, said, name=call.name, custom=call.custom, local=call.local)
+    return Message(role="tool", parts=(result,))
+
+
+def _in_words(place: Placed, call: ToolCall) -> Placed:
+    """The message with a call as text."""
+    text = Text(CALLED.format(name=call.name, arguments=call.arguments or "nothing"))
+    parts = tuple(text if part is call else part for part in place.message.parts)
+    return replace(place, message=place.message.with_parts(parts), account=UNANSWERABLE)

@@ -1,0 +1,173 @@
+"""What only some providers refuse, as the ``rules`` of their format say.
+
+- Blank blocks are left out. Of the assistant, a message that says nothing is left out too; of the user, it is shown as
+  a note, because what the assistant says next is an answer to it.
+- A result that a provider would look up among calls of the other kind is marked as its call is.
+- Calls that share an id, and their results: all but the first get an id of their own.
+- Before the assistant's words at the beginning of a list, a note of the user says that something is not there.
+
+What belongs here: making a list obey. What does not: which format has which rules (``formats``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from contextfold.conversation.groups import group
+from contextfold.conversation.ledger import Account
+from contextfold.conversation.repair.pairing import Placed
+from contextfold.formats.base import Format
+from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
+
+SILENT = "[This message was empty]"
+BEGINNING = "[What was said before this is not in this context]"
+
+EMPTY: Account = ("dropped", "it says nothing")
+NOTED: Account = ("kept", "it says nothing; a note in its place says so")
+RENAMED: Account = ("kept", "the id of its tool call was used before or is not allowed; the view has another one")
+BEGUN: Account = ("kept", "the assistant speaks first; a note of the user stands before it")
+
+
+def conform(placed: Sequence[Placed], format: Format) -> list[Placed]:
+    """A list with its calls answered, as the rules of a format want it. What they allow stays the same object."""
+    rules = format.rules
+    mended = list(_speaking(placed, format))
+    if rules.results_have_kinds:
+        mended = _of_one_kind(mended)
+    if rules.not_in_call_ids is not None:
+        mended = _with_own_ids(mended, rules.not_in_call_ids)
+    return _begun_by_user(mended) if rules.user_first else mended
+
+
+def bare_end(placed: Sequence[Placed], format: Format) -> list[Placed]:
+    """The same list, to be sent at once: no white space behind the last words, where the format wants that.
+
+    Only words of the assistant are last words: the model is to go on where they end.
+    """
+    last = placed[-1] if placed else None
+    part = last.message.parts[-1] if last and last.message.parts else None
+    if last is None or not isinstance(part, Text) or last.message.role != "assistant" or not format.rules.bare_end:
+        return list(placed)
+    bare = part.text.rstrip()
+    if bare == part.text:
+        return list(placed)
+    parts = (*last.message.parts[:-1], replace(part, text=bare, edited=True))
+    return [*placed[:-1], replace(last, message=last.message.with_parts(parts))]
+
+
+def _speaking(placed: Sequence[Placed], format: Format) -> Iterator[Placed]:
+    """Each message as the format accepts it, without those that say nothing."""
+    leading = True
+    for place in placed:
+        message = acceptable(place.message, format, leading=leading)
+        if message is place.message:
+            yield place
+        elif message.parts:
+            yield replace(place, message=message)
+        elif message.role == "user":
+            yield replace(place, message=message.with_parts((Text(SILENT),)), account=NOTED)
+        else:
+            continue
+        leading = leading and message.is_instruction
+
+
+def acceptable(message: Message, format: Format, *, leading: bool) -> Message:
+    """A message of another format that is empty is lost on the way into this one."""
+    if message.is_empty and message.source_format != format.name:
+        return message.with_parts(())
+    return format.acceptable(message, leading=leading)
+
+
+def _of_one_kind(placed: Sequence[Placed]) -> list[Placed]:
+    """Every result marked as its call is: of a function, or of a custom tool."""
+    messages = [place.message for place in placed]
+    mended = list(placed)
+    for (index, number), caller in group(messages).answers.items():
+        result = messages[index].parts[number]
+        if not isinstance(result, ToolResult):
+            continue
+        kinds = {call.custom for call in messages[caller].tool_calls if call.id == result.call_id}
+        if result.custom not in kinds:
+            parts = list(mended[index].message.parts)
+            parts[number] = replace(result, custom=not result.custom, edited=True)
+            mended[index] = replace(mended[index], message=messages[index].with_parts(tuple(parts)))
+    return mended
+
+
+def _begun_by_user(placed: list[Placed]) -> list[Placed]:
+    """A note of the user before the first message that is no instruction, if that is the assistant's."""
+    first = next((n for n, place in enumerate(placed) if not place.message.is_instruction), None)
+    if first is None or placed[first].message.role != "assistant":
+        return placed
+    note = Placed(Message(role="user", parts=(Text(BEGINNING),)), None, account=BEGUN)
+    return [*placed[:first], note, *placed[first:]]
+
+
+def _shares_ids(messages: Sequence[Message], forbidden: re.Pattern[str]) -> bool:
+    """Whether two calls have one id, or one has an id that is not allowed."""
+    ids = [call.id for message in messages for call in message.tool_calls]
+    return len(set(ids)) < len(ids) or any(forbidden.search(call_id) for call_id in ids)
+
+
+def _with_own_ids(placed: Sequence[Placed], forbidden: re.Pattern[str]) -> list[Placed]:
+    """Every call and its result under an id that no call before it has.
+
+    The names follow from the calls before alone, so they stay as they are while the list grows.
+    """
+    messages = [place.message for place in placed]
+    if not _shares_ids(messages, forbidden):
+        return list(placed)
+    naming = _Naming(forbidden)
+    names: dict[tuple[int, str], list[str]] = {}  # the message of a call, the id there -> one name for each such call
+    for index, message in enumerate(messages):
+        for call in message.tool_calls:
+            names.setdefault((index, call.id), []).append(naming.name(call.id))
+    answers = group(messages).answers
+    called = {call: iter(found) for call, found in names.items()}
+    answered = {call: iter(found) for call, found in names.items()}
+    renamed: list[Placed] = []
+    for index, place in enumerate(placed):
+        parts: list[Part] = []
+        for number, part in enumerate(place.message.parts):
+            if isinstance(part, ToolCall):
+                part = _under(part, next(called[index, part.id]))
+            elif isinstance(part, ToolResult) and (caller := answers.get((index, number))) is not None:
+                part = _under(part, next(answered[caller, part.call_id]))
+            parts.append(part)
+        renamed.append(_with_parts(place, tuple(parts)))
+    return renamed
+
+
+def _under(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
+    """A call or a result under this id; the same object if it has it."""
+    if isinstance(part, ToolCall):
+        return part if part.id == name else replace(part, id=name, edited=True)
+    return part if part.call_id == name else replace(part, call_id=name, edited=True)
+
+
+def _with_parts(place: Placed, parts: tuple[Part, ...]) -> Placed:
+    """The message with its calls and results renamed; the same object if none was."""
+    if all(new is old for new, old in zip(parts, place.message.parts, strict=True)):
+        return place
+    return replace(place, message=place.message.with_parts(parts), account=place.account or RENAMED)
+
+
+class _Naming:
+    """Gives out ids, none twice: the one that is wanted where it is allowed and free, else with a number behind it."""
+
+    def __init__(self, forbidden: re.Pattern[str]) -> None:
+        self._forbidden = forbidden
+        self._used: set[str] = set()
+        self._times: Counter[str] = Counter()
+
+    def name(self, wanted: str) -> str:
+        """An id for the next call that wants this one."""
+        stem = name = self._forbidden.sub("_", wanted)
+        while not self._times[stem] or name in self._used:
+            self._times[stem] += 1
+            name = stem if self._times[stem] == 1 else f"{stem}_{self._times[stem]}"
+        self._used.add(name)
+        return name

@@ -1,0 +1,1 @@
+"""One compaction: the question, the decision, and how it is performed."""

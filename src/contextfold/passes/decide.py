@@ -1,0 +1,479 @@
+"""The decision: whether to compact, and what becomes of every message. Pure: it performs nothing.
+
+    situation ──▶ triggered? ──▶ what must stay (pins) ──▶ floor fits? ──▶ cheap tiers enough? ──▶ Plan (no summary)
+                      │                                       │                  │ no
+                      ▼                                       ▼                  ▼
+                    Skip                                  CannotFit     tail, evicted, budgets ──▶ Plan
+
+What belongs here: the arithmetic of a pass. What does not: choosing pins (``pins``) and edits (``shorten``), asking for
+summaries (``summary``), building the record (``engine``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from contextfold.conversation import pins
+from contextfold.conversation.groups import Group
+from contextfold.conversation.ledger import Fate
+from contextfold.errors import CannotFit
+from contextfold.messages import Message, Opaque, Reasoning, ToolResult
+from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
+from contextfold.passes.trigger import MANUAL, Situation, triggered
+from contextfold.policy import PROSE, Policy, Toggle
+from contextfold.record.compaction import Edit
+
+SMALLEST_SUMMARY = 160
+"""Tokens that a summary message needs to say anything: its frame takes about 60."""
+
+LARGE = 0.05
+"""Share of the window from which on a group that the model has not read yet makes a pass wait for the next call."""
+
+PATIENCE = 0.92
+"""Share of the window up to which a view may grow meanwhile. The rest is for what an estimate may be wrong."""
+
+NO_USERS: Mapping[int, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Nothing is to be done, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a pass will do. Indices are positions in the history; budgets are tokens."""
+
+    trigger: str
+    target: int
+    floor: Mapping[str, int]
+    covers: int
+    fates: tuple[tuple[Fate, str], ...]
+    edits: tuple[Edit, ...]
+    saved: Mapping[str, int]
+    evicted: tuple[int, ...] = ()
+    """Messages that leave the view in this pass."""
+    gone: tuple[int, ...] = ()
+    """Messages that are out of the view after this pass: ``evicted`` and all earlier ones."""
+    summary_after: int = -1
+    kept_tokens: int = 0
+    """The view without its summary message."""
+    prose_tokens: int = 0
+    evidence_tokens: int = 0
+    makes_summary: bool = False
+    """False: an earlier summary, if there is one, stands as it is."""
+
+
+def decide(situation: Situation) -> Plan | Skip:
+    """What to do about a conversation. Raises ``CannotFit`` when its floor is above what must be reached."""
+    view = situation.view_tokens, situation.view_messages
+    trigger = triggered(situation.policy, situation.limits, *view, situation.forced)
+    if trigger is None:
+        return Skip("below the trigger")
+    return _Pass(situation, trigger).decide()
+
+
+class _Pass:
+    """One decision, step by step; every attribute is set once."""
+
+    def __init__(self, situation: Situation, trigger: str) -> None:
+        self.situation = situation
+        self.trigger = trigger
+        self.limits = situation.limits
+        self.sizes = situation.sizes
+        self.by_count = "messages:" in trigger or trigger == MANUAL
+        """Fewer messages are wanted, however few tokens they take."""
+        self.before = situation.previous.gone() if situation.previous else set()
+        held = pins.held(situation.messages, situation.grouping, situation.policy)
+        self.held = {n: reason for n, reason in held.items() if n not in self.before and reason != pins.PENDING}
+        self.pending = {n: reason for n, reason in held.items() if n not in self.before and reason == pins.PENDING}
+        self.groups = sorted(
+            (group for group in situation.grouping.groups if any(n not in self.before for n in group.indices)),
+            key=lambda group: group.last,
+            reverse=True,
+        )
+        self.newest_turn = next((found.indices for found in self.groups if self._is_turn(found)), ())
+        self.floor = self._floor()
+        self.floor_tokens = sum(self.floor.values())
+
+    def decide(self) -> Plan | Skip:
+        """At the policy's target; where only the default stands against what must stay, the default gives way.
+
+        An explicit target is a promise and is never raised. While the view fits the window, the default never ends a
+        conversation either.
+        """
+        if self._is_worth_waiting():
+            return Skip("the newest messages are large and not read yet: they can leave at the next call")
+        try:
+            return self._at(self.limits.target)
+        except CannotFit as problem:
+            if self.situation.policy.target is not None:
+                raise
+            return self._above_target(problem)
+
+    def _is_worth_waiting(self) -> bool:
+        """Whether the newest group takes so much that a pass had better wait until the model has read it.
+
+        Until then it has to stay as it is, in the place of what else could be carried. Only under the default trigger,
+        and as long as the view leaves room.
+        """
+        if self.situation.forced or self.situation.policy.has_own_trigger or not self.groups:
+            return False
+        newest, window = self.groups[0], self.limits.window
+        is_unread = newest.last == len(self.situation.messages) - 1
+        return (
+            is_unread and self._free_size(newest) > LARGE * window and self.situation.view_tokens <= PATIENCE * window
+        )
+
+    def _above_target(self, problem: CannotFit) -> Plan | Skip:
+        """At a higher target, as low as it can be and below the trigger; below the window where the view exceeds that.
+
+        A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do (L5).
+        """
+        ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
+        room = 2 if self.situation.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
+        for target in (problem.needed + (ceiling - problem.needed) // room, ceiling):
+            if self.limits.target < target <= ceiling:
+                try:
+                    return self._at(target)
+                except CannotFit as other:
+                    problem = other
+        if self.situation.view_tokens <= self.limits.window:
+            return Skip(f"what must stay takes {problem.needed:,} tokens, too much to end below the trigger")
+        window = self.limits.window
+        for share in (8, 8, 1):  # the first may find that the newest messages need more than was known
+            try:
+                return self._at(problem.needed + (window - problem.needed) // share)
+            except CannotFit as other:
+                problem = other
+        raise CannotFit(limit=window, floor=problem.floor, limit_name="window") from None
+
+    def _at(self, target: int) -> Plan | Skip:
+        if self.floor_tokens + SMALLEST_SUMMARY > target:
+            raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
+        tail = self._tail(target)
+        return self._cheap_tiers(target, tail) or self._summarizing(target, tail)
+
+    def _floor(self) -> dict[str, int]:
+        """Tokens that cannot be removed, item by item."""
+        floor = {name: size for name, size in self.situation.overhead.items() if size}
+        for index, reason in sorted(self.held.items()):
+            floor[reason] = floor.get(reason, 0) + self.sizes[index]
+        return floor
+
+    # ---- the tail ----
+
+    def _tail(self, target: int) -> list[Group]:
+        """The groups that stay, at least one, within what ``keep`` allows and the target leaves.
+
+        Groups with pending calls and the newest group stay whatever their size.
+        """
+        room = target - self.floor_tokens
+        count, tokens = self._keep(room)
+        newest = next((group for group in self.groups if not self._is_orphan(group)), None)
+        tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
+        kept_messages = sum(len(group.indices) for group in tail)
+        kept_tokens = sum(self._free_size(group) for group in tail)
+        reached = newest is None
+        for group in self.groups:
+            if group not in tail:
+                size = self._free_size(group)
+                full = kept_tokens + size > tokens or (count is not None and kept_messages >= count)
+                if full and reached and tail:
+                    break
+                tail.append(group)
+                kept_tokens += size
+                kept_messages += len(group.indices)
+            reached = reached or group is newest
+        return tail
+
+    def _keep(self, room: int) -> tuple[int | None, int]:
+        """(messages, tokens) that the tail may have; None for any number of messages."""
+        most = max(0, room - SMALLEST_SUMMARY)
+        keep = self.limits.keep
+        if keep is None:
+            count = self.situation.view_messages // 2 if self.by_count else None
+            return count, min(most, int(self.situation.policy.budgets.recent * room))
+        tokens = keep.tokens(self.limits.window)
+        return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
+
+    def _is_turn(self, group: Group) -> bool:
+        return any(self.situation.messages[index].role == "assistant" for index in group.indices)
+
+    def _policy_for(self, indices: Sequence[int]) -> Policy:
+        """The policy, but the newest turn keeps its reasoning: providers want it back while its calls are answered."""
+        policy = self.situation.policy
+        if set(indices).isdisjoint(self.newest_turn):
+            return policy
+        return policy.model_copy(update={"reasoning": Toggle(enabled=False)})
+
+    def _is_orphan(self, group: Group) -> bool:
+        """Nothing but results whose calls are missing: the newest turn is the one before them."""
+        answers = self.situation.grouping.answers
+        return all(
+            isinstance(part, ToolResult) and (index, number) not in answers
+            for index in group.indices
+            for number, part in enumerate(self.situation.messages[index].parts)
+        )
+
+    def _free_size(self, group: Group) -> int:
+        """Tokens of a group beyond what is in the floor or gone already."""
+        return sum(self.sizes[n] for n in group.indices if n not in self.held and n not in self.before)
+
+    # ---- without a summary ----
+
+    def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
+        """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
+        if self.situation.summary_is_free or self.by_count:
+            return None
+        kept = {n for group in tail for n in group.indices}
+        edited = {edit.index for edit in self._earlier_edits()}
+        old = [n for n in self._present() if n not in kept and n not in self.held and n not in edited]
+        old = [n for n in old if n not in self.newest_turn]
+        evidence = int(self._share_for_evidence() * (target - self.floor_tokens))
+        wanted = self.situation.view_tokens - target + max(0, evidence - self.situation.summary_tokens)
+        found = shorten_old(
+            self.situation.messages,
+            old,
+            policy=self.situation.policy,
+            counter=self.situation.counter,
+            wanted=wanted,
+        )
+        total = sum(found.saved.values())
+        if wanted <= 0 or total < max(wanted, self.limits.minimum_gain):
+            return None
+        return self._plan(
+            target,
+            evicted=set(),
+            found=found,
+            kept_tokens=self.situation.view_tokens - self.situation.summary_tokens - total,
+            evidence_tokens=max(evidence, self.situation.summary_tokens),
+        )
+
+    def _share_for_evidence(self) -> float:
+        return self.situation.policy.budgets.summary * (1 - PROSE) if self.situation.policy.evidence else 0.0
+
+    def _less_evidence(self, target: int) -> Plan | None:
+        """A plan that keeps every message and quotes less, where no message is left to evict: after a refusal the
+        summary message itself may be what is too much. None where that does not bring the view down to the target.
+        """
+        kept_tokens = self.situation.view_tokens - self.situation.summary_tokens
+        budget = target - kept_tokens
+        if not SMALLEST_SUMMARY <= budget < self.situation.summary_tokens:
+            return None
+        if self._too_little(set(), target):
+            return None
+        return self._plan(target, evicted=set(), found=NOTHING, kept_tokens=kept_tokens, evidence_tokens=budget)
+
+    # ---- with a summary ----
+
+    def _summarizing(self, target: int, tail: Sequence[Group]) -> Plan | Skip:
+        room = target - self.floor_tokens
+        found, tail_size = self._clip(tail, room)
+        users = self._recent_users({n for group in tail for n in group.indices}, room - tail_size - SMALLEST_SUMMARY)
+        room -= sum(self.sizes[n] for n in users)
+        summary = max(SMALLEST_SUMMARY, int(self.situation.policy.budgets.summary * room))
+        share = 0 if self.by_count else int(self.situation.policy.budgets.shortened * room)
+        middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
+        found = combined([found, shortened])
+        kept = {n for group in [*tail, *middle] for n in group.indices}
+        evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
+        if not evicted and not found.edits:
+            return self._less_evidence(target) or self._nothing_to_do()
+        budget = min(room - tail_size - middle_size, summary)
+        kept_tokens = target - room + tail_size + middle_size
+        if self.limits.carried is not None and not self.by_count:
+            budget = min(self.limits.carried, max(budget, self.limits.most - kept_tokens))
+            target = kept_tokens + budget
+        elif budget < summary // 2 and target < self.limits.comfortable:
+            return self._at(self.limits.comfortable)
+        if skip := self._too_little(evicted, kept_tokens + budget):
+            return skip
+        prose = self._prose(budget)
+        return self._plan(
+            target,
+            evicted=evicted,
+            users=users,
+            found=found,
+            kept_tokens=kept_tokens,
+            prose_tokens=prose,
+            evidence_tokens=budget - prose if self.situation.policy.evidence else 0,
+            makes_summary=True,
+        )
+
+    def _middle(
+        self, tail: Sequence[Group], users: Mapping[int, str], budget: int
+    ) -> tuple[list[Group], Shortening, int]:
+        """Groups next older than the tail that stay shortened, how, and their size, within a budget of tokens."""
+        messages, counter = self.situation.messages, self.situation.counter
+        names = {call.id: call.name for message in messages for call in message.tool_calls}
+        edited = {edit.index for edit in self._earlier_edits()}
+        middle: list[Group] = []
+        found: list[Shortening] = []
+        size = 0
+        for group in (group for group in self.groups if group not in tail):
+            free = [n for n in group.indices if n not in self.held and n not in self.before and n not in users]
+            fresh = [n for n in free if n not in edited]
+            policy = self._policy_for(group.indices)
+            reduced = shorten_all(messages, fresh, policy=policy, counter=counter, names=names)
+            more = sum(reduced.sizes.get(n, self.sizes[n]) for n in free)
+            if size + more > budget:
+                break
+            size += more
+            middle.append(group)
+            found.append(reduced)
+        return middle, combined(found), size
+
+    def _recent_users(self, kept: set[int], left: int) -> dict[int, str]:
+        """User messages older than the tail that stay, newest first, within their budget and a part of what is left."""
+        room = min(self.limits.recent_users, max(0, left) // 4)
+        users: dict[int, str] = {}
+        for index in reversed(self._present()):
+            if index in kept or index in self.held or not pins.is_person(self.situation.messages[index]):
+                continue
+            if self.situation.messages[index].tool_results or self.sizes[index] > room:
+                continue
+            room -= self.sizes[index]
+            users[index] = "recent user message"
+        return users
+
+    def _clip(self, tail: Sequence[Group], room: int) -> tuple[Shortening, int]:
+        """How to clip items of a tail that is too large for the room, and its size then.
+
+        Raises ``CannotFit`` if clipping is not enough.
+        """
+        most = room - SMALLEST_SUMMARY
+        size = sum(self._free_size(group) for group in tail)
+        if size <= most:
+            return NOTHING, size
+        free = sorted(n for group in tail for n in group.indices if n not in self.held and n not in self.before)
+        found = clip_tail(
+            self.situation.messages,
+            free,
+            limit=most,
+            pending=self.pending,
+            policy=self.situation.policy,
+            counter=self.situation.counter,
+        )
+        left = sum(found.sizes.get(n, self.sizes[n]) for n in free)
+        if left > most:
+            floor = {**self.floor, "newest messages, clipped": left, "smallest summary": SMALLEST_SUMMARY}
+            raise CannotFit(limit=self.limits.target, floor=floor)
+        return found, left
+
+    def _prose(self, budget: int) -> int:
+        policy = self.situation.policy
+        share = policy.budgets.prose_of(budget, built_in=self.situation.summary_is_free) if policy.evidence else budget
+        prose = max(min(budget, SMALLEST_SUMMARY), share)
+        cap = policy.summary.max_tokens
+        return min(budget, prose if cap is None else cap)
+
+    def _nothing_to_do(self) -> Skip:
+        if self.situation.view_tokens > self.limits.window:
+            rest = self.situation.view_tokens - self.floor_tokens
+            raise CannotFit(
+                limit=self.limits.window, floor={**self.floor, "recent messages": rest}, limit_name="window"
+            )
+        return Skip("nothing is left to compact")
+
+    def _too_little(self, evicted: set[int], expected: int) -> Skip | None:
+        """A rewrite that frees next to nothing costs more than it saves, while the view still fits."""
+        gain = self.situation.view_tokens - expected
+        fits = self.situation.view_tokens <= self.limits.window
+        forced = self.situation.forced is not None or self.by_count
+        if forced or not fits or gain >= self.limits.minimum_gain:
+            return None
+        return Skip(f"a pass would free {max(0, gain):,} tokens, less than the minimum of {self.limits.minimum_gain:,}")
+
+    # ---- the plan ----
+
+    def _present(self) -> list[int]:
+        return [n for n in range(len(self.situation.messages)) if n not in self.before]
+
+    def _earlier_edits(self) -> tuple[Edit, ...]:
+        return self.situation.previous.edits if self.situation.previous else ()
+
+    def _plan(
+        self,
+        target: int,
+        *,
+        evicted: set[int],
+        found: Shortening,
+        kept_tokens: int,
+        users: Mapping[int, str] = NO_USERS,
+        prose_tokens: int = 0,
+        evidence_tokens: int = 0,
+        makes_summary: bool = False,
+    ) -> Plan:
+        clipped = {edit.index for edit in found.edits}
+        earlier = [e for e in self._earlier_edits() if e.index not in evicted and e.index not in clipped]
+        edits = tuple(sorted([*earlier, *found.edits], key=lambda edit: (edit.index, edit.part)))
+        gone = evicted | self.before
+        covers = 1 + max([*gone, *(edit.index for edit in edits)], default=-1)
+        return Plan(
+            trigger=self.trigger,
+            target=target,
+            floor=self.floor,
+            covers=covers,
+            fates=self._fates(covers, evicted, edits, users),
+            edits=edits,
+            saved=found.saved,
+            evicted=tuple(sorted(evicted)),
+            gone=tuple(sorted(gone)),
+            summary_after=self._summary_after(gone),
+            kept_tokens=kept_tokens,
+            prose_tokens=prose_tokens,
+            evidence_tokens=evidence_tokens,
+            makes_summary=makes_summary and bool(gone),
+        )
+
+    def _fates(
+        self, covers: int, evicted: set[int], edits: Sequence[Edit], users: Mapping[int, str]
+    ) -> tuple[tuple[Fate, str], ...]:
+        fates: list[tuple[Fate, str]] = [("kept", "recent")] * covers
+        for index, reason in (self.held | self.pending | dict(users)).items():
+            if index < covers:
+                fates[index] = ("pinned", reason)
+        tiers: dict[int, list[str]] = {}
+        for edit in edits:
+            tiers.setdefault(edit.index, []).append(edit.tier)
+        for index, names in tiers.items():
+            fates[index] = ("shortened", ", ".join(dict.fromkeys(names)))
+        for index in evicted:
+            fates[index] = evicted_fate(self.situation.messages[index])
+        for run in self.situation.previous.fates if self.situation.previous else ():
+            if run.fate in ("summarized", "dropped"):
+                fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)
+        return tuple(fates)
+
+    def _summary_after(self, gone: set[int]) -> int:
+        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone."""
+        messages = self.situation.messages
+        leading = -1
+        while leading + 1 < len(messages) and messages[leading + 1].is_instruction:
+            leading += 1
+        if self.situation.policy.summary_place == "after_system" or not gone:
+            return leading
+        first = next((n for n, reason in self.held.items() if reason == pins.FIRST_USER), None)
+        if first is None and self.situation.policy.first_user:  # the only user message is first and newest
+            first = pins.first_user(messages)
+        return leading if first is None or first > max(gone) else max(leading, first)
+
+
+def evicted_fate(message: Message) -> tuple[Fate, str]:
+    """Where a message goes that leaves the view: into the summary, unless there is nothing in it to summarize."""
+    if message.is_empty:
+        return "dropped", "empty message"
+    if all(isinstance(part, Reasoning) for part in message.parts):
+        return "dropped", "reasoning is never summarized"
+    if all(isinstance(part, Reasoning | Opaque) and not _readable(part) for part in message.parts):
+        return "dropped", "nothing in it can be read"
+    return "summarized", "covered by the summary"
+
+
+def _readable(part: Reasoning | Opaque) -> bool:
+    return isinstance(part, Opaque) and bool(part.text.strip())

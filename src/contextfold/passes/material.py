@@ -1,0 +1,110 @@
+"""What is carried over from messages that leave the view: material for a summarizer, the built-in prose, evidence.
+
+What belongs here: reading the messages of a plan in the form that each of these wants. What does not: the order of the
+steps (``engine``), rendering, choosing and writing themselves (``summary``, ``evidence``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import accumulate
+
+from contextfold import evidence as quoting
+from contextfold.conversation import pins
+from contextfold.conversation.history import History
+from contextfold.identifiers import names
+from contextfold.messages import Message, Text
+from contextfold.passes.decide import Plan
+from contextfold.passes.question import Job
+from contextfold.record.compaction import Edit, reduce
+from contextfold.summary import extractive
+from contextfold.summary.bisect import Summary, SummaryStats
+from contextfold.summary.chunks import Unit
+from contextfold.summary.message import parse, summary_text
+from contextfold.summary.render import render_group
+
+EXTRACTIVE = "extractive"
+
+
+def material(job: Job, plan: Plan) -> tuple[str | None, list[Unit]]:
+    """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarized."""
+    messages, grouping = job.history.messages, job.history.grouping
+    previous = [job.previous.summary.text] if job.previous and job.previous.summary else []
+    evicted = set(plan.evicted)
+    units: list[Unit] = []
+    for group in grouping.groups:
+        indices = tuple(n for n in group.indices if n in evicted)
+        for index in indices:
+            if pins.is_summary(messages[index]) and (earlier := parse(messages[index].text)):
+                previous.append("\n".join(text for text in earlier if text))
+        indices = tuple(n for n in indices if not pins.is_summary(messages[n]))
+        text = render_group([messages[n] for n in indices]) if indices else ""
+        if text:
+            units.append(Unit(text, indices))
+    return "\n\n".join(previous) or None, units
+
+
+def extract(job: Job, plan: Plan) -> Summary:
+    """The built-in summary, always made anew from all originals: it does not decay and asks nobody."""
+    gone = [readable(job.history.messages[n]) for n in plan.gone]
+    count = job.history.counter.text
+    text = extractive.summarize(gone, budget=prose_room(job, plan), count=count, language=job.language)
+    stats = SummaryStats(
+        input_tokens=sum(job.history.sizes[n] for n in plan.gone),
+        output_tokens=count(text),
+        algorithm=EXTRACTIVE,
+    )
+    return Summary(text, frozenset(plan.gone), stats)
+
+
+def readable(message: Message) -> Message:
+    """A message as the extractive summarizer and evidence should read it: an earlier summary by its content."""
+    if pins.is_summary(message) and (earlier := parse(message.text)):
+        return replace(message, role="assistant", parts=tuple(Text(text) for text in earlier if text), source=None)
+    return message
+
+
+def prose_room(job: Job, plan: Plan) -> int:
+    """Tokens that the prose may take: its share less the frame around it."""
+    frame = job.history.counter.text(summary_text("", "-", language=job.language))
+    return max(40, plan.prose_tokens - frame)
+
+
+def evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
+    """Lines of what left the view or was shortened, for the names that are not in the view otherwise."""
+    history = job.history
+    ends = list(accumulate(history.sizes))
+    shortened: dict[int, list[Edit]] = {}
+    for edit in plan.edits:
+        shortened.setdefault(edit.index, []).append(edit)
+    candidates = [(ends[n], _lines(history, n)) for n in sorted({*plan.gone, *shortened})]
+    visible = _names(quoting.lines_of(Message("assistant", (Text(prose),))))
+    gone = set(plan.gone)
+    for n, message in enumerate(history.messages):
+        if n in shortened:
+            visible |= _names(quoting.lines_of(reduce(message, shortened[n])))
+        elif message.is_instruction:  # never quoted, so it has no lines
+            visible.update(names(message.text))
+        elif n not in gone:
+            visible |= _names(history.lines(n))
+    return quoting.select(
+        candidates,
+        budget=budget,
+        already=visible,
+        count=history.counter.text,
+        count_line=history.line_size,
+        now=ends[-1],
+    )
+
+
+def _lines(history: History, index: int) -> tuple[quoting.Line, ...]:
+    message = history.messages[index]
+    if pins.is_summary(message) and (earlier := parse(message.text)):
+        prose, quoted = earlier
+        return *quoting.lines_of(Message("assistant", (Text(prose),))), *quoting.read(quoted)
+    return history.lines(index)
+
+
+def _names(lines: Iterable[quoting.Line]) -> set[str]:
+    return {name for line in lines for name in line.names}

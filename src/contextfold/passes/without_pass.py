@@ -1,0 +1,196 @@
+"""Records that are made without a pass, after a refusal: the older half dropped, an oversized item clipped.
+
+What belongs here: making such a record out of the one in force, as pure functions. What does not: when (``recovery``),
+and passes (``plan``, ``engine``). No model is asked, and every drop is in the ledger with its reason (L1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from contextfold.conversation import pins
+from contextfold.conversation.groups import Group
+from contextfold.conversation.ledger import Fate, runs
+from contextfold.messages import Media, Part, Text, ToolCall, ToolResult
+from contextfold.passes.question import Job
+from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, summary_message
+from contextfold.record.view import build
+
+Revise = Callable[[Job], Compaction | None]
+
+HALVED = "history limit halved after an overflow"
+
+
+def halved(job: Job) -> Compaction | None:
+    """The last resort: the older half of what may leave the view is dropped; None when nothing may leave.
+
+    Half of the tokens, in whole groups, and half of the evidence beside the summary. Instructions, the first and the
+    newest user message, pins, pending calls and the newest group stay.
+    """
+    dropped = _older_half(job)
+    summary = _with_half_the_evidence(job)
+    if not dropped and summary is _summary(job):
+        return None
+    return _revised(job, "overflow: history limit halved", dropped=dropped, summary=summary)
+
+
+def clipped(job: Job, characters: int | None) -> Compaction | None:
+    """Items over a provider's cap on one field are clipped below it; None when none can be.
+
+    ``characters``: the cap on one string, or the bytes of one medium. None: not known; then the largest item of the
+    view gives way to half of itself. What must stay word for word is not clipped.
+    """
+    items = sorted(_items(job), key=lambda item: -item[0])
+    if characters is None:
+        characters = items[0][0] // 2 if items else 0
+    edits = [_clip(job, index, number, size, characters) for size, index, number in items if size > characters]
+    return _revised(job, "overflow: item_too_long", edits=edits) if edits else None
+
+
+# ---- what leaves ----
+
+
+def _older_half(job: Job) -> list[int]:
+    groups = list(_droppable(job))
+    sizes = job.situation().sizes
+    total = sum(sizes[index] for group in groups for index in group)
+    dropped: list[int] = []
+    taken = 0
+    for group in groups:
+        if taken * 2 >= total:
+            break
+        dropped += group
+        taken += sum(sizes[index] for index in group)
+    return dropped
+
+
+def _droppable(job: Job) -> Iterator[list[int]]:
+    """The indices of whole groups that may leave, oldest first."""
+    history = job.history
+    held = pins.held(history.messages, history.grouping, job.policy)
+    gone = job.previous.gone() if job.previous else set()
+    groups = sorted(history.grouping.groups, key=lambda group: group.last)
+    newest = next((group for group in reversed(groups) if _says_something(job, group)), None)
+    for group in groups:
+        left = [index for index in group.indices if index not in gone]
+        if left and group is not newest and held.keys().isdisjoint(left):
+            yield left
+
+
+def _says_something(job: Job, group: Group) -> bool:
+    return any(job.history.messages[index].role == "assistant" for index in group.indices)
+
+
+def _summary(job: Job) -> SummaryRecord | None:
+    return job.previous.summary if job.previous else None
+
+
+def _with_half_the_evidence(job: Job) -> SummaryRecord | None:
+    summary = _summary(job)
+    if summary is None or not summary.evidence:
+        return summary
+    lines = summary.evidence.splitlines()
+    shorter = summary.model_copy(update={"evidence": "\n".join(lines[: len(lines) // 2])})
+    return shorter.model_copy(update={"tokens": job.history.counter.message(summary_message(shorter))})
+
+
+# ---- what is clipped ----
+
+
+def _items(job: Job) -> Iterator[tuple[int, int, int]]:
+    """(characters or bytes, message, part) of what may be clipped in the view."""
+    history = job.history
+    held = pins.held(history.messages, history.grouping, job.policy)
+    gone = job.previous.gone() if job.previous else set()
+    for index, message in enumerate(history.messages):
+        if index not in gone and index not in held:
+            for number, part in enumerate(message.parts):
+                if size := _length(part):
+                    yield size, index, number
+
+
+def _length(part: Part) -> int:
+    """Characters of the longest string in a part, or bytes of a medium; 0 for what no tier clips."""
+    match part:
+        case Text():
+            return len(part.text)
+        case ToolCall():
+            return len(part.arguments)
+        case ToolResult():
+            return max((_length(inner) for inner in part.content), default=0)
+        case Media():
+            return len(part.data or "") * 3 // 4
+    return 0
+
+
+def _clip(job: Job, index: int, number: int, size: int, characters: int) -> Edit:
+    """Media become references; of a text so many tokens stay as its characters allow, less a tenth for the marker."""
+    part = job.history.messages[index].parts[number]
+    if isinstance(part, Media) or _is_media_result(part):
+        return Edit(index=index, part=number, tier="media", limit=0)
+    tokens = job.history.counter.part(part)
+    return Edit(index=index, part=number, tier="oversized", limit=math.floor(tokens * characters / size * 0.9))
+
+
+def _is_media_result(part: Part) -> bool:
+    """Whether the largest thing in a tool result is a medium."""
+    return isinstance(part, ToolResult) and isinstance(max(part.content, key=_length, default=None), Media)
+
+
+# ---- the record ----
+
+
+def _revised(
+    job: Job,
+    trigger: str,
+    *,
+    dropped: Sequence[int] = (),
+    edits: Sequence[Edit] = (),
+    summary: SummaryRecord | None = None,
+) -> Compaction:
+    """The record in force with more dropped, more shortened and, if given, another summary."""
+    base = job.previous or _empty(job)
+    touched = {edit.index for edit in edits}
+    replaced = {(edit.index, edit.part) for edit in edits}
+    kept = [edit for edit in base.edits if edit.index not in set(dropped) and (edit.index, edit.part) not in replaced]
+    covers = max(base.covers, 1 + max([*dropped, *touched], default=-1))
+    changes: dict[int, tuple[Fate, str]] = dict.fromkeys(dropped, ("dropped", HALVED))
+    changes |= dict.fromkeys(touched, ("shortened", "oversized"))
+    record = base.model_copy(
+        update={
+            "parent": job.previous.id if job.previous else None,
+            "covers": covers,
+            "fingerprint": job.history.fingerprint(covers),
+            "fates": _fates(job, base, covers, changes),
+            "edits": tuple(sorted([*kept, *edits], key=lambda edit: (edit.index, edit.part))),
+            "summary": summary or base.summary,
+            "trigger": trigger,
+            "window": job.limits.window,
+            "target": job.limits.target,
+            "tokens_before": job.view_tokens,
+        }
+    )
+    tokens = build(job.history, record).tokens + sum(job.overhead.values())
+    return Compaction.model_validate(record.model_dump() | {"tokens_after": tokens})
+
+
+def _empty(job: Job) -> Compaction:
+    alternate = job.policy.alternate
+    return Compaction(
+        format=job.history.format.name,
+        covers=0,
+        fingerprint=job.history.fingerprint(0),
+        fates=(),
+        alternate=job.history.format.alternates if alternate is None else alternate,
+    )
+
+
+def _fates(job: Job, base: Compaction, covers: int, changes: Mapping[int, tuple[Fate, str]]) -> tuple[FateRun, ...]:
+    held = pins.held(job.history.messages, job.history.grouping, job.policy)
+    fates: list[tuple[Fate, str]] = [("pinned", held[n]) if n in held else ("kept", "recent") for n in range(covers)]
+    for run in base.fates:
+        fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)
+    for index, fate in changes.items():
+        fates[index] = fate
+    return tuple(FateRun(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(fates))

@@ -1,0 +1,186 @@
+"""The compaction record: what one pass decided, as plain data.
+
+A record says how a view differs from the history it was made from: which messages are covered by the summary, which
+stay, which parts are shortened and how, and what it cost. It speaks about the first ``covers`` messages; everything
+after them is in the view word for word, so the view only grows until the next pass. It stores no message text but
+the summary and its evidence, and a fingerprint of the covered messages, so it never meets another history.
+
+What belongs here: the record, its JSON, and whether it belongs to a history. What does not: making one (``passes``),
+and the view that follows from it (``view``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from contextfold.conversation import pins
+from contextfold.conversation.history import History
+from contextfold.conversation.ledger import Fate, Run
+from contextfold.errors import InputError
+from contextfold.messages import Message, Part, Text
+from contextfold.summary.message import summary_text
+from contextfold.tiers import TIERS
+
+VERSION = 1
+SUMMARY_MARK = {"lc_source": "summarization"}
+
+
+class Edit(BaseModel):
+    """Part ``part`` of message ``index`` is reduced by ``tier`` with ``limit`` (the tier says in which unit)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    index: int
+    part: int
+    tier: str
+    limit: int
+
+
+class SummaryRecord(BaseModel):
+    """The one summary of a view: prose by the summarizer, evidence by code, and what it took."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    evidence: str = ""
+    role: Literal["user", "system", "developer", "assistant"] = "user"
+    language: str = "en"
+    algorithm: str = "bisect_v1"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    chunk_count: int = 0
+    max_depth: int = 0
+    truncated: bool = False
+    learned_window: int | None = None
+    """The longest prompt, in tokens, that the summarizer's refusals taught; the next pass starts from it."""
+    tokens: int = 0
+    """The size of the whole summary message in the view, evidence included."""
+    message_count: int = 0
+    """How many messages of the history it stands for."""
+    original_tokens: int = 0
+    """Their size in tokens."""
+    archive: str | None = None
+    """Where the originals are, if they were saved."""
+
+    @property
+    def compression_ratio(self) -> float:
+        """Share of the original tokens that is gone: 0.9 means that the summary message has a tenth of them."""
+        return 0.0 if not self.original_tokens else round(1 - self.tokens / self.original_tokens, 4)
+
+
+class FateRun(BaseModel):
+    """Messages ``start`` to ``stop`` (exclusive) share a fate and its reason."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: int
+    stop: int
+    fate: Fate
+    reason: str
+
+    @field_validator("fate", mode="before")
+    @classmethod
+    def _american(cls, fate: object) -> object:
+        """Records of before the rename say ``summarised``."""
+        return "summarized" if fate == "summarised" else fate
+
+    def as_run(self) -> Run:
+        return Run(self.start, self.stop, self.fate, self.reason)
+
+
+class Compaction(BaseModel):
+    """One compaction. Plain, immutable data: ``to_json`` and ``from_json`` bring it through any store."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: int = VERSION
+    parent: str | None = None
+    """The ``id`` of the compaction it started from."""
+    format: str
+    covers: int
+    """It decides about the first so many messages of the history."""
+    fingerprint: str
+    """Of these messages, as ``fingerprint`` computes it."""
+    fates: tuple[FateRun, ...]
+    edits: tuple[Edit, ...] = ()
+    summary: SummaryRecord | None = None
+    summary_after: int = -1
+    """The summary stands in the view behind the last message up to this index of the history."""
+    alternate: bool = False
+    trigger: str = ""
+    window: int = 0
+    target: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+    @cached_property
+    def id(self) -> str:
+        """A hash of the content: the same compaction has the same id everywhere."""
+        return hashlib.blake2b(self.to_json().encode(), digest_size=12).hexdigest()
+
+    def to_json(self) -> str:
+        """The record as compact JSON text."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Compaction:
+        """The record from ``to_json``. Raises ``InputError`` when it is not one, or from a newer version."""
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"not a compaction record: {error}") from None
+        if not isinstance(data, dict):
+            raise InputError(f"not a compaction record: expected a JSON object, not {type(data).__name__}")
+        if isinstance(version := data.get("version"), int) and version > VERSION:
+            raise InputError(f"this compaction record has version {version}; this contextfold reads up to {VERSION}")
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(str(step) for step in problem["loc"])
+            raise InputError(f"not a compaction record: {where}: {problem['msg']}") from None
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(run.as_run() for run in self.fates)
+
+    def gone(self) -> set[int]:
+        """Indices that are not in the view as messages of their own."""
+        return {n for run in self.fates if run.fate in ("summarized", "dropped") for n in range(run.start, run.stop)}
+
+    def mismatch(self, history: History) -> str | None:
+        """Why this record does not belong to a history; None when it does."""
+        if self.covers > len(history.messages):
+            return f"it covers {self.covers:,} messages, and the history has {len(history.messages):,}"
+        if history.fingerprint(self.covers) != self.fingerprint:
+            return f"the first {self.covers:,} messages are not the ones it was made from"
+        newest = pins.newest_user(history.messages)
+        if not {len(history.messages) - 1, newest}.isdisjoint(self.gone()):
+            return "the history was rewound to before its newest messages, which are in the summary now"
+        return None
+
+
+def reduce(message: Message, edits: Sequence[Edit]) -> Message:
+    """A message with some of its parts reduced by tiers; the same object when nothing came of it."""
+    parts: list[Part | None] = list(message.parts)
+    for edit in edits:
+        part = parts[edit.part]
+        if part is not None:
+            parts[edit.part] = TIERS[edit.tier].reduce(part, edit.limit)
+    kept = tuple(part for part in parts if part is not None)
+    if len(kept) == len(message.parts) and all(new is old for new, old in zip(kept, message.parts, strict=True)):
+        return message
+    return message.with_parts(kept)
+
+
+def summary_message(summary: SummaryRecord) -> Message:
+    """The message that carries the summary in a view."""
+    text = summary_text(summary.text, summary.evidence, language=summary.language, place=summary.archive)
+    return Message(role=summary.role, parts=(Text(text),), metadata=SUMMARY_MARK)
