@@ -15,11 +15,14 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$candidate" && break; done)
 
+# Nothing is built from source: what has no wheel for this machine is an error here, not a compiler's.
+PIP_ARGS := -qq --disable-pip-version-check --only-binary :all:
+
 PYTEST_ARGS ?=
 LAWS_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel clean
+.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -33,6 +36,9 @@ demo: $(VENV)/ready ## Compact an example session and print the report
 
 test: $(VENV)/ready ## Run the tests
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+test-strict: $(VENV)/ready ## Run the tests with those that take long, and with more examples
+	CONTEXTFOLD_TESTS=full $(BIN)/python -m pytest -n auto -m 'strict or not strict' $(PYTEST_ARGS)
 
 # Only what touches an SDK, a framework or the extra of a user, the pages of the documentation among it.
 DEEPAGENTS_PAGE := tests/test_docs.py::test_the_python_of_a_page_runs[deepagents.md]
@@ -102,13 +108,13 @@ clean: ## Remove what these targets made, the environments included
 	rm -rf $(VENV) $(BENCH) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The build backend comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
-$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,provider
+$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres
 $(VENV)/ready: PINS := constraints.txt
 $(BENCH)/ready: EXTRAS := bench
 $(BENCH)/ready: PINS := constraints-bench.txt
-$(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres,provider
+$(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres
 $(OLDEST)/ready: PINS := constraints-oldest.txt
-$(OLDEST_DEEPAGENTS)/ready: EXTRAS := test,test-clients,deepagents,provider
+$(OLDEST_DEEPAGENTS)/ready: EXTRAS := test,test-clients,deepagents
 $(OLDEST_DEEPAGENTS)/ready: PINS := constraints-oldest-deepagents.txt
 # Old releases have wheels for old interpreters.
 $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: CANDIDATES := python3.11 python3.12 python3.13 python3 python
@@ -116,6 +122,6 @@ $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: CANDIDATES := python3.11 python3.12 
 	@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)" >&2; exit 1; }
 	@echo "Setting up $* with $(PYTHON) (once, some minutes)"
 	@test -x $*/bin/python || $(PYTHON) -m venv $*
-	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c $(PINS) hatchling editables
-	@$*/bin/python -m pip install --quiet --disable-pip-version-check -c $(PINS) --no-build-isolation -e '.[$(EXTRAS)]'
+	@$*/bin/python -m pip install $(PIP_ARGS) -c $(PINS) hatchling editables
+	@$*/bin/python -m pip install $(PIP_ARGS) -c $(PINS) --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@

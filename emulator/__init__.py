@@ -1,7 +1,8 @@
 """A provider on loopback: OpenAI Chat Completions, OpenAI Responses and Anthropic Messages, for tests.
 
 It counts tokens with a real tokenizer, enforces a window per model, refuses what the real ones refuse in the words
-that they use, reports usage with cached prefixes, and fails on demand. Needs the extra ``contextfold[provider]``.
+that they use, reports usage with cached prefixes, and fails on demand. Not part of the package: it stands
+beside the tests, and needs the extra ``test``.
 
     from emulator import Fault, ProviderServer
 
@@ -18,7 +19,7 @@ from importlib.util import find_spec
 
 for _library in ("starlette", "tiktoken", "uvicorn"):
     if find_spec(_library) is None:
-        raise ImportError(f"emulator needs {_library}, which is not installed: pip install 'contextfold[provider]'")
+        raise ImportError(f"emulator needs {_library}, which is not installed: pip install -e '.[test]'")
 
 from emulator.answers import Answer, ToolCall, Usage  # noqa: E402 - after the check
 from emulator.faults import Fault, Faults  # noqa: E402

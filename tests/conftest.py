@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from effort import FULL, examples
+
 # How long an example takes says something about the machine, not about the code.
-settings.register_profile("contextfold", settings(), deadline=None)
-settings.load_profile("contextfold")
+settings.register_profile("full", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=examples(100), derandomize=True)
+settings.load_profile("full" if FULL else "quick")
 
 
 def transcripts_folder() -> Path | None:

@@ -16,6 +16,7 @@ from contextfold import evidence
 from contextfold.evidence import PARTS, Line, lines_of, select
 from contextfold.evidence.clips import clips
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
+from effort import examples
 
 MARKS = {"[user]", "[assistant]", "[tool]"}
 
@@ -218,7 +219,7 @@ def test_it_never_exceeds_its_budget_and_quotes_only_what_was_said(groups: list[
     assert text == chosen(messages, budget=budget)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(min_value=20, max_value=3000))
 def test_more_budget_never_shows_fewer_names(budget: int) -> None:
     messages = [said("assistant", f"step {n} is about module_{n:04} alone") for n in range(120)]

@@ -23,6 +23,7 @@ from contextfold import (
 )
 from contextfold.policy import Budgets, Oversized, Pins, ToolOutputs
 from contextfold.testing import LimitedSummarizer, ScriptedSummarizer
+from effort import examples
 from test_compactor import Wire, conversation
 
 
@@ -313,7 +314,7 @@ def test_a_summary_longer_than_its_room_is_cut_and_said() -> None:
 
 
 @given(st.integers(0, 30))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_tools_and_system_prompt_never_push_a_pass_over_its_target(copies: int) -> None:
     """R17."""
     tools = [{"name": f"tool_{n}", "description": "does things " * 10, "input_schema": {}} for n in range(copies)]

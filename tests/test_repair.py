@@ -21,6 +21,7 @@ from contextfold.conversation.repair.rules import BEGINNING, SILENT
 from contextfold.errors import CannotFit
 from contextfold.messages import Message, Text, ToolCall, ToolResult
 from contextfold.testing import histories
+from effort import examples
 from test_groups import _MESSAGES
 
 ANTHROPIC = formats.get("anthropic")
@@ -304,7 +305,7 @@ def without_instructions(format: str, view: list[Any]) -> list[Any]:
 def test_whatever_comes_in_a_provider_accepts_what_is_sent(format: str) -> None:
     """L2, with and without a compaction, at every length of a growing history; and views only grow (L4)."""
 
-    @settings(max_examples=20, deadline=None, derandomize=True)
+    @settings(max_examples=examples(20), deadline=None, derandomize=True)
     @given(wire=broken(format), window=st.sampled_from([3_000, 100_000]))
     def check(wire: list[dict[str, Any]], window: int) -> None:
         compactor = Compactor(window=window)
@@ -325,7 +326,7 @@ def test_whatever_comes_in_a_provider_accepts_what_is_sent(format: str) -> None:
 def test_what_is_mended_for_one_provider_stays_so_while_the_conversation_grows(format: str) -> None:
     """L4: a blank message, a repeated id or a missing beginning never changes what was sent before."""
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=examples(25), deadline=None, derandomize=True)
     @given(plain=histories(format, max_turns=3, max_units=3, huge_units=9), data=st.data())
     def check(plain: list[dict[str, Any]], data: st.DataObject) -> None:
         blanks = [blank for blank in BLANKS[format] if "call_id" not in blank]

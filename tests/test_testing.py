@@ -41,9 +41,10 @@ from contextfold.testing.plots import (
     interrupted_results,
 )
 from contextfold.testing.summarizers import extract
+from effort import examples
 
 FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain")
-quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+quick = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 
 
 class TestScripted:

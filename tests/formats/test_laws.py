@@ -15,10 +15,11 @@ import wire as provider
 from contextfold import formats
 from contextfold.errors import FormatError
 from contextfold.testing import histories
+from effort import examples
 from formats.reading import conversations, decoded, pairing
 
 NAMES = tuple(formats.FORMATS)
-SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def assert_identity(wire: list[Any], name: str) -> None:
@@ -149,7 +150,7 @@ def test_any_json_is_either_decoded_or_refused_with_its_index(name: str) -> None
     """Bad wire objects end in a FormatError that knows the place, never in another exception."""
     known = formats.get(name)
 
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=examples(400), deadline=None)
     @given(_JSON)
     def check(entry: Any) -> None:
         known.recognizes([entry])

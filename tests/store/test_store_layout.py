@@ -24,6 +24,7 @@ from contextfold.store.values import NewSummary, SessionState, StoredMessage, St
 from contextfold.testing import histories
 from contextfold.testing.dict_store import DictStore
 from contextfold.testing.summary_store import summary_of
+from effort import examples
 
 FORMATS = ["openai-chat", "openai-responses", "anthropic", "langchain"]
 
@@ -39,7 +40,7 @@ def compacted(wire: list[Any], format: str, cuts: list[int]) -> Compaction | Non
     return record
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(data=st.data(), format=st.sampled_from(FORMATS))
 def test_a_folded_history_gives_the_very_same_view(data: st.DataObject, format: str) -> None:
     """In every format, for whole and broken conversations, folded once and twice."""

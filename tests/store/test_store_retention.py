@@ -16,6 +16,7 @@ from contextfold.archive import Archive, open_archive
 from contextfold.errors import ArchiveError, PolicyError, StoreConflict
 from contextfold.store import Retention, Session
 from contextfold.store.sql import SQLStore
+from effort import examples
 
 OWNERS = [("", "a"), ("x", "a"), ("x", "b"), ("y", "a")]
 OPTIONS = {"upper_threshold": 1_500, "lower_threshold": 800, "min_messages": 2, "min_new_messages": 1}
@@ -80,7 +81,7 @@ class Model:
         }
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(STEP, min_size=4, max_size=14),
     idle=st.integers(1, 1_500),

@@ -13,6 +13,7 @@ from contextfold import Compactor
 from contextfold.errors import InputError
 from contextfold.recall import parse_query
 from contextfold.recall.snippets import holds
+from effort import examples
 
 WORDS = [
     "alpha",
@@ -88,7 +89,7 @@ def test_the_newest_come_first_and_no_more_than_asked_for(session: Any) -> None:
 @given(
     texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=6), min_size=1, max_size=6), query=st.sampled_from(WORDS)
 )
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_the_index_answers_as_reading_all_would(store: Any, texts: list[list[str]], query: str) -> None:
     lines = [" ".join(words) for words in texts]
     asked = parse_query(query)

@@ -21,6 +21,8 @@ from contextfold.store.recording import GONE
 from contextfold.store.sql import SQLStore
 from contextfold.testing import ProviderError, ScriptedSummarizer
 from contextfold.testing.dict_store import DictStore
+from effort import examples
+from watchdog import nothing_blocks
 
 SMALL = {"upper_threshold": 6_000, "lower_threshold": 3_000, "min_messages": 8, "min_new_messages": 4}
 
@@ -367,12 +369,10 @@ def test_the_async_methods_do_what_the_sync_ones_do(url: str) -> None:
 
 def test_the_async_methods_never_block_the_loop(url: str) -> None:
     """R33."""
-    from blockbuster import blockbuster_ctx
-
     store = open_store(url)
 
     async def work() -> None:
-        with blockbuster_ctx():
+        with nothing_blocks():
             session = opened(store)
             for number in range(30):
                 await session.aappend(turn(number, 40))
@@ -409,7 +409,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(OPERATIONS)
 def test_any_order_of_operations_keeps_every_message_and_every_law(operations: list[tuple[str, int]]) -> None:
     """L1, L4, L7: against the plain list of what was appended."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from contextfold import Compactor
 from contextfold.store import Session, Thread
 from contextfold.store.sql import SQLStore
+from effort import examples
 
 OWNERS = [("", "a"), ("x", "a"), ("x", "b"), ("xa", ""), ("", "xa"), ("x\u0001", "a"), ("租户", "会话")]
 OWNERS = [(namespace, thread or "t") for namespace, thread in OWNERS]
@@ -42,7 +43,7 @@ def everything(store: SQLStore, owner: tuple[str, str]) -> str:
     return repr([session.history(), session.view(), session.state(), session.summaries(), list(session.ledger())])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEP, min_size=8, max_size=20))
 def test_nobody_sees_or_changes_what_belongs_to_another(steps: list[tuple[int, str]]) -> None:
     store = SQLStore("sqlite://")

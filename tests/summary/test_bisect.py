@@ -31,6 +31,7 @@ from contextfold.summary.options import SummaryOptions
 from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import Answer, as_summarizer
 from contextfold.transcripts import read_file
+from effort import examples
 
 
 def count(text: str) -> int:
@@ -376,7 +377,7 @@ def test_a_summarizer_that_takes_nothing_is_given_up_with_a_reason() -> None:
     assert len(summarizer.prompts) < 40
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=60),
     limit=st.integers(2_000, 12_000),

@@ -17,6 +17,7 @@ from contextfold.messages import Message, Reasoning, Role, Text, ToolCall, ToolR
 from contextfold.summary import extractive, extractive_cues, extractive_facts, extractive_words
 from contextfold.summary.extractive import summarize
 from contextfold.summary.extractive_words import words
+from effort import examples
 
 
 def count(text: str) -> int:
@@ -238,7 +239,7 @@ def histories(draw: st.DrawFn) -> list[Message]:
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories(), st.integers(min_value=1, max_value=600))
 def test_it_is_never_empty_never_over_budget_and_always_the_same(messages: list[Message], budget: int) -> None:
     summary = summarize(messages, budget=budget, count=count)

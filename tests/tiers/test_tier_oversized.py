@@ -15,6 +15,7 @@ from contextfold.tiers.fitting import LEAST
 from contextfold.tiers.markers import counts_in, is_shortened
 from contextfold.tiers.oversized import Oversized
 from contextfold.tokens.estimate import estimate
+from effort import examples
 
 tier = Oversized()
 limits = st.integers(LEAST, 600)
@@ -34,7 +35,7 @@ def size(part: Any) -> int:
     return 0 if isinstance(part, Media) else estimate(part.text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.one_of(texts(), json_texts(), st.text(max_size=2_000)), limits)
 def test_any_text_is_within_the_limit_and_stays_so(text: str, limit: int) -> None:
     part = Text(text, source={"kept": True})
@@ -69,7 +70,7 @@ def test_arguments_that_are_no_json_are_within_the_limit_too(text: str, limit: i
     assert tier.reduce(once, limit) is once
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(blocks, max_size=8), limits)
 def test_any_result_is_within_the_limit_and_stays_so(content: list[Text | Media | Opaque], limit: int) -> None:
     part = ToolResult("call_1", tuple(content), source={"kept": True})

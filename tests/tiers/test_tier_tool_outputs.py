@@ -18,6 +18,7 @@ from contextfold.tiers.fitting import LEAST
 from contextfold.tiers.markers import MARKER, counts_in, is_shortened, without_markers
 from contextfold.tiers.tool_outputs import ToolOutputs
 from contextfold.tokens.estimate import estimate
+from effort import examples
 
 tier = ToolOutputs()
 limits = st.integers(0, 600)
@@ -39,7 +40,7 @@ def reduced(text: str, limit: int) -> str:
     return tier.reduce(result(text), limit).text  # type: ignore[union-attr]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.one_of(texts(), json_texts()), limits)
 def test_reducing_again_changes_nothing_nothing_grows_and_the_limit_holds(text: str, limit: int) -> None:
     part = result(text)
@@ -53,7 +54,7 @@ def test_reducing_again_changes_nothing_nothing_grows_and_the_limit_holds(text: 
         assert estimate(once.text) <= max(limit, LEAST)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.sampled_from([*log(40), "", "ERROR: disk full", "x" * 500]), max_size=400), limits)
 def test_every_line_is_there_word_for_word_or_counted(lines: list[str], limit: int) -> None:
     """R15: verbatim, or cut with an explicit marker and count."""

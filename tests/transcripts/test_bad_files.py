@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from contextfold.errors import InputError
 from contextfold.transcripts import read, read_file
+from effort import examples
 from transcripts.files import rows, several
 
 USER = {"role": "user", "content": "go"}
@@ -114,7 +115,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(st.lists(_JSON, max_size=4), st.booleans())
 def test_any_json_is_read_or_refused_and_nothing_else(values: list[Any], as_rows: bool) -> None:
     """No file, however odd, ends in another exception than InputError."""
@@ -126,7 +127,7 @@ def test_any_json_is_read_or_refused_and_nothing_else(values: list[Any], as_rows
         assert all(isinstance(conversation.messages, list) for conversation in found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused_and_nothing_else(data: bytes) -> None:
     try:

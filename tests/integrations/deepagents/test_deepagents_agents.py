@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 import pytest
-from blockbuster import blockbuster_ctx
 from deepagents import create_deep_agent
 from deepagents.backends import CompositeBackend, FilesystemBackend, StateBackend, StoreBackend
 from deepagents.backends.protocol import WriteResult
@@ -33,6 +32,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from contextfold.integrations.deepagents import SummarizationMiddleware
+from watchdog import nothing_blocks
 
 SIZES: dict[str, Any] = {"trigger": ("messages", 30), "keep": ("messages", 5)}
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -409,7 +409,7 @@ def _shown(mode: str, chunk: Any) -> str:
 
 @pytest.mark.parametrize("kind", ["filesystem", "store", "composite"])
 def test_async_agents_never_block_the_event_loop(kind: str, tmp_path: Path) -> None:
-    """R33: with blockbuster watching, through two summaries, media, and the history file."""
+    """R33: through two summaries, media, and the history file."""
     place = Place(kind, tmp_path)
     main, paid = ScriptedModel(), summarizer()
     agent = deep_agent(main, place.backend, SummarizationMiddleware(paid, backend=place.backend, **SIZES))
@@ -418,7 +418,7 @@ def test_async_agents_never_block_the_event_loop(kind: str, tmp_path: Path) -> N
     one.insert(0, HumanMessage([{"type": "text", "text": "[pic] Look"}, image], id="pic"))
 
     async def run() -> None:
-        with blockbuster_ctx():
+        with nothing_blocks():
             await agent.ainvoke({"messages": one}, THREAD)
             await agent.ainvoke({"messages": two}, THREAD)
 

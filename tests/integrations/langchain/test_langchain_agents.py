@@ -10,7 +10,6 @@ from typing import Any
 
 import anyio
 import pytest
-from blockbuster import blockbuster_ctx
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
@@ -19,6 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold import count_tokens
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+from watchdog import nothing_blocks
 
 HERE = Path(__file__).resolve().parent
 
@@ -151,7 +151,7 @@ def test_a_thousand_interleaved_runs_on_one_instance_do_not_mix(kind: str, threa
 
 @pytest.mark.parametrize("kind", ["compaction", "drop-in"])
 def test_async_agents_never_block_the_event_loop(kind: str) -> None:
-    """R33: with blockbuster watching, through a summary, a store and a manual compaction."""
+    """R33: through a summary, a store and a manual compaction."""
 
     class Slow:
         """A store that blocks, as one on a disk does."""
@@ -181,7 +181,7 @@ def test_async_agents_never_block_the_event_loop(kind: str) -> None:
     config: Any = {"configurable": {"thread_id": "t"}}
 
     async def run() -> None:
-        with blockbuster_ctx():
+        with nothing_blocks():
             await agent.ainvoke({"messages": [*talk(30), HumanMessage("and now?")]}, config)
             if kind == "compaction":
                 await compaction.acompact(agent, config)

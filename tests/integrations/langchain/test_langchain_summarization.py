@@ -21,6 +21,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from contextfold import ContextOverflow
 from contextfold.integrations.langchain import SummarizationMiddleware, layout
 from contextfold.integrations.langchain.folding import Folding
+from effort import examples
 
 ROOT = Path(__file__).resolve().parents[3]
 PREFIX = "Here is a summary of the conversation to date:\n\n"
@@ -571,7 +572,7 @@ def threads(draw: st.DrawFn) -> list[BaseMessage]:
     return messages
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(threads(), st.integers(1, 12), st.sampled_from([("messages", 6), ("tokens", 600)]))
 def test_any_thread_ends_valid_and_no_message_disappears_unread(
     messages: list[BaseMessage], keep: int, trigger: Any

@@ -19,6 +19,7 @@ from contextfold.ports import Patience, SyncPorts, run
 from contextfold.summary.models import SummaryModel, clients
 from contextfold.summary.models.cost import price
 from contextfold.summary.summarizer import as_summarizer
+from watchdog import nothing_blocks
 
 
 def asked(server: ProviderServer, before: int) -> Any:
@@ -339,12 +340,11 @@ def test_an_answer_with_text_beside_a_tool_call_is_not_taken(server: ProviderSer
 @pytest.mark.parametrize("name", ["openai:gpt-x", "anthropic:claude-x"])
 def test_nothing_blocks_the_event_loop(name: str, server: ProviderServer) -> None:
     """R33: importing the SDK, reading certificates, looking prices up."""
-    blockbuster = pytest.importorskip("blockbuster")
     url = server.openai_url if name.startswith("openai") else server.anthropic_url
 
     async def main() -> Any:
         compactor = Compactor(window=64_000, summarizer=SummaryModel(name, base_url=url))
-        with blockbuster.blockbuster_ctx("contextfold"):
+        with nothing_blocks(below="contextfold"):
             return await compactor.acompact(conversation(), force=True)
 
     assert asyncio.run(main()).changed

@@ -16,9 +16,10 @@ from provider_clients import ask, user
 from contextfold import Compactor, overflow
 from contextfold.testing import histories
 from contextfold.transcripts import read_file
+from effort import examples
 
 CHECKERS: dict[str, Wire] = {wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), AnthropicMessages())}
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = settings(max_examples=examples(25), deadline=None, derandomize=True, database=None)
 
 CALL = {
     "role": "assistant",

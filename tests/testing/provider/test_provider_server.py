@@ -24,7 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider_clients import KEY, WIRES, ask, user
 
-quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+from effort import examples
+
+quick = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 
 
 class TestLife:
@@ -229,5 +231,5 @@ class TestImport:
         names = [name for name in sys.modules if name.startswith("emulator")]
         for name in names:
             monkeypatch.delitem(sys.modules, name)
-        with pytest.raises(ImportError, match=r"needs uvicorn.*pip install 'contextfold\[provider\]'"):
+        with pytest.raises(ImportError, match=r"needs uvicorn.*pip install -e '\.\[test\]'"):
             importlib.import_module("emulator")
