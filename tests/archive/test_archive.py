@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import re
+import resource
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -187,6 +189,44 @@ class TestDamage:
         again.append({2: said("second " * 20)})
         assert raw(again) == full
 
+    def test_a_torn_section_is_torn_whatever_it_quotes(self, archive: Archive) -> None:
+        """A message that shows an archive file: its words look like headers, messages and ends of sections."""
+        quoted = archive.thread("quoted")
+        quoted.append({1: said("first")})
+        quoted.append({2: said("second")})
+        thread = archive.thread("one")
+        thread.append({1: said("first")})
+        whole = raw(thread)
+        thread.append({2: said(raw(quoted).decode()), 3: said("\n\n## a heading\n\n" + raw(quoted).decode()[-400:])})
+        full = raw(thread)
+        for size in range(len(whole), len(full)):
+            archive.system.pipe_file(thread.path, full[:size])
+            assert archive.thread("one").indices() == [1], size
+        archive.thread("one").append({2: said("again")})
+        assert archive.thread("one").indices() == [1, 2]
+
+    def test_a_size_that_was_changed_is_damage_and_no_tear(self, archive: Archive) -> None:
+        """A whole section behind it would be cut off with what counts as torn."""
+        thread = archive.thread("one")
+        thread.append({1: said("first")})
+        thread.append({2: said("second")})
+        archive.system.pipe_file(
+            thread.path, re.sub(rb"section bytes=\d+", b"section bytes=99999", raw(thread), count=1)
+        )
+        with pytest.raises(ArchiveError, match="is damaged at byte"):
+            archive.thread("one").append({3: said("third")})
+
+    @pytest.mark.parametrize("kind", ["shorter", "of the same size"])
+    def test_a_medium_that_a_crash_left_unwritten_is_written_again(self, archive: Archive, kind: str) -> None:
+        thread = archive.thread("one")
+        picture = Message("user", (Media("image", "image/png", data=PIXEL),))
+        thread.append({1: picture})
+        (path,) = archive.system.ls(thread.path.removesuffix(".md") + ".media", detail=False)
+        whole = archive.system.cat_file(path)
+        archive.system.pipe_file(path, whole[:3] if kind == "shorter" else bytes(len(whole)))
+        thread.append({2: picture})
+        assert archive.system.cat_file(path) == whole
+
     def test_a_half_written_heading_is_written_again(self, archive: Archive) -> None:
         thread = archive.thread("one")
         thread.append({1: said("first")})
@@ -226,16 +266,86 @@ class TestDamage:
         with pytest.raises(ArchiveError, match=r"store/.* cannot be written"):
             open_archive(f"file://{tmp_path}/store").thread("one").append({1: said("first")})
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full on this system")
     def test_a_full_disk_is_told_and_the_thread_goes_on_later(self, tmp_path: Path) -> None:
         thread = open_archive(f"file://{tmp_path}").thread("one")
-        Path(thread.path).parent.mkdir(parents=True)
-        Path(thread.path).symlink_to("/dev/full")
-        with pytest.raises(ArchiveError, match="cannot be written"):
-            thread.append({1: said("first")})
-        Path(thread.path).unlink()
+        thread.append({0: said("before")})
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, hard))
+        try:
+            with pytest.raises(ArchiveError, match="cannot be written"):
+                thread.append({1: said("first " * 1_000)})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        thread.append({1: said("first")})
+        assert open_archive(f"file://{tmp_path}").thread("one").indices() == [0, 1]
+
+
+class TestPrivacy:
+    """What strangers on the same machine may do."""
+
+    @pytest.fixture
+    def written(self, tmp_path: Path) -> ThreadArchive:
+        thread = open_archive(f"file://{tmp_path}/a/store").thread("one")
+        thread.append({1: said("first"), 2: Message("user", (Media("image", "image/png", data=PIXEL),))})
+        return thread
+
+    def test_files_are_for_their_owner_alone(self, written: ThreadArchive, tmp_path: Path) -> None:
+        umask = os.umask(0o022)
+        os.umask(umask)
+        modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a").rglob("*")}
+        assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
+        assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
+        assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
+        assert umask != 0o077, "the test says nothing under this umask"
+
+    def test_the_mode_that_an_operator_gave_stays(self, written: ThreadArchive) -> None:
+        os.chmod(written.path, 0o640)
+        written.append({3: said("third")})
+        assert stat.S_IMODE(os.stat(written.path).st_mode) == 0o640
+
+    @pytest.mark.parametrize("name", ["{}.md", "{}.md.lock", "{}.media"])
+    def test_a_symbolic_link_at_a_name_of_ours_is_not_followed(self, tmp_path: Path, name: str) -> None:
+        thread = open_archive(f"file://{tmp_path}/store").thread("one")
+        folder, own = os.path.split(thread.path.removesuffix(".md"))
+        victim = tmp_path / "victim"
+        if name.endswith(".media"):
+            victim.mkdir()
+        else:
+            victim.write_text("the words of someone else")
+        os.makedirs(folder)
+        os.symlink(victim, os.path.join(folder, name.format(own)))
+        with pytest.raises(ArchiveError, match="symbolic link"):
+            thread.append({1: said("first"), 2: Message("user", (Media("image", "image/png", data=PIXEL),))})
+        assert (list(victim.iterdir()) if victim.is_dir() else victim.read_text()) in ([], "the words of someone else")
+
+    def test_a_link_in_place_of_the_folder_of_a_namespace_is_not_followed(self, tmp_path: Path) -> None:
+        thread = open_archive(f"file://{tmp_path}/store").thread("one")
+        (tmp_path / "store").mkdir()
+        (tmp_path / "elsewhere").mkdir()
+        os.symlink(tmp_path / "elsewhere", os.path.dirname(thread.path))
+        for attempt in (lambda: thread.append({1: said("first")}), thread.read, thread.delete):
+            with pytest.raises(ArchiveError, match="symbolic link"):
+                attempt()
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+
+    def test_a_root_behind_a_link_is_the_operators_business(self, tmp_path: Path) -> None:
+        (tmp_path / "disk").mkdir()
+        (tmp_path / "store").symlink_to(tmp_path / "disk")
+        thread = open_archive(f"file://{tmp_path}/store").thread("one")
         thread.append({1: said("first")})
         assert thread.indices() == [1]
+
+    @pytest.mark.parametrize("address", ["memory://bob:S3cr3t@host/x", "memory://S3cr3t@host/x"])
+    def test_credentials_of_an_address_are_told_to_no_one(self, address: str) -> None:
+        thread = open_archive(address).thread("one")
+        pointer = thread.append({1: said("first")})
+        for told in (thread.address, pointer.address, thread.archive.address):
+            assert "S3cr3t" not in told
+            assert told.startswith("memory://host/x")
+        with pytest.raises(InputError) as refused:
+            open_archive(address.replace("memory", "nonsense"))
+        assert "S3cr3t" not in f"{refused.value!r} {refused.value.__cause__!r}"
+        fsspec.filesystem("memory").store.clear()
 
 
 class TestNames:

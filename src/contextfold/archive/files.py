@@ -3,24 +3,27 @@
 What belongs here: writing, checking what was written, and reading back. What does not: how a file is laid out
 (``sections``), and when something is archived.
 
-A section counts as saved when it has been read back and is what was written; on a local disk, when it has reached the
-disk besides. One writer at a time for each thread; a local file is locked against others.
+A section counts as saved when it has been read back and is what was written, and so does a medium beside it; on a
+local disk, when it has reached the disk besides. One writer at a time for each thread; a local file is locked against
+others, is for its owner alone, and is never reached through a symbolic link (``local``).
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from contextfold.archive import markdown, names
+from contextfold.archive import local, markdown, names
 from contextfold.archive.sections import Entry, Pointer, Scan, entry_at, heading, scan, section
 from contextfold.conversation.fingerprint import digest
 from contextfold.errors import ArchiveError, InputError
 from contextfold.messages import Message
+from contextfold.observe import scrub
 
 
 def open_archive(address: str, **options: Any) -> Archive:
@@ -33,11 +36,22 @@ def open_archive(address: str, **options: Any) -> Archive:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise InputError("an archive needs fsspec: pip install contextfold[store]") from error
+    shown = without_credentials(address)
     try:
         system, path = url_to_fs(address, **options)
     except (ImportError, ValueError) as error:
-        raise InputError(f"{address!r} cannot be used as an archive: {error}") from error
-    return Archive(system, path.rstrip("/"), address.rstrip("/"))
+        problem = str(error).replace(address, shown)
+        raise InputError(f"{shown!r} cannot be used as an archive: {scrub(problem)}") from None
+    return Archive(system, path.rstrip("/"), shown.rstrip("/"))
+
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
+
+
+def without_credentials(address: str) -> str:
+    """An address as it may be told: to people, in summaries that a model gets, and in records. User names go as well,
+    because some stores take a token for one."""
+    return scrub(_CREDENTIALS.sub("", address))
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,7 @@ class Archive:
     """The file system, as fsspec gives it."""
     root: str
     address: str
+    """Where it is, for people and in summaries: without the credentials that it was opened with."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def thread(self, thread: str, *, namespace: str = "") -> ThreadArchive:
@@ -92,7 +107,7 @@ class ThreadArchive:
                 if new:
                     self._append([self._entry(index, messages[index], digests[index]) for index in new])
         except OSError as error:
-            raise ArchiveError(f"{self.address} cannot be written: {error}") from error
+            raise ArchiveError(f"{self.address} cannot be written: {scrub(str(error))}") from error
         return Pointer(self.address, indices[0], indices[-1], len(indices))
 
     def read(self, start: int = 0, count: int = 20) -> list[Entry]:
@@ -112,12 +127,14 @@ class ThreadArchive:
         """
         system, media = self.archive.system, f"{self.path.removesuffix('.md')}.media"
         try:
+            if _is_local(system) and local.is_link(self.path.rpartition("/")[0]):
+                raise OSError("its folder is a symbolic link, which is not followed")
             for path in (self.path, media, f"{self.path}.lock"):
                 system.invalidate_cache()
                 if system.exists(path):
                     system.rm(path, recursive=path == media)
         except OSError as error:
-            raise ArchiveError(f"{self.address} cannot be deleted: {error}") from error
+            raise ArchiveError(f"{self.address} cannot be deleted: {scrub(str(error))}") from error
         self._known = None
 
     def indices(self) -> list[int]:
@@ -130,16 +147,43 @@ class ThreadArchive:
         return Entry(index, message.role, markdown.as_markdown(message, self._keep_medium), identity)
 
     def _keep_medium(self, data: bytes, media_type: str | None) -> str:
+        """Save a medium beside the file, verified and synced like the text that will refer to it."""
         folder = f"{self.name.rpartition('/')[2]}.media"
         name = names.media_name(data, media_type)
-        path = f"{self.path.removesuffix('.md')}.media/{name}"
-        system = self.archive.system
-        if not system.exists(path) or system.size(path) != len(data):
-            system.makedirs(path.rpartition("/")[0], exist_ok=True)
-            system.pipe_file(path, data)
-            if system.cat_file(path) != data:
-                raise ArchiveError(f"{path} does not hold what was written to it")
+        if self._medium(name, len(data)) != data:  # a crash may have left one of the right size that holds nothing
+            self._write_medium(name, data)
+            if self._medium(name, len(data)) != data:
+                raise ArchiveError(f"{self.address}: {folder}/{name} does not hold what was written to it")
         return f"{folder}/{name}"
+
+    def _medium(self, name: str, size: int) -> bytes | None:
+        """What is stored under a medium's name; None where nothing of that size is."""
+        system, path = self.archive.system, self._media_path(name)
+        if _is_local(system):
+            found = local.size(self.archive.root, self._media_names(name))
+            return local.read(self.archive.root, self._media_names(name)) if found == size else None
+        system.invalidate_cache()
+        data: bytes | None = system.cat_file(path) if system.exists(path) and system.size(path) == size else None
+        return data
+
+    def _write_medium(self, name: str, data: bytes) -> None:
+        system, path = self.archive.system, self._media_path(name)
+        if _is_local(system):
+            local.write(self.archive.root, self._media_names(name), 0, data)
+            return
+        system.makedirs(path.rpartition("/")[0], exist_ok=True)
+        system.pipe_file(path, data)
+
+    def _media_path(self, name: str) -> str:
+        return f"{self.path.removesuffix('.md')}.media/{name}"
+
+    def _media_names(self, name: str) -> list[str]:
+        return [*f"{self.name}.media".split("/"), name]
+
+    @property
+    def _names(self) -> list[str]:
+        """The way from the root to the file."""
+        return f"{self.name}.md".split("/")
 
     def _append(self, entries: Sequence[Entry]) -> None:
         end = self._scanned().end
@@ -159,15 +203,10 @@ class ThreadArchive:
     def _write(self, end: int, data: bytes) -> None:
         """Make the file end with ``data`` behind its first ``end`` bytes."""
         system = self.archive.system
-        system.makedirs(self.path.rpartition("/")[0], exist_ok=True)
         if _is_local(system):
-            with open(self.path, "r+b" if os.path.exists(self.path) else "xb") as file:
-                file.truncate(end)
-                file.seek(end)
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            local.write(self.archive.root, self._names, end, data)
             return
+        system.makedirs(self.path.rpartition("/")[0], exist_ok=True)
         if end == self._size() and end:
             try:
                 with system.open(self.path, "ab") as file:
@@ -178,8 +217,8 @@ class ThreadArchive:
         system.pipe_file(self.path, self._bytes(0, end) + data)
 
     def _cut(self, end: int) -> None:
-        if _is_local(self.archive.system) and os.path.exists(self.path):
-            os.truncate(self.path, end)
+        if _is_local(self.archive.system):
+            local.write(self.archive.root, self._names, end, b"")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -189,8 +228,8 @@ class ThreadArchive:
             return
         import fcntl
 
-        self.archive.system.makedirs(self.path.rpartition("/")[0], exist_ok=True)
-        with open(f"{self.path}.lock", "ab") as lock:
+        names = [*self._names[:-1], f"{self._names[-1]}.lock"]
+        with open(local.open_inside(self.archive.root, names, os.O_RDWR | os.O_CREAT), "r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -204,19 +243,25 @@ class ThreadArchive:
 
     def _size(self) -> int:
         system = self.archive.system
-        system.invalidate_cache()
         try:
+            if _is_local(system):
+                return local.size(self.archive.root, self._names) or 0
+            system.invalidate_cache()
             return int(system.size(self.path) or 0)
         except FileNotFoundError:
             return 0
+        except OSError as error:
+            raise ArchiveError(f"{self.address} cannot be read: {scrub(str(error))}") from error
 
     def _bytes(self, start: int, stop: int | None) -> bytes:
         if stop is not None and start >= stop:
             return b""
         try:
+            if _is_local(self.archive.system):
+                return local.read(self.archive.root, self._names, start, stop)
             data: bytes = self.archive.system.cat_file(self.path, start=start, end=stop)
         except OSError as error:
-            raise ArchiveError(f"{self.address} cannot be read: {error}") from error
+            raise ArchiveError(f"{self.address} cannot be read: {scrub(str(error))}") from error
         return data
 
 

@@ -106,7 +106,7 @@ def scan(data: bytes, address: str) -> Scan:
         end = found.end() + int(found[1]) if found else len(data)
         whole = found is not None and data.startswith(END, end)
         if found is None or not whole:
-            if _SECTION.search(data, position + 1) or (found is not None and end + len(END) <= len(data)):
+            if not _is_torn(data, position, found):
                 raise ArchiveError(f"{address} is damaged at byte {position:,}: a section there is not whole")
             break
         if hashlib.sha256(data[found.end() : end]).hexdigest().encode() != found[2]:
@@ -116,6 +116,33 @@ def scan(data: bytes, address: str) -> Scan:
         places += _places(data, found.end(), end)
         position = end + len(END)
     return Scan(tuple(places), position)
+
+
+LONGEST_HEADER = 400
+"""Bytes. The header of a section or message is made of numbers and hashes, and is shorter."""
+
+
+def _is_torn(data: bytes, position: int, section: re.Match[bytes] | None) -> bool:
+    """Whether the section at ``position`` is one that a crash cut off: the file ends inside of it.
+
+    Only sizes are followed, never words: a torn message may quote any of our marks. A size that was changed is not
+    taken for a tear, because the messages inside have sizes of their own, which lead to the real end mark.
+    """
+    if section is None:
+        return _is_torn_header(data, position, b"## ")
+    position, stop = section.end(), section.end() + int(section[1])
+    while position < min(stop, len(data)):
+        found = _MESSAGE.match(data, position)
+        if found is None:
+            return _is_torn_header(data, position, b"### ")
+        position = found.end() + int(found[4]) + len(b"\n\n")
+    return position >= len(data) or (position == stop and END.startswith(data[stop:]))
+
+
+def _is_torn_header(data: bytes, position: int, start: bytes) -> bool:
+    rest = data[position : position + LONGEST_HEADER + 1]
+    begins = rest.startswith(start) or start.startswith(rest)
+    return begins and len(rest) <= LONGEST_HEADER and b"-->\n\n" not in rest
 
 
 def _whole_heading(data: bytes) -> int:
