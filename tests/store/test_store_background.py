@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -313,6 +315,65 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition() and time.monotonic() < until:
         time.sleep(0.01)
     assert condition()
+
+
+class Slow:
+    """A store in which asking for the lease takes until it is let go."""
+
+    def __init__(self, store: SQLStore, *, answers_first: bool) -> None:
+        self.store = store
+        self.answers_first = answers_first
+        self.entered, self.let_go = threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    def acquire_lease(self, *arguments: Any) -> bool:
+        got = self.store.acquire_lease(*arguments) if self.answers_first else False
+        self.entered.set()
+        assert self.let_go.wait(PATIENCE)
+        return got or self.store.acquire_lease(*arguments)
+
+
+@pytest.mark.parametrize("answers_first", [True, False])
+def test_a_task_that_is_cancelled_while_it_asks_leaves_no_lease_behind(url: str, answers_first: bool) -> None:
+    """Whether the database has said yes already, or says so after the task has ended."""
+    store = SQLStore(url)
+    slow = Slow(store, answers_first=answers_first)
+    session = opened(slow, background=False)
+    session.append(said(30, 240))
+
+    async def cancelled() -> None:
+        task = asyncio.get_running_loop().create_task(session.acompact())
+        await anyio.to_thread.run_sync(slow.entered.wait, PATIENCE)
+        task.cancel()
+        await asyncio.sleep(0.05)
+        slow.let_go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    wait_for(lambda: not session.state().is_summarizing)
+    time.sleep(0.05)
+    assert not session.state().is_summarizing
+    assert session.compact().changed
+    store.close()
+
+
+def test_a_task_that_is_cancelled_at_any_moment_leaves_no_lease_behind(sqlite_store: SQLStore) -> None:
+    session = opened(sqlite_store, background=False)
+    session.append(said(30, 240))
+
+    async def cancelled(seconds: float) -> None:
+        task = asyncio.get_running_loop().create_task(session.acompact())
+        await asyncio.sleep(seconds)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    for number in range(25):
+        asyncio.run(cancelled(number * 0.0012))
+        wait_for(lambda: not session.state().is_summarizing)
 
 
 def test_a_keeper_tries_again_while_the_store_is_away_and_gives_up_what_is_lost() -> None:

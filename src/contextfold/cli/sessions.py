@@ -17,6 +17,7 @@ from contextfold.cli import files
 from contextfold.cli.options import BaseUrl, From, Pick, Report, ReportKind, SummarizerName, at_least_one, plain_errors
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import InputError
+from contextfold.store.addresses import shown
 
 if TYPE_CHECKING:
     from contextfold.store import Session, SessionState
@@ -68,7 +69,8 @@ def list_sessions(store: Store = DEFAULT_STORE, namespace: Namespace = "", repor
             )
             for state in states
         ]
-        _print_table(columns, rows, empty=f"no session in {store}" + (f", namespace {namespace}" if namespace else ""))
+        within = f", namespace {namespace}" if namespace else ""
+        _print_table(columns, rows, empty=f"no session in {shown(store)}{within}")
 
 
 @app.command()
@@ -261,7 +263,7 @@ def _session(thread: str, store: str, namespace: str, **options: Any) -> Session
 def _existing(thread: str, store: str, namespace: str, **options: Any) -> Session:
     session = _session(thread, store, namespace, **options)
     if session.state().message_count == 0:
-        among = f"namespace {namespace!r} of {store}" if namespace else store
+        among = f"namespace {namespace!r} of {shown(store)}" if namespace else shown(store)
         raise InputError(f"there is no thread {thread!r} in {among}: see contextfold sessions list")
     return session
 

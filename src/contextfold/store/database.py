@@ -8,6 +8,8 @@ of drivers become ``StoreError``. What does not: queries (``sql``), tables (``sc
   somebody else writes. ``synchronous=FULL``: an append that was acknowledged survives a power cut, for one fsync each.
 - PostgreSQL: one pool. No transaction waits longer for a lock, or sits idle for longer, than ``PATIENCE``: a worker
   that hangs with a row locked does not block the others for ever.
+- A file of SQLite is made here before SQLite opens it, for its owner alone; its write-ahead log gets the same mode. A
+  symbolic link at any of these names is refused: it may lead to a file of someone else.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import QueuePool
 
+from contextfold.archive import local
 from contextfold.errors import InputError, StoreCorrupt, StoreError, StoreUnavailable
-from contextfold.store import migrations
+from contextfold.store import addresses, migrations
 
 PATIENCE = 30
 """Seconds that a transaction waits for others."""
@@ -63,7 +67,8 @@ class Database:
     def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
         self.url = resolved(url)
         self.dialect = self.url.get_backend_name()
-        self.name = self.url.render_as_string(hide_password=True)
+        self.name = addresses.shown(self.url.render_as_string(hide_password=True))
+        """Where it is, for people: without its password."""
         self.is_in_memory = _is_in_memory(self.url)
         self._clock = clock
         self._open: dict[int, _Engines] = {}  # by process: those of a parent are neither used nor closed here
@@ -129,6 +134,9 @@ class Database:
         return _Engines(self._sqlite(READERS, "BEGIN"), self._sqlite(1, "BEGIN IMMEDIATE"))
 
     def _sqlite(self, connections: int, begin: str) -> Engine:
+        path = _file_of(self.url)
+        if path is not None:
+            _make_private(path, self.name)
         engine = create_engine(
             self.url,
             poolclass=QueuePool,
@@ -148,22 +156,41 @@ class Database:
         except exc.TimeoutError as error:
             raise StoreUnavailable(f"{self.name}: no connection became free for a long time: {error}") from error
         except exc.DBAPIError as error:
-            raise _explained(self.name, error) from error
+            raise self._explained(error) from error
         except exc.ResourceClosedError as error:
             raise StoreUnavailable(f"{self.name}: the connection was closed: {error}") from error
+
+    def _explained(self, error: exc.DBAPIError) -> StoreError:
+        said = addresses.without(self._secrets(), " ".join(str(error.orig).split()))
+        return _explained(self.name, error, said)
+
+    def _secrets(self) -> Iterator[str]:
+        """What no error may repeat of what this database is opened with."""
+        yield self.url.password or ""
+        for name, value in self.url.query.items():
+            if addresses.is_secret(name):
+                yield from (value,) if isinstance(value, str) else value
 
 
 def resolved(url: str) -> URL:
     """The URL with its driver, and a file of SQLite by its absolute path."""
+    shown = addresses.shown(url) if isinstance(url, str) else url
     try:
         found = make_url(url)
-    except (exc.ArgumentError, ValueError) as error:
-        raise InputError(f"store {url!r} is not a database URL: {error}; {_REMEDY}") from None
+    except exc.ArgumentError:
+        raise InputError(f"store {shown!r} is not a database URL; {_REMEDY}") from None
+    except ValueError:  # its text would quote what stands in the place of the port, a part of a password perhaps
+        if "@" not in url:
+            shown = f"{url.partition('://')[0]}://..."
+        raise InputError(
+            f"store {shown!r} is not a database URL: its port is no number. Write characters such as : / @ # in a "
+            f"user's name or password as %3A %2F %40 %23; {_REMEDY}"
+        ) from None
     known = _DRIVERS.get(found.get_backend_name())
     if known is None:
-        raise InputError(f"store {found.render_as_string()!r} is of no kind that is known; {_REMEDY}")
+        raise InputError(f"store {shown!r} is of no kind that is known; {_REMEDY}")
     if "+" in found.drivername and found.get_driver_name() != known[0]:
-        raise InputError(f"store {found.render_as_string()!r}: only the driver {known[0]} is supported; {_REMEDY}")
+        raise InputError(f"store {shown!r}: only the driver {known[0]} is supported; {_REMEDY}")
     found = found.set(drivername="+".join((found.get_backend_name(), known[0])))
     if found.get_backend_name() == "sqlite" and not _is_in_memory(found) and "uri" not in found.query:
         found = found.set(database=str(Path(str(found.database)).absolute()))
@@ -184,6 +211,29 @@ def _import_psycopg() -> None:
 
 def _is_in_memory(url: URL) -> bool:
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
+def _file_of(url: URL) -> str | None:
+    """The path of the file that SQLite opens for a URL; None where there is none to be made."""
+    named = str(url.database)
+    if not named.startswith("file:"):
+        return named
+    path, _, _ = named.removeprefix("file:").partition("?")
+    if url.query.get("mode") in ("ro", "memory") or path.startswith(":"):
+        return None
+    return unquote("/" + path.lstrip("/") if path.startswith("/") else path)
+
+
+def _make_private(path: str, name: str) -> None:
+    """Make the file of a database, for its owner alone, unless it is there. Raises ``StoreError`` for a link."""
+    for file in (path, f"{path}-wal", f"{path}-shm", f"{path}-journal"):
+        if local.is_link(file):
+            raise StoreError(
+                f"{name}: {file} is a symbolic link, which is not followed: name the file that it leads to, or remove "
+                "the link"
+            )
+    with suppress(OSError):  # it is there; or it cannot be made, which SQLite says better
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, local.FILE))
 
 
 def _on_sqlite_connection(connection: Any, _record: Any) -> None:
@@ -223,9 +273,9 @@ def _on_postgres_connection(connection: Any, _record: Any) -> None:
 # ---- errors ----
 
 
-def _explained(name: str, error: exc.DBAPIError) -> StoreError:
-    """A driver's error as ours: what is wrong, and the way out."""
-    said = " ".join(str(error.orig).split()) or type(error.orig).__name__
+def _explained(name: str, error: exc.DBAPIError, said: str) -> StoreError:
+    """A driver's error as ours: what is wrong, and the way out. ``said``: its text, without secrets."""
+    said = said or type(error.orig).__name__
     state = getattr(error.orig, "sqlstate", None)
     lower = said.lower()
     if "malformed" in lower or "not a database" in lower or (state or "").startswith("XX"):

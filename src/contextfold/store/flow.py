@@ -18,7 +18,6 @@ transactions: a worker that dies in between leaves one that is prepared, and the
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -30,14 +29,14 @@ from contextfold.passes.perform import archived, run_pass
 from contextfold.passes.question import Archive, Job
 from contextfold.passes.trigger import MANUAL, triggered
 from contextfold.policy import Limits, Policy
-from contextfold.ports import Ports, SyncPorts, run
+from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import build
 from contextfold.store import loading, recording
 from contextfold.store.background import Background
 from contextfold.store.decision import Rules, Size, report_budget, report_built
 from contextfold.store.layout import WHOLE, Layout, gone_from
-from contextfold.store.lease import Lease, keeper
+from contextfold.store.lease import Loan
 from contextfold.store.loading import Loaded, Material
 from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
@@ -221,22 +220,17 @@ class _Settling:
 
     async def _pass(self, loaded: Loaded, rules: Rules, size: Size, reason: str) -> Step:
         """A pass under the lease. Nobody else makes a summary of this session meanwhile."""
-        store, thread, seconds = self.flow.store, self.flow.thread, self.flow.options.lease_seconds
-        owner = uuid.uuid4().hex
-        if not await ask(self.ports, store.acquire_lease, thread, owner, seconds):
-            return "busy"
-        renew = partial(ask, SyncPorts(), store.renew_lease, thread, owner, seconds)
-        lease = Lease(lambda: bool(run(renew())), seconds)
-        keeper().hold(lease)
+        thread = self.flow.thread
+        loan = Loan(self.flow.store, thread, self.flow.options.lease_seconds)
         try:
+            if not await loan.acquire(self.ports):
+                return "busy"
             if (await self.reader.state(self.ports)).revision != loaded.state.revision:
                 return "lost"
-            return await self._pass_as(owner, loaded, rules, size, reason)
+            return await self._pass_as(loan.owner, loaded, rules, size, reason)
         finally:
-            keeper().drop(lease)
-            if lease.lost:
+            if not await loan.back(self.ports):
                 self.observer.emit("lease_lost", f"the lease on session {thread} could not be renewed in time")
-            await self.ports.release(partial(store.release_lease, thread, owner))
 
     async def _pass_as(self, owner: str, loaded: Loaded, rules: Rules, size: Size, reason: str) -> Step:
         material = await self._material(loaded)

@@ -1,6 +1,7 @@
-"""Keeping leases alive while summaries are made.
+"""Leases: taking one, keeping it alive while a summary is made, and giving it back whatever happens.
 
-What belongs here: one thread per process that renews what is held. What does not: who may have a lease (the store).
+What belongs here: ``Loan``, which a cancelled task cannot leave behind, and one thread per process that renews what is
+held. What does not: who may have a lease (the store).
 
 A worker that dies renews nothing, so its leases expire. One that was stopped for longer than that finds its lease lost,
 and what it made is discarded when it is to come into force, because the store asks for the owner then.
@@ -8,13 +9,19 @@ and what it made is discarded when it is to come into force, because the store a
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from contextfold.errors import StoreError
+from contextfold.ports import Ports, SyncPorts, run
+from contextfold.store.reading import ask
+from contextfold.store.values import Thread
 
 RENEWALS = 3
 """How often a lease is renewed in the time after which it would expire."""
@@ -83,6 +90,62 @@ class Keeper:
         lease.due = time.monotonic() + lease.seconds / RENEWALS
         if lease.lost:
             self.drop(lease)
+
+
+class Loan:
+    """The right to summarize one thread of a store, from before it is asked for until after it is given back.
+
+    A task that is cancelled while it asks leaves a thread behind that goes on asking, and may get the lease when no
+    one is there any more to give it back. So both happen in turn: ``back`` waits for an ``acquire`` on its way, and
+    after ``back`` none begins. A lease is given back under the name of its owner, so that doing it without having it,
+    or twice, does no harm.
+    """
+
+    def __init__(self, store: Any, thread: Thread, seconds: float) -> None:
+        self.owner = uuid.uuid4().hex
+        self._store = store
+        self._thread = thread
+        self._seconds = seconds
+        self._turn = threading.Lock()
+        self._is_over = False
+        self._may_hold = False
+        self._lease = Lease(self._renew, seconds)
+
+    async def acquire(self, ports: Ports) -> bool:
+        """Ask for it; False if another worker has it. Once it is there it is renewed."""
+        store, self._may_hold = self._store, True
+        if inspect.iscoroutinefunction(store.acquire_lease):  # ends with its task
+            got = bool(await ports.call(store.acquire_lease, self._thread, self.owner, self._seconds))
+        else:
+            got = await ports.compute(self._acquire)
+        if got:
+            keeper().hold(self._lease)
+        self._may_hold = got
+        return got
+
+    def _acquire(self) -> bool:
+        with self._turn:
+            return not self._is_over and bool(self._store.acquire_lease(self._thread, self.owner, self._seconds))
+
+    async def back(self, ports: Ports) -> bool:
+        """Give it back, also while the task is being cancelled. False if it was lost meanwhile."""
+        if not self._may_hold:
+            return True
+        keeper().drop(self._lease)
+        store = self._store
+        if inspect.iscoroutinefunction(store.release_lease):
+            await ports.release(lambda: store.release_lease(self._thread, self.owner))
+        else:
+            await ports.release(self._back)
+        return not self._lease.lost
+
+    def _back(self) -> None:
+        with self._turn:
+            self._is_over = True
+            self._store.release_lease(self._thread, self.owner)
+
+    def _renew(self) -> bool:
+        return bool(run(ask(SyncPorts(), self._store.renew_lease, self._thread, self.owner, self._seconds)))
 
 
 _keepers: dict[int, Keeper] = {}
