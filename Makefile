@@ -1,10 +1,12 @@
-# Everything runs in .venv, which the first target that needs it creates. A machine needs make and Python 3.11+.
+# Each target runs in an environment that the first one to need it creates: .venv-demo with what users install, .venv with
+# all that the tests need, others beside them. A machine needs make and Python 3.11+, with its modules venv and ensurepip.
 # The ranges in pyproject.toml are wide; constraints*.txt pin what is installed here, at the new end of the ranges, and
 # in the environments "oldest" at the old end. There are two of those, because the oldest deepagents that works needs a
 # newer LangChain than the oldest that works; LangChain's own clients, which need newer SDKs too, are tested with it.
 
 VENV   := .venv
 BIN    := $(VENV)/bin
+DEMO   := .venv-demo
 BENCH  := .venv-bench
 OLDEST := .venv-oldest
 OLDEST_DEEPAGENTS := .venv-oldest-deepagents
@@ -14,9 +16,6 @@ SESSION := build/session.json
 CANDIDATES := python3 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$candidate" && break; done)
-
-# Nothing is built from source: what has no wheel for this machine is an error here, not a compiler's.
-PIP_ARGS := -qq --disable-pip-version-check --only-binary :all:
 
 PYTEST_ARGS ?=
 LAWS_ARGS ?=
@@ -29,10 +28,10 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r target what; do \
 		printf '  make %-16s %s\n' "$$target" "$$what"; done
 
-demo: $(VENV)/ready ## Compact an example session and print the report
+demo: $(DEMO)/ready ## Compact an example session and print the report
 	@mkdir -p build
-	@$(BIN)/python examples/make_session.py $(SESSION)
-	@$(BIN)/contextfold compact $(SESSION) --window 16000 --output build/view.json
+	@$(DEMO)/bin/python examples/make_session.py $(SESSION)
+	@$(DEMO)/bin/contextfold compact $(SESSION) --window 16000 --output build/view.json
 
 test: $(VENV)/ready ## Run the tests
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
@@ -105,23 +104,48 @@ wheel: $(VENV)/ready ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## Remove what these targets made, the environments included
-	rm -rf $(VENV) $(BENCH) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) $(BENCH) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# The build backend comes first, pinned like the rest, because an isolated build would fetch its own, unpinned.
+$(DEMO)/ready: WHAT := contextfold and the libraries it needs
+$(DEMO)/ready: PINS := constraints.txt
+$(DEMO)/ready: constraints.txt
+$(VENV)/ready: WHAT := contextfold, all its extras, and the tools of its tests
 $(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres
 $(VENV)/ready: PINS := constraints.txt
+$(VENV)/ready: constraints.txt
+$(BENCH)/ready: WHAT := contextfold, and the libraries it is compared with
 $(BENCH)/ready: EXTRAS := bench
 $(BENCH)/ready: PINS := constraints-bench.txt
+$(BENCH)/ready: constraints-bench.txt
+$(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: WHAT := contextfold, with the oldest releases it supports
 $(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres
 $(OLDEST)/ready: PINS := constraints-oldest.txt
+$(OLDEST)/ready: constraints-oldest.txt
 $(OLDEST_DEEPAGENTS)/ready: EXTRAS := test,test-clients,deepagents
 $(OLDEST_DEEPAGENTS)/ready: PINS := constraints-oldest-deepagents.txt
+$(OLDEST_DEEPAGENTS)/ready: constraints-oldest-deepagents.txt
 # Old releases have wheels for old interpreters.
 $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: CANDIDATES := python3.11 python3.12 python3.13 python3 python
-%/ready: pyproject.toml $(wildcard constraints*.txt)
-	@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)" >&2; exit 1; }
-	@echo "Setting up $* with $(PYTHON) (once, some minutes)"
-	@test -x $*/bin/python || $(PYTHON) -m venv $*
-	@$*/bin/python -m pip install $(PIP_ARGS) -c $(PINS) hatchling editables
-	@$*/bin/python -m pip install $(PIP_ARGS) -c $(PINS) --no-build-isolation -e '.[$(EXTRAS)]'
-	@touch $@
+
+# The build backend comes first, pinned like the rest, because an isolated build would fetch its own, unpinned. An
+# environment that was begun and not finished is mended; one that uv made has no pip until ensurepip brings it.
+define SETUP
+@test -n "$(PYTHON)" || { echo "contextfold needs Python 3.11 or newer, and none of these is: $(CANDIDATES)." \
+	"Install one, or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) lacks the modules venv and ensurepip. Install them" \
+	"(Debian, Ubuntu: apt install python3-venv), or name another interpreter: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
+@echo "Setting up $*, once: $(WHAT), for $$($(PYTHON) --version)"
+@started=$$(date +%s); python="$*/bin/python"; \
+install() { "$$python" -m pip install -qq --disable-pip-version-check --only-binary :all: -c $(PINS) "$$@"; }; \
+{ "$$python" -c '' 2>/dev/null || $(PYTHON) -m venv --clear "$*"; } && \
+{ "$$python" -c 'import pip' 2>/dev/null || "$$python" -m ensurepip >/dev/null; } && \
+install hatchling editables && install --no-build-isolation -e '.$(if $(EXTRAS),[$(EXTRAS)])' || { \
+	echo "$* could not be set up. Packages come from the network: is there one, and does pip know the proxy" \
+		"(HTTPS_PROXY) or the index (PIP_INDEX_URL) that it needs here? All of them have wheels for Python 3.11 to 3.13" \
+		"on Linux and macOS, and nothing is built from source. Run the same command again to go on." >&2; exit 1; }; \
+echo "$* is ready after $$(($$(date +%s) - started)) s"
+@touch $@
+endef
+
+%/ready: pyproject.toml
+	$(SETUP)
