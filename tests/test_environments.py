@@ -7,6 +7,9 @@ Reads the pins of the environments that the Makefile makes; that these are what 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -82,3 +85,47 @@ def test_the_two_ends_of_a_range_differ(library: str) -> None:
     oldest = [pins(environment).get(library) for environment in OLDEST]
     assert pins(".venv")[library] not in oldest
     assert any(oldest)
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """``make demo`` in a folder that holds what the set-up reads, and no package."""
+    for file in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / file, folder)
+    return subprocess.run(["make", "-C", str(folder), "demo", *arguments], capture_output=True, text=True, timeout=60)
+
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+
+
+@needs_make
+def test_without_a_python_that_is_new_enough_the_demo_says_what_to_install(tmp_path: Path) -> None:
+    done = make(tmp_path, "CANDIDATES=python2 python1")
+    assert done.returncode
+    assert "needs Python 3.11 or newer, and none of these is: python2 python1" in done.stderr
+    assert "make PYTHON=" in done.stderr
+
+
+@needs_make
+def test_without_the_module_venv_the_demo_says_what_to_install(tmp_path: Path) -> None:
+    poor = tmp_path / "poor-python"
+    poor.write_text(f'#!/bin/sh\ncase "$2" in *venv*) exit 1;; esac\nexec {sys.executable} "$@"\n')
+    poor.chmod(0o755)
+    done = make(tmp_path, f"PYTHON={poor}")
+    assert done.returncode
+    assert "apt install python3-venv" in done.stderr
+    assert not (tmp_path / ".venv-demo").exists()
+
+
+@needs_make
+def test_a_set_up_that_fails_says_what_it_needs(tmp_path: Path) -> None:
+    """A network, or an index that can be reached; here pip may use neither."""
+    (tmp_path / ".venv-demo" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv-demo" / "bin" / "python").write_text(
+        f'#!/bin/sh\n[ "$2" = pip ] && exec {sys.executable} "$@" --isolated --no-index\nexit 0\n'
+    )
+    (tmp_path / ".venv-demo" / "bin" / "python").chmod(0o755)
+    done = make(tmp_path, f"PYTHON={sys.executable}")
+    assert done.returncode
+    assert "Setting up .venv-demo, once" in done.stdout
+    assert "HTTPS_PROXY" in done.stderr
+    assert not (tmp_path / ".venv-demo" / "ready").exists()
