@@ -17,7 +17,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
-    {"messages", "errors", "observe", "ports", "identifiers"},
+    {"messages", "errors", "observe", "ports", "identifiers", "quoting"},
     {"formats", "tokens", "overflow", "tiers", "summary", "evidence", "transcripts", "window", "policy"},
     {"conversation", "record"},
     {"passes"},

@@ -14,16 +14,50 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 MediaKind = Literal["image", "document", "audio", "video"]
+
+
+def well_formed(text: str) -> str:
+    """The text without halves of surrogate pairs, which plain JSON can hold and no file, database or request can.
+
+    Two halves that belong together become their character, one that stands alone becomes U+FFFD.
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+class _WellFormed:
+    """Strings of a part are text that can be written anywhere, whatever the wire object holds.
+
+    Here and not in the formats, because a part is made in a hundred places and read in as many: each of them would
+    have to think of it. A part whose own words changed on the way is ``edited``, so that what is sent can be read too.
+    """
+
+    __slots__ = ()
+    _strings: ClassVar[tuple[str, ...]] = ("text",)
+
+    def __post_init__(self) -> None:
+        for name in self._strings:
+            value = getattr(self, name)
+            if isinstance(value, str) and (mended := well_formed(value)) is not value:
+                object.__setattr__(self, name, mended)
+                if "edited" in self.__dataclass_fields__:  # type: ignore[attr-defined]
+                    object.__setattr__(self, "edited", True)
+
 
 NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(_WellFormed):
     """Words. ``edited`` says that ``text`` differs from what ``source`` holds."""
 
     text: str
@@ -32,9 +66,10 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Media:
+class Media(_WellFormed):
     """An image, a document, audio or video: base64 ``data``, or a ``url`` or file id that points to it."""
 
+    _strings: ClassVar[tuple[str, ...]] = ("media_type", "data", "url")
     kind: MediaKind
     media_type: str | None = None
     data: str | None = None
@@ -44,13 +79,14 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(_WellFormed):
     """A call the assistant made. ``arguments`` is JSON text for a function, free text for a custom tool.
 
     ``local``: the wire type of a call to a tool that the API has built in and the caller runs (OpenAI's shell, patch,
     computer), whose result has a type of its own.
     """
 
+    _strings: ClassVar[tuple[str, ...]] = ("id", "name", "arguments")
     id: str
     name: str
     arguments: str
@@ -61,7 +97,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(_WellFormed):
     """Hidden thinking of a model. Handed through byte for byte or removed whole; never summarized.
 
     ``text`` is what can be read of it, and may be empty when only a signature or ciphertext is there.
@@ -72,21 +108,23 @@ class Reasoning:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(_WellFormed):
     """A block that we do not interpret. ``label`` is its wire type; ``text`` is what can be read of it."""
 
+    _strings: ClassVar[tuple[str, ...]] = ("label", "text")
     label: str
     text: str = ""
     source: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(_WellFormed):
     """What a tool answered to the call with ``call_id``. ``custom``: on the wire, it is marked as a custom tool's.
 
     ``local``: the wire type of the call that it answers, if that is one to a built-in tool.
     """
 
+    _strings: ClassVar[tuple[str, ...]] = ("call_id", "name")
     call_id: str
     content: tuple[Text | Media | Opaque, ...]
     name: str | None = None
@@ -106,7 +144,7 @@ Part: TypeAlias = Text | Media | ToolCall | ToolResult | Reasoning | Opaque
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(_WellFormed):
     """One entry of a conversation.
 
     ``split`` marks an entry of a wire format that spreads one assistant turn over several entries
@@ -115,6 +153,7 @@ class Message:
     ``edited`` says that the parts differ from what ``source`` holds.
     """
 
+    _strings: ClassVar[tuple[str, ...]] = ("id", "name")
     role: Role
     parts: tuple[Part, ...]
     id: str | None = None

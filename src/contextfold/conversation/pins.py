@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contextfold.conversation.groups import Grouping
-from contextfold.messages import Message, Opaque
+from contextfold.messages import Message, Opaque, Text
 from contextfold.policy import Pins, Policy
-from contextfold.summary.message import parse
+from contextfold.summary.message import OPEN, parse
 
 INSTRUCTION = "system or developer message"
 FIRST_USER = "first user message"
@@ -31,13 +31,14 @@ _INJECTED = (
 )
 
 
-def is_summary(message: Message) -> bool:
-    """Whether this message of a history carries an earlier summary of ours."""
-    return (
-        len(message.parts) == 1
-        and message.text.lstrip().startswith("<conversation_summary>")
-        and (parse(message.text) is not None)
-    )
+def is_summary(message: Message, role: str = "user") -> bool:
+    """Whether this message of a history carries an earlier summary of ours, and nothing else.
+
+    ``role``: in which summaries are sent. In another one than that and the default, our frame is a quotation.
+    """
+    if message.role not in ("user", role) or len(message.parts) != 1 or not isinstance(message.parts[0], Text):
+        return False
+    return OPEN in message.text and parse(message.text) is not None
 
 
 def is_person(message: Message) -> bool:

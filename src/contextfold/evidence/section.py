@@ -1,5 +1,8 @@
 """The text that quotes lines: written under short marks of who said them, and read back.
 
+No line of the text begins with a bracket but the marks (``quoting.quoted``), so nothing that is quoted, however it is
+written, can pass for one.
+
 What belongs here: that form. What does not: which lines are quoted (``choice``, ``clips``), and the frame around the
 text (``summary.message``).
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from contextfold import quoting
 from contextfold.evidence.lines import Line, lines_of
 from contextfold.messages import Message, Text, ToolResult
 
@@ -30,13 +34,13 @@ def lines_as_text(lines: Sequence[Line], chosen: Iterable[int]) -> str:
         if lines[n].source != speaker:
             speaker = lines[n].source
             text.append(f"[{speaker}]")
-        text.append(lines[n].text)
+        text.append(quoting.quoted(lines[n].text))
     return "\n".join(text)
 
 
 def parts_as_text(parts: Sequence[str]) -> str:
     """Parts of lines under their mark; empty if there are none."""
-    return "\n".join([PARTS, *parts]) if parts else ""
+    return "\n".join([PARTS, *map(quoting.quoted, parts)]) if parts else ""
 
 
 def read(text: str) -> tuple[Line, ...]:
@@ -46,6 +50,7 @@ def read(text: str) -> tuple[Line, ...]:
 
 def _as_messages(text: str) -> Iterator[Message]:
     first, *rest = _MARK.split(text)
+    first, rest[1::2] = quoting.unquoted(first), [quoting.unquoted(said) for said in rest[1::2]]
     yield Message("assistant", (Text(first),))
     for speaker, said in zip(rest[::2], rest[1::2], strict=True):
         if speaker in ("tool", None):

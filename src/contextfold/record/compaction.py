@@ -15,15 +15,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from contextfold.conversation import pins
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Fate, Run
 from contextfold.errors import InputError
-from contextfold.messages import Message, Part, Text
+from contextfold.messages import Message, Part, Text, well_formed
 from contextfold.summary.message import summary_text
 from contextfold.tiers import TIERS
 
@@ -36,10 +36,17 @@ class Edit(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    index: int
-    part: int
+    index: Annotated[int, Field(ge=0)]
+    part: Annotated[int, Field(ge=0)]
     tier: str
-    limit: int
+    limit: Annotated[int, Field(ge=0)]
+
+    @field_validator("tier")
+    @classmethod
+    def _known(cls, tier: str) -> str:
+        if tier not in TIERS:
+            raise ValueError(f"tier {tier!r} does not exist; the tiers are {', '.join(TIERS)}")
+        return tier
 
 
 class SummaryRecord(BaseModel):
@@ -69,6 +76,12 @@ class SummaryRecord(BaseModel):
     archive: str | None = None
     """Where the originals are, if they were saved."""
 
+    @field_validator("text", "evidence", "archive", mode="before")
+    @classmethod
+    def _writable(cls, text: object) -> object:
+        """A record is written to files and databases, and a model's answer may hold half a character."""
+        return well_formed(text) if isinstance(text, str) else text
+
     @property
     def compression_ratio(self) -> float:
         """Share of the original tokens that is gone: 0.9 means that the summary message has a tenth of them."""
@@ -80,7 +93,7 @@ class FateRun(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    start: int
+    start: Annotated[int, Field(ge=0)]
     stop: int
     fate: Fate
     reason: str
@@ -90,6 +103,12 @@ class FateRun(BaseModel):
     def _american(cls, fate: object) -> object:
         """Records of before the rename say ``summarised``."""
         return "summarized" if fate == "summarised" else fate
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> FateRun:
+        if self.stop <= self.start:
+            raise ValueError(f"it ends at {self.stop}, which is not behind its start at {self.start}")
+        return self
 
     def as_run(self) -> Run:
         return Run(self.start, self.stop, self.fate, self.reason)
@@ -104,14 +123,14 @@ class Compaction(BaseModel):
     parent: str | None = None
     """The ``id`` of the compaction it started from."""
     format: str
-    covers: int
+    covers: Annotated[int, Field(ge=0)]
     """It decides about the first so many messages of the history."""
     fingerprint: str
     """Of these messages, as ``fingerprint`` computes it."""
     fates: tuple[FateRun, ...]
     edits: tuple[Edit, ...] = ()
     summary: SummaryRecord | None = None
-    summary_after: int = -1
+    summary_after: Annotated[int, Field(ge=-1)] = -1
     """The summary stands in the view behind the last message up to this index of the history."""
     alternate: bool = False
     trigger: str = ""
@@ -119,6 +138,20 @@ class Compaction(BaseModel):
     target: int = 0
     tokens_before: int = 0
     tokens_after: int = 0
+
+    @model_validator(mode="after")
+    def _whole(self) -> Compaction:
+        """One fate for each message, in order: nothing else may be read from a file that anyone can write."""
+        reached = 0
+        for run in self.fates:
+            if run.start != reached:
+                raise ValueError(f"fates: a run starts at {run.start}, and the one before it ends at {reached}")
+            reached = run.stop
+        if reached > self.covers:
+            raise ValueError(f"fates: they reach to {reached}, and the record covers {self.covers}")
+        if any(edit.index >= self.covers for edit in self.edits):
+            raise ValueError(f"edits: one is about a message behind the {self.covers} that the record covers")
+        return self
 
     @cached_property
     def id(self) -> str:
@@ -134,7 +167,9 @@ class Compaction(BaseModel):
         """The record from ``to_json``. Raises ``InputError`` when it is not one, or from a newer version."""
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except RecursionError:
+            raise InputError("not a compaction record: it is nested too deeply") from None
+        except (ValueError, TypeError) as error:
             raise InputError(f"not a compaction record: {error}") from None
         if not isinstance(data, dict):
             raise InputError(f"not a compaction record: expected a JSON object, not {type(data).__name__}")
@@ -145,7 +180,7 @@ class Compaction(BaseModel):
         except ValidationError as error:
             problem = error.errors()[0]
             where = ".".join(str(step) for step in problem["loc"])
-            raise InputError(f"not a compaction record: {where}: {problem['msg']}") from None
+            raise InputError(f"not a compaction record: {where}: {problem['msg']}"[:500]) from None
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -161,6 +196,8 @@ class Compaction(BaseModel):
             return f"it covers {self.covers:,} messages, and the history has {len(history.messages):,}"
         if history.fingerprint(self.covers) != self.fingerprint:
             return f"the first {self.covers:,} messages are not the ones it was made from"
+        if any(edit.part >= len(history.messages[edit.index].parts) for edit in self.edits):
+            return "it shortens a part that a message does not have"
         newest = pins.newest_user(history.messages)
         if not {len(history.messages) - 1, newest}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"

@@ -17,16 +17,9 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 
+from contextfold import quoting
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 
-_OUR_TAGS = re.compile(
-    r"<(?=/?(?:conversation|summary|previous_summary|conversation_summary|evidence)[\s>/])"
-    r"|<(?=\|[\w.\-]{1,40}\|>)",  # chat template marks such as <|im_start|>, which some servers read as their own
-    re.IGNORECASE,
-)
-_OUR_HEADINGS = re.compile(
-    r"^(\s*)\[(?=(?:user|assistant|tool|part \d+ of \d+|call|result of|error from)\b)", re.MULTILINE | re.IGNORECASE
-)
 HEADING = re.compile(r"^\[(?:user|assistant|tool|call|result of|error from)\b[^\n]*\]$", re.MULTILINE)
 """A heading in rendered text. Content cannot match: ``neutralize`` put a space behind its bracket."""
 
@@ -71,7 +64,7 @@ def neutralize(text: str) -> str:
 
     It stays readable, and a search for the words still finds them. Doing it twice changes nothing more.
     """
-    return _OUR_HEADINGS.sub(r"\1[ ", _OUR_TAGS.sub("< ", text))
+    return quoting.broken(text)
 
 
 def without_blobs(text: str) -> str:
@@ -83,7 +76,7 @@ def without_blobs(text: str) -> str:
 
 
 def _heading(message: Message) -> str:
-    return f"[{message.role}: {_word(message.name)}]" if message.name else f"[{message.role}]"
+    return f"[{message.role}: {quoting.word(message.name)}]" if message.name else f"[{message.role}]"
 
 
 def _spoken(message: Message, said: Sequence[str]) -> Iterator[str]:
@@ -93,11 +86,11 @@ def _spoken(message: Message, said: Sequence[str]) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> str:
-    return f"[call {_word(call.name)}]\n{_quoted(call.arguments)}".rstrip()
+    return f"[call {quoting.word(call.name)}]\n{_quoted(call.arguments)}".rstrip()
 
 
 def _result(result: ToolResult, names: Mapping[str, str]) -> str:
-    name = _word(result.name or names.get(result.call_id) or "a tool")
+    name = quoting.word(result.name or names.get(result.call_id) or "a tool")
     content = "\n".join(line for part in result.content for line in _content(part))
     return f"[{'error from' if result.is_error else 'result of'} {name}]\n{content or '(empty)'}"
 
@@ -108,23 +101,18 @@ def _content(part: Text | Media | Opaque | Reasoning) -> Iterator[str]:
     elif isinstance(part, Media):
         yield _reference(part)
     elif isinstance(part, Opaque):
-        yield _quoted(part.text) if part.text else f"[{_word(part.label)}]"
+        yield _quoted(part.text) if part.text else f"[{quoting.word(part.label)}]"
 
 
 def _quoted(text: str) -> str:
     return neutralize(without_blobs(text))
 
 
-def _word(name: str) -> str:
-    """A name as one word of a heading: no line breaks and no brackets."""
-    return re.sub(r"[\[\]\s]+", " ", name).strip()
-
-
 def _reference(media: Media) -> str:
     """``[image image/png 1024x768]``: kind, type, pixels where the data tells, and a URL that is not the data."""
     size = _pixels(media.data) if media.kind == "image" and media.data else None
-    url = None if media.url is None or media.url.startswith("data:") else _word(media.url)
-    words = (media.kind, media.media_type and _word(media.media_type), size and f"{size[0]}x{size[1]}", url)
+    url = None if media.url is None or media.url.startswith("data:") else quoting.word(media.url)
+    words = (media.kind, media.media_type and quoting.word(media.media_type), size and f"{size[0]}x{size[1]}", url)
     return f"[{' '.join(word for word in words if word)}]"
 
 

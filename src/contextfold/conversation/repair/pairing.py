@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from contextfold import quoting
 from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.ledger import Account
 from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
@@ -25,6 +26,8 @@ CALLED = "[The tool {name} was called with {arguments}. No result: this call was
 ANSWERED_BY_SCREENSHOT = "computer_call"
 """``ToolCall.local`` of calls whose result is an image and nothing else; nobody but the tool can make one."""
 ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
+ORPHAN_END = "[End of the result of tool call {call_id}]"
+"""Where a result ends that stands among a user's words. Nothing in it can be taken for this line."""
 
 AS_TEXT: Account = ("shortened", "a result whose call is not in the view, shown as text")
 UNANSWERABLE: Account = ("shortened", "a call that only a screenshot can answer, and none came; shown as text")
@@ -126,10 +129,14 @@ def _before_pending(placed: list[Placed], messages: Sequence[Message]) -> list[P
 
 
 def as_text(result: ToolResult) -> list[Part]:
-    """A tool result as parts that any message may carry."""
-    heading = ORPHAN.format(call_id=result.call_id, name=f" ({result.name})" if result.name else "")
-    inner = [replace(part, source=None) if not isinstance(part, Text) else Text(part.text) for part in result.content]
-    return [Text(heading), *inner]
+    """A tool result as parts that any message may carry, between borders: what it says are no words of a user."""
+    call_id, name = quoting.word(result.call_id), quoting.word(result.name or "")
+    heading = ORPHAN.format(call_id=call_id, name=f" ({name})" if name else "")
+    inner: list[Part] = [
+        Text(quoting.without_marks(part.text)) if isinstance(part, Text) else replace(part, source=None)
+        for part in result.content
+    ]
+    return [Text(heading), *inner, Text(ORPHAN_END.format(call_id=call_id))]
 
 
 def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:
@@ -210,6 +217,6 @@ def _unanswered(call: ToolCall) -> Message:
 
 def _in_words(place: Placed, call: ToolCall) -> Placed:
     """The message with a call as text."""
-    text = Text(CALLED.format(name=call.name, arguments=call.arguments or "nothing"))
+    text = Text(CALLED.format(name=quoting.word(call.name), arguments=call.arguments or "nothing"))
     parts = tuple(text if part is call else part for part in place.message.parts)
     return replace(place, message=place.message.with_parts(parts), account=UNANSWERABLE)

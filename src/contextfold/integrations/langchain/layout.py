@@ -24,8 +24,9 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
+from contextfold import quoting
 from contextfold.integrations.langchain.quiet import SOURCE
-from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, neutral, parse, summary_text
+from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, parse, summary_text
 
 M = TypeVar("M", bound=BaseMessage)
 
@@ -51,7 +52,7 @@ def is_summary(message: Any) -> bool:
 
 def summary_body(prose: str, lines: str, *, language: str) -> str:
     """What a summary says: prose, and lines of evidence below it."""
-    text = neutral(prose.strip())
+    text = quoting.without_marks(prose.strip())
     if not lines:
         return text
     framed = summary_text("", lines, language=language)

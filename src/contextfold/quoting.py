@@ -1,0 +1,153 @@
+"""Quoted words that cannot pass for ours: what a stranger wrote never looks like a mark, a heading or a tag of ours.
+
+What belongs here: what such marks are, recognizing everything that reads like one to a person or a model, and two ways
+to break its power. What does not: writing marks (``evidence.section``, ``summary.render``, ``summary.message``).
+
+A **tag** is ``<evidence>`` and its like, anywhere in a text. A **mark** is a bracket at the beginning of a line
+(``[user]``, ``[call bash]``). Both are recognized by their *skeleton*: blanks, invisible characters and accents left
+out, compatibility forms decomposed (fullwidth, mathematical, circled letters), letters of other alphabets that look
+like Latin ones replaced (Unicode Technical Standard 39 has the idea; the table here holds what our few names need).
+
+Two ways, because two readers differ:
+
+- ``broken`` puts a blank behind the bracket. For the text that a summarizer reads once.
+- ``quoted`` replaces the bracket of a tag by ``‹`` and writes ``> `` before a line that begins with a bracket. For what
+  stands in a view and is read back: there every line that begins with a bracket is ours, so nothing hangs on having
+  recognized it, and ``unquoted`` gives the line back as it was.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+TAGS = ("conversation_summary", "previous_summary", "conversation", "user_message", "evidence", "summary", "history")
+"""Names of the tags that we write, and those that frame a summary where a peer's layout is followed."""
+
+_LINE = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_UNSEEN = (
+    " \t\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\xa0\xad\u0300-\u036f\u061c\u115f\u1160\u1680\u180b-\u180f\u2000-\u200f"
+    "\u202a-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef"
+)
+"""Inside a character class: blanks, and what takes no room of its own. No line break is among them."""
+
+_SQUARE = (
+    r"\[［\u2045\u2308\u230a\u23a1\u27e6\u27ec\u2772\u2983\u298b\u298d\u298f\u2997\u3010\u3014\u3016\u3018\u301a"
+    r"\ufe39\ufe3b\ufe47\ufe5d"
+)
+_ANGLE = "<\u02c2\u1438\u226a\u2329\u276e\u2770\u27e8\u27ea\u2991\u29fc\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c"
+
+_LINE_WITH_BRACKET = re.compile(rf"(?P<line>^|[{_LINE}])(?P<bracket>[{_UNSEEN}]*+[{_SQUARE}])")
+_QUOTED_LINE = re.compile(rf"(?P<line>^|[{_LINE}])> (?=[{_UNSEEN}]*+[{_SQUARE}])")
+_MAYBE_TAG = re.compile(rf"[{_ANGLE}](?=[{_UNSEEN}\W]{{0,12}}[|CcPpUuEeSsHh\u00a1-\uffff\U00010000-\U0010ffff])")
+_BRACKET_OR_BLANK = re.compile(rf"[{_SQUARE}\]］\s{_LINE}]+")
+_JOINERS = re.compile(r"[\s_\-]+")
+_REACH = 56
+"""Characters behind a bracket that are looked at. With blanks between its letters our longest name has fewer."""
+
+_MARK_NAMES = re.compile(r"(?:user|assistant|tool|call|resultof|errorfrom|partsoflines|part\d+of\d+|endof)(?![a-z0-9])")
+_MARK_WORDS = re.compile(
+    r"(?:user|assistant|tool|call|result +of|error +from|parts +of +lines|part +\d+ +of +\d+|end +of)(?![a-z0-9])"
+)
+_TAG_NAMES = re.compile(rf"(?:{'|'.join(name.replace('_', '') for name in TAGS)})(?![a-z0-9])|\|[\w.\-]{{1,40}}+\|")
+_LONG_TAG_NAMES = re.compile(r"conversationsummary|previoussummary|usermessage")
+
+_LOOKALIKES = str.maketrans(
+    {
+        alike: letter
+        for letter, many in {
+            "a": "аɑαᴀ",
+            "b": "ʙ",
+            "c": "сϲᴄ",
+            "d": "ԁᴅ",
+            "e": "еεєᴇ",
+            "f": "ꜰ",
+            "h": "һʜ",
+            "i": "іιıɩɪ",
+            "j": "јᴊ",
+            "k": "κᴋ",
+            "l": "ӏǀƖʟ",
+            "m": "мᴍ",
+            "n": "ոɴ",
+            "o": "оοօᴏ",
+            "p": "рρᴘ",
+            "r": "гʀ",
+            "s": "ѕꜱ",
+            "t": "тτᴛ",
+            "u": "υսᴜ",
+            "v": "νѵᴠ",
+            "w": "ԝωᴡ",
+            "x": "хχ",
+            "y": "уγʏ",
+        }.items()
+        for alike in many
+    }
+)
+_SLASHES = "/\\\u2044\u2215\u29f8\uff0f\u2571"
+
+
+def quoted(text: str) -> str:
+    """The text as it may stand among our marks in a view: each tag with ``‹``, ``> `` before a line with a bracket."""
+    return _LINE_WITH_BRACKET.sub(r"\g<line>> \g<bracket>", without_tags(text)) if text else text
+
+
+def unquoted(text: str) -> str:
+    """The lines that ``quoted`` put ``> `` before, as they were."""
+    return _QUOTED_LINE.sub(r"\g<line>", text)
+
+
+def without_tags(text: str) -> str:
+    """The text with ``‹`` in the place of the bracket of everything that reads like one of our tags."""
+    return _MAYBE_TAG.sub(lambda found: "‹" if _is_tag(text, found.end()) else found[0], text)
+
+
+def without_marks(text: str) -> str:
+    """The words of a model, or of anyone who may use brackets: ``quoted`` for lines that read like our marks alone."""
+    return _LINE_WITH_BRACKET.sub(
+        lambda found: f"{found['line']}> {found['bracket']}" if _is_mark(text, found.end()) else found[0],
+        without_tags(text),
+    )
+
+
+def broken(text: str) -> str:
+    """The text with a blank behind the bracket of every tag and mark. Doing it twice changes nothing more."""
+    text = _MAYBE_TAG.sub(lambda found: found[0] + _blank(text, found.end(), _is_tag), text)
+    return _LINE_WITH_BRACKET.sub(lambda found: found[0] + _blank(text, found.end(), _is_mark), text)
+
+
+def word(name: str) -> str:
+    """A name that a stranger gave (of a tool, an id) for use inside a mark: in one line, without brackets."""
+    return " ".join(_BRACKET_OR_BLANK.sub(" ", name).split())
+
+
+def skeleton(text: str) -> str:
+    """What a reader takes a text for: in lower case, Latin letters for those that look like them, one kind of blank."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", text).casefold().translate(_LOOKALIKES)
+    seen = (" " if c.isspace() else c for c in plain if unicodedata.category(c) not in ("Cf", "Cc", "Mn", "Me"))
+    return "".join(seen)
+
+
+def _blank(text: str, end: int, reads_like_ours: object) -> str:
+    if text[end : end + 1] == " ":
+        return ""
+    return " " if callable(reads_like_ours) and reads_like_ours(text, end) else ""
+
+
+def _is_mark(text: str, start: int) -> bool:
+    """Whether what follows a bracket at the beginning of a line reads like one of our marks."""
+    seen = skeleton(text[start : start + _REACH]).lstrip(" _-")
+    return bool(_MARK_WORDS.match(seen) or _MARK_NAMES.match(_without_blanks(seen)))
+
+
+def _is_tag(text: str, start: int) -> bool:
+    """Whether what follows an angle bracket reads like one of our tags, opening or closing."""
+    seen = skeleton(text[start : start + _REACH]).lstrip(f" {_SLASHES}")
+    joined = _without_blanks(seen)
+    words = seen.replace("_", "").replace("-", "")
+    return bool(_TAG_NAMES.match(words) or _TAG_NAMES.match(joined) or _LONG_TAG_NAMES.match(joined))
+
+
+def _without_blanks(seen: str) -> str:
+    return _JOINERS.sub("", seen)
