@@ -159,3 +159,29 @@ def test_mistakes_are_one_line_with_the_way_out(imported: Any, arguments: list[s
 
 def test_nothing_found_is_said(imported: Any) -> None:
     assert "no message of talk has 'zebra'" in run("recall", "talk", "zebra")
+
+
+def test_recall_finds_by_a_question_and_takes_options(imported: list[dict[str, Any]]) -> None:
+    found = json.loads(run("recall", "talk", "Which question is about ticket TCK-0007?", "--report", "json"))
+    assert found[0]["index"] == 14
+    assert found[0]["score"] > 0
+    newest = json.loads(run("recall", "talk", "question", "--order", "newest", "--limit", "2", "--report", "json"))
+    assert [hit["index"] for hit in newest] == [78, 76]
+    assert json.loads(run("recall", "talk", "TCK-0007", "--role", "tool", "--report", "json")) == []
+    assert "no message of talk" in run("recall", "talk", "TCK-0007", "--since", "2199-01-01")
+    assert "TCK-0007" in run("recall", "talk", "TCK-0007", "--until", "2199-01-01T10:00+02:00")
+    (hit,) = json.loads(run("recall", "talk", "TCK-0007", "--neighbors", "1", "--limit", "1", "--report", "json"))
+    assert [near["index"] for near in hit["neighbors"]] == [13, 15]
+    assert "beside" in run("recall", "talk", "TCK-0007", "--neighbors", "1")
+    assert "is not a date or time" in run("recall", "talk", "x", "--since", "soon", code=BAD_INPUT)
+
+
+def test_recall_searches_a_file_too(folder: Path) -> None:
+    talk = [{"role": "user", "content": "the port is 8443"}, {"role": "assistant", "content": "noted"}]
+    (folder / "talk.json").write_text(json.dumps(talk))
+    found = json.loads(run("recall", "talk.json", "Which ports are open?", "--report", "json"))
+    assert [(hit["index"], hit["snippet"]) for hit in found] == [(0, "the port is 8443")]
+    assert "--since and --until are for threads" in run(
+        "recall", "talk.json", "x", "--since", "2031-01-01", code=BAD_INPUT
+    )
+    assert "there is no thread 'talk.json'" in run("recall", "talk.json", "port", "--namespace", "x", code=BAD_INPUT)

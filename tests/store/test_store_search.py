@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import create_engine, text
 
 from contextfold import Compactor
 from contextfold.errors import InputError
-from contextfold.recall import parse_query
-from contextfold.recall.snippets import holds
+from contextfold.recall import parse_query, search
+from contextfold.store import open_store
+from contextfold.store import search as search_index
+from contextfold.store.database import resolved
+from contextfold.store.migrations import migrate
+from contextfold.store.sql import SQLStore
+from contextfold.store.values import Search, Thread
 from effort import examples
 
 WORDS = [
@@ -45,13 +52,15 @@ def test_words_phrases_and_chinese_are_found(session: Any) -> None:
         )
     )
     assert [hit.index for hit in session.search("port 8443")] == [0]
+    assert [hit.index for hit in session.search("Which ports are there?")] == [0]
     assert [hit.index for hit in session.search('"port is"')] == [0]
     assert session.search('"is port"') == []
     assert [hit.index for hit in session.search("连接超时")] == [2]
     assert [hit.index for hit in session.search("接続")] == [3]
     assert [hit.index for hit in session.search("cafe src/app.py")] == [4]
     (hit,) = session.search("noted")
-    assert (hit.role, hit.snippet, hit.evicted) == ("assistant", "noted", False)
+    assert (hit.role, hit.snippet, hit.evicted, hit.neighbors) == ("assistant", "noted", False, ())
+    assert hit.score > 0
 
 
 def test_tool_calls_and_results_are_found_and_media_are_not_read_out(session: Any) -> None:
@@ -73,7 +82,7 @@ def test_what_was_evicted_is_found_and_said_to_be(session: Any) -> None:
     for n in range(60):
         session.append(said(f"question {n} about ticket TCK-{n:04d} " + "word " * 60, f"answer {n}"))
         session.view()
-    (early,) = session.search("TCK-0002 question")
+    early = session.search("question TCK-0002")[0]
     (late,) = session.search("TCK-0059")
     assert (early.index, early.evicted) == (4, True)
     assert (late.index, late.evicted) == (118, False)
@@ -81,28 +90,72 @@ def test_what_was_evicted_is_found_and_said_to_be(session: Any) -> None:
     assert "TCK-0002" in session.read(4, 1)[0].text
 
 
-def test_the_newest_come_first_and_no_more_than_asked_for(session: Any) -> None:
-    session.append(said(*(f"needle {n}" for n in range(30))))
-    assert [hit.index for hit in session.search("needle", limit=5)] == [29, 28, 27, 26, 25]
+def test_the_newest_come_first_where_that_is_asked_for_and_no_more_than_asked_for(session: Any) -> None:
+    session.append(said(*(f"needle {n} " + "needle " * (n == 7) for n in range(30))))
+    assert [hit.index for hit in session.search("needle", limit=5, order="newest")] == [29, 28, 27, 26, 25]
+    assert [hit.index for hit in session.search("needle", limit=3)] == [7, 8, 6]  # beside the best one
+
+
+def test_the_best_is_found_among_hundreds(session: Any) -> None:
+    """However far back it stands, and though more messages have a word than are scored exactly."""
+    texts = [f"the gateway of step {n}" for n in range(700)]
+    texts[123] = "the gateway listens on port 8443"
+    texts[77] = "gateway gateway gateway gateway"
+    session.append(said(*texts))
+    assert session.search("Which port does the gateway use?")[0].index == 123
+    assert session.search("gateway")[0].index == 77
+
+
+def test_roles_times_and_neighbors(session: Any, request: pytest.FixtureRequest) -> None:
+    session.append(said("the port is 8443", "port noted", "thanks"))
+    moment = session.state().updated_at
+    assert [hit.index for hit in session.search("port", roles="user")] == [0]
+    assert [hit.index for hit in session.search("port", roles=["assistant", "tool"])] == [1]
+    assert session.search("port", roles="tool") == []
+    assert session.search("port", since=moment + 60) == []
+    assert len(session.search("port", since=moment - 60, until=moment + 60)) == 2
+    assert session.search("port", until=datetime.fromtimestamp(moment - 60, UTC)) == []
+    (hit,) = session.search("noted", neighbors=1)
+    assert [(near.index, near.text) for near in hit.neighbors] == [(0, "the port is 8443"), (2, "thanks")]
+    (first,) = session.search("8443", neighbors=5)
+    assert [near.index for near in first.neighbors] == [1, 2]
+
+
+def test_only_what_was_appended_in_a_time_is_found(url: str) -> None:
+    now = [1_000.0]
+    store = SQLStore(url, clock=lambda: now[0])
+    session = Compactor(window=4_000).session("thread", store)
+    for line in ("needle one", "needle two", "needle three"):
+        session.append(said(line))
+        now[0] += 100
+    found = session.search("needle", since=1_100, until=1_200)
+    assert [hit.index for hit in found] == [1]
+    assert session.search("needle", since=5_000) == []
+    store.close()
 
 
 @given(
-    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=6), min_size=1, max_size=6), query=st.sampled_from(WORDS)
+    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=6), min_size=1, max_size=6),
+    words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
+    order=st.sampled_from(["best", "newest"]),
+    roles=st.sampled_from([None, "user", ("assistant", "user")]),
 )
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_the_index_answers_as_reading_all_would(store: Any, texts: list[list[str]], query: str) -> None:
-    lines = [" ".join(words) for words in texts]
-    asked = parse_query(query)
-    thread = f"thread {hash(tuple(lines))}"
-    session = Compactor(window=4_000).session(thread, store=store)
+def test_every_database_answers_as_a_search_in_memory_does(
+    store: Any, texts: list[list[str]], words: list[str], order: Any, roles: Any
+) -> None:
+    """The same messages in the same order with the same scores."""
+    lines = [" ".join(one) for one in texts]
+    query = " ".join(words)
+    session = Compactor(window=4_000).session(f"thread {hash(tuple(lines))}", store=store)
     if session.state().message_count == 0:
         session.append(said(*lines))
-    expected = [n for n, line in enumerate(lines) if holds(line, asked)][::-1]
-    if asked.is_empty:
+    if parse_query(query).is_empty:
         with pytest.raises(InputError, match="has no word to look for"):
             session.search(query)
-    else:
-        assert [hit.index for hit in session.search(query, limit=100)] == expected
+        return
+    expected = search(said(*lines), query, order=order, roles=roles)
+    assert session.search(query, order=order, roles=roles) == expected
 
 
 def test_a_phrase_is_found_where_a_very_long_text_was_cut(session: Any) -> None:
@@ -154,6 +207,10 @@ def test_an_agent_gets_it_as_tools(session: Any) -> None:
     [
         (lambda s: s.search("?!"), "has no word to look for"),
         (lambda s: s.search("x", limit=0), "limit is 0"),
+        (lambda s: s.search("x", order="oldest"), "order is 'oldest'"),
+        (lambda s: s.search("x", roles="robot"), "role 'robot' is not one of"),
+        (lambda s: s.search("x", neighbors=-1), "neighbors is -1"),
+        (lambda s: s.search("x", since=datetime(2031, 1, 1)), "has no time zone"),
         (lambda s: s.read(-1), "must not be negative"),
         (lambda s: s.read(0, 0), "count 0 must be 1 to 1,000"),
         (lambda s: s.read(0, 5_000), "count 5000 must be 1 to 1,000"),
@@ -169,4 +226,36 @@ def test_a_store_without_an_index_is_searched_by_reading(request: pytest.Fixture
 
     session = Compactor(window=4_000).session(request.node.name, store=DictStore())
     session.append(said(*(f"needle {n}" for n in range(5)), "hay"))
-    assert [hit.index for hit in session.search("needle", limit=2)] == [4, 3]
+    assert [hit.index for hit in session.search("needle", limit=2, order="newest")] == [4, 3]
+    assert session.search("Where is the needle 2?")[0].index == 2
+    assert [hit.index for hit in session.search("needle", roles="assistant")] == [3, 1]
+    with pytest.raises(InputError, match="cannot search by time"):
+        session.search("needle", since=0)
+
+
+def test_a_database_of_before_ranked_search_is_indexed_when_it_is_opened(url: str) -> None:
+    engine = create_engine(resolved(url))
+    with engine.begin() as connection:
+        migrate(connection, 1.0, 5)
+        state = {"n": "", "s": Thread("", "old").key}
+        connection.execute(
+            text(
+                "INSERT INTO agent_sessions (namespace, session_id, thread_id, format, message_count, created_at, "
+                "updated_at) VALUES (:n, :s, 'old', 'openai-chat', 2, 1.0, 1.0)"
+            ),
+            state,
+        )
+        for n, payload in enumerate(('{"role": "user", "content": "the port is 8443"}', "damaged")):
+            connection.execute(
+                text(
+                    "INSERT INTO session_messages (namespace, session_id, sequence, role, tokens, created_at, payload)"
+                    " VALUES (:n, :s, :q, 'user', 5, 1.0, :p)"
+                ),
+                {**state, "q": n, "p": payload},
+            )
+    engine.dispose()
+    store = open_store(url)
+    with store.database.read() as connection:
+        asked = Search(parse_query("Which port?"), 5)
+        assert [one.index for one in search_index.ranked(connection, Thread("", "old"), asked)] == [0]
+    store.close()

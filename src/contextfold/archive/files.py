@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from contextfold.archive import local, markdown, names
+from contextfold.archive import local, names
 from contextfold.archive.sections import Entry, Pointer, Scan, entry_at, heading, scan, section
 from contextfold.conversation.fingerprint import digest
 from contextfold.errors import ArchiveError, InputError
 from contextfold.messages import Message
 from contextfold.observe import scrub
+from contextfold.recall import markdown
 
 
 def open_archive(address: str, **options: Any) -> Archive:

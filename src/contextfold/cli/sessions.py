@@ -6,8 +6,9 @@ What belongs here: these commands and their tables. What does not: what a sessio
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from contextfold.errors import InputError
 from contextfold.store.addresses import shown
 
 if TYPE_CHECKING:
+    from contextfold.recall import Hit
     from contextfold.store import Session, SessionState
 
 DEFAULT_STORE = "sqlite:///contextfold.db"
@@ -213,25 +215,102 @@ def compact(
         typer.echo(f"{thread}: {became if result.changed else 'there is nothing to compact'}")
 
 
+class Order(StrEnum):
+    best = "best"
+    newest = "newest"
+
+
+class Role(StrEnum):
+    user = "user"
+    assistant = "assistant"
+    tool = "tool"
+    system = "system"
+    developer = "developer"
+
+
+def _moment(text: str) -> datetime:
+    """A date or time in ISO 8601; of UTC where it names no zone."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is not a date or time such as 2031-03-11 or 2031-03-11T09:05+01:00"
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
 @app.command()
 def recall(
-    thread: Thread,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help='Words that must all occur; "in quotes": in a row.')],
+    thread: Annotated[
+        str, typer.Argument(metavar="THREAD|FILE", help="The id of a thread, or a conversation or session file.")
+    ],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help='A question, or some words; "in quotes": they must occur in a row.')
+    ],
     limit: Annotated[
         int | None, typer.Option("--limit", parser=at_least_one, metavar="N", help="At most so many; default 20.")
     ] = None,
+    order: Annotated[Order, typer.Option("--order", help="What answers best first, or the last mention.")] = Order.best,
+    role: Annotated[
+        list[Role] | None, typer.Option("--role", help="Only what these said; may be repeated.", show_default=False)
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option("--since", parser=_moment, metavar="TIME", help="Only what was appended since.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option("--until", parser=_moment, metavar="TIME", help="Only what was appended before.")
+    ] = None,
+    neighbors: Annotated[
+        int, typer.Option("--neighbors", metavar="N", help="Also show as many messages before and after each.")
+    ] = 0,
+    source_format: From = None,
+    pick: Pick = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = "",
     report: Report = ReportKind.text,
 ) -> None:
-    """Search everything that a thread ever held, what was summarized included."""
+    """Search everything that a thread ever held, what was summarized included, or a file. The best come first."""
     with plain_errors(thread):
-        hits = _existing(thread, store, namespace).search(query, limit=limit or 20)
+        options: dict[str, Any] = {"limit": limit or 20, "order": order.value, "neighbors": neighbors}
+        options["roles"] = [one.value for one in role] if role else None
+        if store == DEFAULT_STORE and not namespace and Path(thread).is_file():
+            if since or until:
+                raise InputError("--since and --until are for threads of a store: a file does not say when it was said")
+            hits = _searched_file(thread, source_format, pick, query, options)
+        else:
+            hits = _existing(thread, store, namespace).search(query, since=since, until=until, **options)
         if report is ReportKind.json:
-            _print_json([{"index": h.index, "role": h.role, "evicted": h.evicted, "snippet": h.snippet} for h in hits])
+            _print_json([_hit_row(hit) for hit in hits])
             return
-        rows = [(str(hit.index), hit.role, "summarized" if hit.evicted else "in view", hit.snippet) for hit in hits]
+        rows = [row for hit in hits for row in _hit_lines(hit)]
         _print_table(("message", "role", "where", "text"), rows, empty=f"no message of {thread} has {query!r}")
+
+
+def _searched_file(
+    file: str, source_format: str | None, pick: int | None, query: str, options: Mapping[str, Any]
+) -> list[Hit]:
+    from contextfold.recall import search
+
+    conversation = files.load(file, format=source_format, pick=pick)
+    return search(conversation.messages, query, format=conversation.format, **options)
+
+
+def _hit_row(hit: Hit) -> dict[str, Any]:
+    beside = [{"index": near.index, "role": near.role, "text": near.text} for near in hit.neighbors]
+    row = {"index": hit.index, "role": hit.role, "evicted": hit.evicted, "score": hit.score, "snippet": hit.snippet}
+    return {**row, "neighbors": beside} if beside else row
+
+
+def _hit_lines(hit: Hit) -> list[tuple[str, str, str, str]]:
+    """A hit as a row of the table, between the messages beside it."""
+    lines = [(hit.index, (str(hit.index), hit.role, "summarized" if hit.evicted else "in view", hit.snippet))]
+    lines += [(near.index, (str(near.index), near.role, "beside", _short(near.text))) for near in hit.neighbors]
+    return [line for _, line in sorted(lines)]
+
+
+def _short(text: str, width: int = 240) -> str:
+    line = " ".join(text[: width * 4].split())
+    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 # ---- sessions ----

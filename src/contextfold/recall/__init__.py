@@ -1,13 +1,18 @@
-"""Finding evicted originals again: words to search by, snippets to show, and tools that an agent can be given.
+"""Finding again what was said: in a list of messages, in a session, by an agent.
 
-    words      texts and queries as words of a full-text index, Chinese and Japanese included
-    snippets   the place in a text that a query is about
-    tools      ``search_history`` and ``read_history`` for agents, capped so that reading back cannot flood the window
+    words, stems   texts and queries as words of a full-text index, in any script
+    ranking        which messages answer a query, best first: BM25, the same over every index
+    memory         an index in memory
+    history        ``search`` over the messages at hand, hits and entries
+    snippets       the place in a text that a query is about
+    markdown       a message as people read it
+    tools          ``search_history`` and ``read_history`` for agents, within a limit of tokens
 
-What is searched is stored elsewhere (``store``).
+An index on disk belongs to the store (``store.search``).
 """
 
+from contextfold.recall.history import Entry, Hit, MessageSearch, search
 from contextfold.recall.tools import HistoryTools
 from contextfold.recall.words import Query, parse_query, words_of
 
-__all__ = ["HistoryTools", "Query", "parse_query", "words_of"]
+__all__ = ["Entry", "HistoryTools", "Hit", "MessageSearch", "Query", "parse_query", "search", "words_of"]

@@ -1,70 +1,78 @@
 """The place in a text that a query is about, short enough to show.
 
-What belongs here: choosing and cutting that place. What does not: finding the text (``store``).
+What belongs here: choosing and cutting that place. What does not: finding the text (``ranking``).
 """
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections.abc import Iterator
 
-from contextfold.recall.words import Query, words_of
+from contextfold.recall import stems
+from contextfold.recall.words import Query, Unit, is_cjk
 
 WIDTH = 240
 """Characters of a snippet."""
 
+_LOOKED_AT = 200_000
+"""Characters of a long text in which the place is looked for."""
+
+_MOST_PLACES = 20
+
 
 def snippet(text: str, query: Query, width: int = WIDTH) -> str:
-    """At most ``width`` characters of ``text`` around where it first holds a term of the query, on one line.
+    """At most ``width`` characters of ``text`` around where it holds most of a query, on one line.
 
     Ellipses show where it was cut. Where nothing is found (an accent, a full-width letter), the beginning is shown.
     """
-    line = re.sub(r"\s+", " ", text).strip()
+    line = re.sub(r"\s+", " ", text[: _LOOKED_AT * 2]).strip()
     if len(line) <= width:
         return line
     room = width - 2
-    place = _first(line, query)
-    start = max(0, min(place - room // 3, len(line) - room))
+    start = max(0, min(_first(line, query, room) - room // 4, len(line) - room))
     shown = line[start : start + room]
     return ("…" if start else "") + shown + ("…" if start + room < len(line) else "")
 
 
-def _first(line: str, query: Query) -> int:
-    """Where the first whole term stands, else the first word of any, else 0."""
-    lowered = line.lower()
-    whole = [found.start() for term in query.terms if (found := re.search(_pattern(term), lowered))]
-    if whole:
-        return min(whole)
-    single = [place for term in query.terms for word in term if (place := lowered.find(word)) >= 0]
-    return min(single, default=0)
+def _first(line: str, query: Query, room: int) -> int:
+    """Where the stretch begins that has the most units of a query, names and quoted words counting most."""
+    lowered = line[:_LOOKED_AT].lower()
+    found: list[tuple[int, int, int]] = []  # place, unit, weight
+    for number, unit in enumerate(query.units):
+        places = list(_places(lowered, unit))
+        if places:
+            found += [(place, number, 4 if unit.exact else 1) for place in places]
+        else:
+            others = unit.instead or tuple(Unit((word,)) for word in unit.words if len(unit.words) > 1)
+            inner = [place for other in others for place in _places(lowered, other)]
+            found += [(place, number, 1) for place in inner]
+    found.sort()
+    starts = [place for place, _, _ in found]
+
+    def worth(n: int) -> int:
+        within = found[n : bisect.bisect_left(starts, found[n][0] + room * 2 // 3)]
+        return sum({number: weight for _, number, weight in within}.values())
+
+    return found[max(range(len(found)), key=lambda n: (worth(n), -n))][0] if found else 0
 
 
-def _pattern(term: tuple[str, ...]) -> str:
-    """The words of a term with anything but letters between them; CJK pairs overlap, so they are joined again."""
+def _places(line: str, unit: Unit) -> Iterator[int]:
+    """Where a unit stands: its words with anything but letters between them, a plain word in any of its forms."""
+    for number, match in enumerate(re.finditer(_pattern(unit), line)):
+        if number == _MOST_PLACES:
+            return
+        yield match.start()
+
+
+def _pattern(unit: Unit) -> str:
     runs: list[str] = []
-    for word in term:
-        if runs and len(word) == 2 and runs[-1].endswith(word[0]) and not word.isascii():
+    for word in unit.words:  # CJK pairs overlap, so they are joined again
+        if runs and len(word) == 2 and runs[-1].endswith(word[0]) and is_cjk(word):
             runs[-1] += word[1]
         else:
             runs.append(word)
+    if len(runs) == 1 and not is_cjk(runs[0]) and not unit.required:
+        forms = sorted({runs[0], *(form for form in stems.variants(runs[0]) if len(form) > 3)}, key=len)
+        return r"(?<!\w)(?:" + "|".join(map(re.escape, forms)) + r")\w{0,4}(?!\w)"
     return r"[\W_]*".join(re.escape(run) for run in runs)
-
-
-def holds(text: str, query: Query) -> bool:
-    """Whether a text has every term of a query: what a full-text index must answer, one text at a time."""
-    words = list(words_of(text))
-    return all(
-        any(
-            tuple(words[n : n + len(term)]) == term
-            or (
-                prefix
-                and tuple(words[n : n + len(term) - 1]) == term[:-1]
-                and _begins(words, n + len(term) - 1, term[-1])
-            )
-            for n in range(len(words))
-        )
-        for term, prefix in zip(query.terms, query.prefixes, strict=True)
-    )
-
-
-def _begins(words: list[str], place: int, start: str) -> bool:
-    return place < len(words) and words[place].startswith(start)

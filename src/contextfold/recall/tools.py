@@ -21,6 +21,10 @@ DEFAULT_TOKENS = 2_000
 
 MOST_RESULTS = 20
 MOST_MESSAGES = 50
+MOST_NEIGHBORS = 3
+
+BESIDE = 400
+"""Characters of a message that is only shown because it stands next to a hit."""
 
 
 class Found(Protocol):
@@ -48,24 +52,50 @@ class Message(Protocol):
 class SearchableHistory(Protocol):
     """What a session offers (``contextfold.store``), as far as the tools need it."""
 
-    def search(self, query: str, *, limit: int = MOST_RESULTS) -> Sequence[Found]: ...
+    def search(self, query: str, *, limit: int = MOST_RESULTS) -> Sequence[Found]:
+        """Also called with ``order``, ``roles`` and ``neighbors``, where an agent asks for them."""
+        ...
 
     def read(self, start: int = 0, count: int = MOST_MESSAGES) -> Sequence[Message]: ...
 
 
 _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], list[str]]] = {
     SEARCH: (
-        "Search the earlier messages of this conversation, those that were summarized included. Returns message "
-        "numbers with a snippet of each. Words must all occur; put words in quotes if they must follow one another.",
+        "Search the earlier messages of this conversation, those that were summarized and that you no longer see "
+        "included. Use it before you ask the user for something that was said already, before you guess a name, value, "
+        "path or date, and when the summary mentions something without the details. Ask a question or give a few "
+        "words: any of them may match, the best matches come first. Put words in double quotes if they must occur "
+        "in a row. Returns message numbers with a snippet of each; read_history shows them whole.",
         {
-            "query": {"type": "string", "description": "The words to look for, such as a name, a path or an error."},
+            "query": {
+                "type": "string",
+                "description": "A question, or the words to look for, such as a name, a path or an error.",
+            },
             "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS, "description": "At most so many hits."},
+            "order": {
+                "type": "string",
+                "enum": ["best", "newest"],
+                "description": "best (default): what answers best comes first. newest: the last mention comes first.",
+            },
+            "role": {
+                "type": "string",
+                "enum": ["user", "assistant", "tool"],
+                "description": "Only what the user, the assistant (you) or a tool said.",
+            },
+            "neighbors": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MOST_NEIGHBORS,
+                "description": "Also show as many messages before and after each hit, since the answer often stands "
+                "next to the question.",
+            },
         },
         ["query"],
     ),
     READ: (
-        "Read earlier messages of this conversation word for word, from message number `start` on. What does not fit "
-        "into the answer is left for another call, which the answer names.",
+        "Read earlier messages of this conversation word for word, from message number `start` on. Use it after "
+        "search_history, or with a number that the summary names, when a snippet is not enough. What does not fit into "
+        "the answer is left for another call, which the answer names.",
         {
             "start": {"type": "integer", "minimum": 0, "description": "The number of the first message."},
             "count": {"type": "integer", "minimum": 1, "maximum": MOST_MESSAGES, "description": "At most so many."},
@@ -140,10 +170,10 @@ class HistoryTools:
         if not query:
             raise ValueError("query is empty: give the words to look for")
         limit = _whole(given, "limit", 8, 1, MOST_RESULTS)
-        found = self.history.search(query, limit=limit)
+        found = self.history.search(query, limit=limit, **_options(given))
         if not found:
-            return f"No earlier message holds {query!r}. Try fewer or other words."
-        lines = [f"[{hit.index}] {hit.role}: {hit.snippet}" for hit in found]
+            return f"No earlier message holds {query!r}. Try other words, or fewer in quotes."
+        lines = [line for hit in found for line in _shown(hit)]
         shown = self._fitting(lines)
         note = (
             f"\n({len(lines) - len(shown)} more: search for more words, or a lower limit)"
@@ -183,6 +213,34 @@ class HistoryTools:
         while len(shown) > 1 and self.count("\n".join(shown)) > self.max_tokens - 120:
             shown.pop()
         return [_clipped(line, self.max_tokens - 120, self.count) for line in shown] if len(shown) == 1 else shown
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call says beyond query and limit. Left out where it says nothing, for histories that know no more."""
+    options: dict[str, Any] = {}
+    if given.get("order") is not None:
+        options["order"] = given["order"]
+    if given.get("role") is not None:
+        options["roles"] = str(given["role"])
+    if neighbors := _whole(given, "neighbors", 0, 0, MOST_NEIGHBORS):
+        options["neighbors"] = neighbors
+    return options
+
+
+def _shown(hit: Found) -> list[str]:
+    """A hit, between the messages beside it where there are any."""
+    beside = [(near.index, f"  [{near.index}] {near.role}: {_one_line(near.text)}") for near in _neighbors(hit)]
+    return [line for _, line in sorted([*beside, (hit.index, f"[{hit.index}] {hit.role}: {hit.snippet}")])]
+
+
+def _neighbors(hit: Found) -> Sequence[Message]:
+    found: Sequence[Message] = getattr(hit, "neighbors", ())
+    return found
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text[: BESIDE * 4].split())
+    return line if len(line) <= BESIDE else line[: BESIDE - 1] + "…"
 
 
 def _as_data(text: str) -> str:

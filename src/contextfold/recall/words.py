@@ -1,4 +1,4 @@
-"""Texts and queries as words of a full-text index, the same for every database.
+"""Texts and queries as words of a full-text index, the same for every database and for a list in memory.
 
 Databases disagree about what a word is, and most take a whole Chinese sentence for one. So words are cut here, and the
 index only stores and matches them:
@@ -7,39 +7,93 @@ index only stores and matches them:
 - Chinese, Japanese and Korean text becomes overlapping pairs of characters: 数据库 is 数据, 据库. Pairs are the usual
   compromise (Lucene's CJKAnalyzer does the same): every word of two characters and more is found.
 
-What belongs here: words, and what a query asks for. What does not: any database's syntax (``store``).
+Behind the words of a text stand its **marks**: the stem of a word that is inflected, what a compound is made of, and
+which words it says several times. They begin or end with a character of Unicode's private use area, which no word has.
+
+What belongs here: words and marks, and what a query asks for. What does not: any database's syntax (``store``), and
+what a match is worth (``ranking``).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from contextfold.recall import stems
+from contextfold.summary import language as languages
 
 LONGEST = 100
 """Characters of a word that count. What is longer is data, and its beginning is enough to find it."""
 
+STEM, PART = "\ue010", "\ue011"
+"""Before a stem, and before a part of a compound."""
+
+OFTEN = ((2, "\ue002"), (4, "\ue003"))
+"""(times, behind a word or stem that a text says as often). Databases tell where a word is, not how often."""
+
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _IS_CJK = re.compile(f"[{_CJK}]")
-_TERM = re.compile(r'"([^"]*)"|(\S+)')
+_QUOTES = '"“”„«»「」『』'
+_TERM = re.compile(rf"[{_QUOTES}]([^{_QUOTES}]*)[{_QUOTES}]|([^\s{_QUOTES}]+|[{_QUOTES}])")
+_POSSESSIVE = re.compile(r"['’]s?$|^[ldjmnst]['’](?=\w{2})", re.IGNORECASE)
+_EXACT = re.compile(
+    r"\w[.:@#=\\]\w|\w_|_\w|/\w+/|\w/\w*[._]|(?:\w*-)*\w*\d[\w-]*-|-\w*\d"  # joined as people do not join words
+    r"|(?=\w*\d)(?=\w*[^\W\d])\w{2,}|\d{5,}|[a-z][A-Z]"
+)
+"""A name that is meant as it stands: a path, an id, a name in code. ``and/or`` and ``well-known`` are plain words."""
+
+_ASKING = {
+    "en": "when where who whom whose which why whether did done has had having was were been being me us our he she "
+    "they them his her its their by as or so than then into about out up down could would should may might a an i "
+    "am these those while because s t re ve ll d m",
+    "de": "wann wo wer wen wem wessen welche welcher welches warum wieso womit wie was hat hatte haben war waren sein "
+    "hast habe du er ihr uns euch mich dich ihm ihn ihnen unser dein sein um am im zum zur vom ob als bis seit",
+    "fr": "quand où qui quoi quel quelle quels quelles pourquoi comment combien a ont était été ai as tu il elle ils "
+    "elles son sa ses leur leurs se d l s n j",
+    "es": "cuándo cuando dónde donde quién quien qué cuál cuáles por cómo cuánto ha han fue era ser su sus le les me "
+    "te él ella ellos nos",
+    "it": "quando dove chi cosa quale quali perché quanto ha hanno era stato suo sua loro ci si gli",
+    "pt": "quando onde quem qual quais porque quanto tem foi era ser seu sua seus suas ele ela eles lhe",
+    "nl": "wanneer waar wie welke waarom hoe heeft had was waren hij zij ze zijn haar hun mijn ons",
+    "ru": "когда где кто что какой какая какие почему зачем как сколько был была было были в на и с по к у о об из за "
+    "для не он она они его ее их это",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing that is looked for: a word, or words that follow one another.
+
+    ``required``: only texts that have it are found, since it stood in quotes. ``exact``: texts that have it come first.
+    ``prefix``: its last word may go on (one CJK character stands for every pair that it begins). ``instead``: what is
+    looked for where no text has it, such as the words of a path.
+    """
+
+    words: tuple[str, ...]
+    required: bool = False
+    exact: bool = False
+    prefix: bool = False
+    instead: tuple[Unit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for: texts that have every term. A term is words that follow one another.
+    """What is looked for: texts that have any of the units, and all of the required ones."""
 
-    ``prefixes`` says of each term whether its last word may go on: one CJK character stands for every pair that it
-    begins.
-    """
-
-    terms: tuple[tuple[str, ...], ...]
-    prefixes: tuple[bool, ...]
+    units: tuple[Unit, ...]
 
     @property
     def is_empty(self) -> bool:
-        return not self.terms
+        return not self.units
+
+    @property
+    def terms(self) -> tuple[tuple[str, ...], ...]:
+        """The words of each unit."""
+        return tuple(unit.words for unit in self.units)
 
 
 def words_of(text: str) -> Iterator[str]:
@@ -53,19 +107,71 @@ def words_of(text: str) -> Iterator[str]:
             yield from (run[place : place + 2] for place in range(len(run) - 1))
 
 
-def parse_query(query: str) -> Query:
-    """What a person or a model typed: words that must all occur, and "words in quotes" that must follow one another.
+def marks_of(words: Sequence[str], language: str) -> list[str]:
+    """The marks of a text: stems as often as they occur, parts of compounds, and what it says several times."""
+    marks = [STEM + found for word in words if (found := stems.stem(word, language)) != word]
+    counts = Counter(words)
+    if language in stems.COMPOUNDING:
+        for word in counts:
+            marks += dict.fromkeys(PART + stems.stem(part, language) for part in stems.parts(word))
+    counts.update(mark for mark in marks if mark[0] == STEM)
+    marks += [word + sign for word, count in counts.items() if count > 1 for times, sign in OFTEN if count >= times]
+    return marks
 
-    A term such as ``src/app.py`` is its words in a row. Punctuation alone asks for nothing.
+
+def parse_query(query: str) -> Query:
+    """What a person or a model typed: any of these words; "words in quotes" must occur, and follow one another.
+
+    A name such as ``src/app.py`` or ``TCK-0042`` is its words in a row, and texts that have it come first. Words that
+    every question has (``when``, ``did``, ``the``) are left out as long as others remain. Punctuation alone asks for
+    nothing.
     """
-    terms: list[tuple[str, ...]] = []
-    prefixes: list[bool] = []
-    for quoted, bare in _TERM.findall(query):
-        term = tuple(words_of(quoted or bare))
-        if term:
-            terms.append(term)
-            prefixes.append(len(term[-1]) == 1 and bool(_IS_CJK.match(term[-1])))
-    return Query(tuple(terms), tuple(prefixes))
+    units = [unit for quoted, bare in _TERM.findall(query) for unit in (_quoted(quoted) if quoted else _bare(bare))]
+    common = _common(query)
+    telling = [unit for unit in units if unit.required or len(unit.words) > 1 or unit.words[0] not in common]
+    return Query(tuple(dict.fromkeys(telling or units)))
+
+
+def is_cjk(word: str) -> bool:
+    return bool(_IS_CJK.match(word))
+
+
+def _quoted(text: str) -> list[Unit]:
+    words = tuple(words_of(text))
+    return [Unit(words, required=True, exact=True, prefix=_goes_on(words))] if words else []
+
+
+def _bare(text: str) -> list[Unit]:
+    plain = _POSSESSIVE.sub("", text.strip("?!.,;:()[]{}<>'`*…¿¡‘’。，、？！：；（）"))
+    words = tuple(words_of(plain))
+    if not words:
+        return []
+    single = [Unit((word,), prefix=_goes_on((word,))) for word in dict.fromkeys(words)]
+    if _EXACT.search(plain):
+        return [Unit(words, exact=True, instead=tuple(single) if len(words) > 1 else ())]
+    if all(map(is_cjk, words)) and len(words) > 1:
+        return [Unit(words, instead=tuple(single))]
+    if len(words) == 1:
+        return [_compound(words[0])]
+    return [_compound(word) if not is_cjk(word) else Unit((word,), prefix=_goes_on((word,))) for word in words]
+
+
+def _compound(word: str) -> Unit:
+    found = tuple(Unit((part,)) for part in dict.fromkeys(stems.parts(word))) if len(word) >= 2 * 6 else ()
+    return Unit((word,), prefix=_goes_on((word,)), instead=found)
+
+
+def _goes_on(words: Sequence[str]) -> bool:
+    return len(words[-1]) == 1 and is_cjk(words[-1]) if words else False
+
+
+def _common(query: str) -> set[str]:
+    """The words that questions in the query's language are made of, folded as all words are."""
+    found: set[str] = set()
+    for language in {languages.DEFAULT, languages.dominant((query,))}:
+        for word in (*languages.function_words(language), *_ASKING.get(language, "").split()):
+            found.update(words_of(word))
+    return found
 
 
 def _folded(text: str) -> str:

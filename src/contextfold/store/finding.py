@@ -1,54 +1,47 @@
 """Searching and reading all that a session ever held, what was evicted included.
 
-What belongs here: hits and entries, and how they come about on any store. What does not: the index (``search``), words
+What belongs here: how hits and entries come about on any store. What does not: the index (``search``), words, scores
 and snippets (``recall``), and the tools that agents are given (``recall.tools``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
 from contextfold import formats
-from contextfold.archive.markdown import as_markdown
 from contextfold.errors import InputError
-from contextfold.messages import Message, Reasoning
 from contextfold.ports import Ports
-from contextfold.recall.snippets import holds, snippet
-from contextfold.recall.words import Query, parse_query
+from contextfold.recall.history import Entry, Hit, beside, checked, readable
+from contextfold.recall.memory import MemoryIndex
+from contextfold.recall.ranking import Order, Ranked, rank
+from contextfold.recall.snippets import snippet
+from contextfold.recall.words import Query
 from contextfold.store.layout import as_ranges
 from contextfold.store.reading import PAGE, Reader, ask
-from contextfold.store.values import StoredMessage
+from contextfold.store.values import Search, SessionState, StoredMessage
+
+__all__ = ["Entry", "Finder", "Hit", "Wanted", "readable"]
 
 LONGEST_PAGE = 1_000
 """Messages that one call of ``read`` may ask for."""
 
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A message that a search found: its sequence number, who said it, and the place in it."""
-
-    index: int
-    role: str
-    snippet: str
-    evicted: bool
-    """Whether it is out of the view, so that only here it can be read."""
+Time = datetime | float
+"""A moment: a ``datetime`` with a time zone, or seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A message as people read it."""
+class Wanted:
+    """The options of a search, as a caller gives them."""
 
-    index: int
-    role: str
-    text: str
-
-
-def readable(message: Message) -> str:
-    """What a message says, as markdown: words, calls and results; no hidden reasoning, media by their size."""
-    parts = tuple(part for part in message.parts if not isinstance(part, Reasoning))
-    return as_markdown(message.with_parts(parts), lambda data, kind: f"{kind or 'media'}, {len(data):,} bytes")
+    limit: int = 20
+    order: Order = "best"
+    roles: str | Iterable[str] | None = None
+    since: Time | None = None
+    until: Time | None = None
+    neighbors: int = 0
 
 
 class Finder:
@@ -57,22 +50,15 @@ class Finder:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    async def search(self, query: str, limit: int, ports: Ports) -> list[Hit]:
-        """The newest messages that have every word of ``query``. Raises ``InputError`` for a query without a word."""
-        asked = parse_query(query)
-        if asked.is_empty:
-            raise InputError(f"the query {query!r} has no word to look for")
-        if limit < 1:
-            raise InputError(f"limit is {limit}: it must be at least 1")
+    async def search(self, query: str, wanted: Wanted, ports: Ports) -> list[Hit]:
+        """The messages that answer ``query``. Raises ``InputError`` for what cannot be asked."""
+        asked, roles = checked(query, wanted.limit, wanted.order, wanted.roles, wanted.neighbors)
+        since, until = _seconds("since", wanted.since), _seconds("until", wanted.until)
         state = await self._reader.state(ports)
-        source = state.format or ""
-        sequences = await self._matches(asked, limit, source, state.message_count, ports)
+        found = await self._ranked(Search(asked, wanted.limit, wanted.order, roles, since, until), state, ports)
         gone = await self._gone(state.summary_id, ports)
-        hits = []
-        for entry in await self._entries(sequences, source, ports):
-            shown = await ports.compute(partial(snippet, entry.text, asked))
-            hits.append(Hit(entry.index, entry.role, shown, entry.index in gone))
-        return hits[::-1]
+        shown = await self._shown([one.index for one in found], wanted.neighbors, state, ports)
+        return await ports.compute(partial(_hits, found, asked, shown, gone, wanted.neighbors))
 
     async def read(self, start: int, count: int, ports: Ports) -> list[Entry]:
         """Messages from sequence number ``start`` on, at most ``count``."""
@@ -82,17 +68,27 @@ class Finder:
         wanted = range(start, min(start + count, state.message_count))
         return await self._entries(wanted, state.format or "", ports)
 
-    async def _matches(self, asked: Query, limit: int, source: str, count: int, ports: Ports) -> list[int]:
-        """Sequence numbers of hits, ascending: from the store's index, or by reading all of it where it has none."""
+    async def _ranked(self, asked: Search, state: SessionState, ports: Ports) -> list[Ranked]:
+        """From the store's index, or by reading all of it where it has none."""
         if (indexed := getattr(self._reader.store, "search", None)) is not None:
-            return sorted(await ask(ports, indexed, self._reader.thread, asked, limit))
-        found: list[int] = []
-        for stop in range(count, 0, -PAGE):
-            entries = await self._entries(range(max(0, stop - PAGE), stop), source, ports)
-            found += [entry.index for entry in reversed(entries) if holds(entry.text, asked)]
-            if len(found) >= limit:
-                break
-        return sorted(found[:limit])
+            found: list[Ranked] = await ask(ports, indexed, self._reader.thread, asked)
+            return found
+        if asked.since is not None or asked.until is not None:
+            raise InputError("this store cannot search by time, since it has no method search: leave since and until")
+        index = MemoryIndex()
+        for first in range(0, state.message_count, PAGE):
+            page = range(first, min(first + PAGE, state.message_count))
+            for entry in await self._entries(page, state.format or "", ports):
+                index.add(entry.index, entry.text, found=asked.roles is None or entry.role in asked.roles)
+        return await ports.compute(rank, asked.query, index, asked.limit, asked.order)
+
+    async def _shown(
+        self, indices: Sequence[int], neighbors: int, state: SessionState, ports: Ports
+    ) -> dict[int, Entry]:
+        """The messages to show: hits, and what stands beside them."""
+        total = state.message_count
+        wanted = {n for index in indices for n in (index, *beside(index, neighbors, total)) if n < total}
+        return {entry.index: entry for entry in await self._entries(wanted, state.format or "", ports)}
 
     async def _gone(self, summary_id: int | None, ports: Ports) -> set[int]:
         gone: set[int] = set()
@@ -106,6 +102,25 @@ class Finder:
     async def _entries(self, sequences: Iterable[int], source: str, ports: Ports) -> list[Entry]:
         messages = await self._reader.messages(as_ranges(set(sequences)), ports)
         return await ports.compute(_decoded, messages, source)
+
+
+def _hits(found: Sequence[Ranked], asked: Query, shown: dict[int, Entry], gone: set[int], neighbors: int) -> list[Hit]:
+    """Hits in the order in which they were found. A message that came meanwhile waits for the next search."""
+    hits = []
+    for one in found:
+        if (entry := shown.get(one.index)) is not None:
+            hit = Hit(one.index, entry.role, snippet(entry.text, asked), one.index in gone, round(one.score, 4))
+            near = [shown[n] for n in beside(one.index, neighbors, one.index + neighbors + 1) if n in shown]
+            hits.append(replace(hit, neighbors=tuple(near)))
+    return hits
+
+
+def _seconds(name: str, moment: Time | None) -> float | None:
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            raise InputError(f"{name} is {moment}, which has no time zone: give one, such as datetime.now(UTC)")
+        return moment.timestamp()
+    return moment
 
 
 def _decoded(messages: Sequence[StoredMessage], source: str) -> list[Entry]:

@@ -1,126 +1,211 @@
-"""The full-text index of messages: the same words in SQLite (FTS5) and PostgreSQL (tsvector).
+"""The full-text index of messages: the same words in SQLite (FTS5) and PostgreSQL (tsvector), and the same order.
 
 Both databases would cut texts into words in their own way, and neither does it for Chinese; so they get words that are
-cut already (``recall.words``) and only store and match them. Each row also holds a word for its session, so that a
-search looks at the entries of one session, however many there are in the database.
+cut already (``recall.words``), and only say where they stand. What a place is worth is computed by ``recall.ranking``.
+
+The number of a row says which session, message and piece of it the row is (``recall.ranking.place_of``). So a search
+reads the entries of one session, however many there are in the database, and no other table.
 
 What belongs here: tables of the index, writing and asking it. What does not: which messages there are (``sql``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, text
 
-from contextfold.recall.words import Query, words_of
-from contextfold.store.values import Thread
+from contextfold.errors import StoreError
+from contextfold.recall.memory import OVERLAP, rows_of
+from contextfold.recall.ranking import PIECE_BITS, PIECES, Ask, Ranked, Row, Text, places_of, rank, sequence_of
+from contextfold.store.values import Search, Thread
 
-PIECE = 8_000
-"""Words of one row. PostgreSQL knows positions up to 16,383 and rows of up to 1 MB; longer texts take several rows."""
+SESSION, ROLE, MARKS = "\ue000", "\ue001", "\ue020"
+"""What the words begin with that a row has for its session and for who said it, and what stands before its marks.
+Characters of the private use area: no word of a text has one."""
 
-OVERLAP = 16
-"""Words that a row repeats from the one before it, so that a phrase is found where a text was cut."""
+_LENGTH_BITS = places_of(range(1)).stop.bit_length() - 1 - PIECE_BITS
+_PLACE_BITS = 37
+_LARGEST = 1 << (_PLACE_BITS - PIECE_BITS - _LENGTH_BITS)
+"""Messages of one session that have numbers."""
 
 TABLES = {
-    "sqlite": (
-        """CREATE VIRTUAL TABLE session_words USING fts5(
-            words, namespace UNINDEXED, session_id UNINDEXED, sequence UNINDEXED,
-            tokenize = 'unicode61 remove_diacritics 0'
-        )""",
-    ),
+    "sqlite": ("CREATE VIRTUAL TABLE session_words USING fts5(words, tokenize = 'unicode61 remove_diacritics 0')",),
     "postgresql": (
-        """CREATE TABLE session_words (
-            namespace VARCHAR(200) NOT NULL,
-            session_id CHAR(32) NOT NULL,
-            sequence BIGINT NOT NULL,
-            words TSVECTOR NOT NULL
-        )""",
+        # lz4 and the like are not everywhere; content repeats what the vector holds, which does not say how often
+        "CREATE TABLE session_words (id BIGINT PRIMARY KEY, content TEXT NOT NULL, words TSVECTOR NOT NULL)",
         "CREATE INDEX session_words_by_word ON session_words USING gin (words)",
-        "CREATE INDEX session_words_by_session ON session_words (namespace, session_id)",
     ),
 }
 
 _OF = "namespace = :namespace AND session_id = :session_id"
-
 _INSERT = {
-    "sqlite": "INSERT INTO session_words (words, namespace, session_id, sequence) "
-    "VALUES (:words, :namespace, :session_id, :sequence)",
-    "postgresql": "INSERT INTO session_words (words, namespace, session_id, sequence) "
-    "VALUES (CAST(:words AS tsvector), :namespace, :session_id, :sequence)",
+    "sqlite": "INSERT INTO session_words (rowid, words) VALUES (:id, :content)",
+    "postgresql": "INSERT INTO session_words (id, content, words) VALUES (:id, :content, CAST(:words AS tsvector))",
 }
-_MATCH = {"sqlite": "session_words MATCH :query", "postgresql": "words @@ CAST(:query AS tsquery)"}
+_PLACES = {
+    "sqlite": "SELECT rowid FROM session_words WHERE session_words MATCH :query AND rowid >= :first AND rowid < :stop "
+    "ORDER BY rowid",
+    "postgresql": "SELECT id FROM session_words WHERE words @@ CAST(:query AS tsquery) AND id >= :first AND id < :stop "
+    "ORDER BY id",
+}
+_READ = {
+    "sqlite": "SELECT rowid, words FROM session_words WHERE rowid >= :first AND rowid < :stop ORDER BY rowid",
+    "postgresql": "SELECT w.id, w.content FROM unnest(CAST(:firsts AS bigint[])) AS a (first) "
+    "JOIN session_words w ON w.id >= a.first AND w.id < a.first + :width ORDER BY w.id",
+}
 
 
-def index(connection: Connection, thread: Thread, texts: Iterable[tuple[int, str]]) -> None:
-    """Add texts, by the sequence numbers of their messages."""
+def index(connection: Connection, thread: Thread, texts: Iterable[tuple[int, str, str]]) -> None:
+    """Add messages: their sequence numbers, who said them, and what they say."""
     dialect = connection.dialect.name
-    rows = [
-        {**_key(thread), "sequence": sequence, "words": _stored(dialect, thread, words)}
-        for sequence, content in texts
-        for words in _pieces(content)
-    ]
+    number = _number(connection, thread)
+    rows: list[dict[str, Any]] = []
+    messages = words = 0
+    for sequence, role, content in texts:
+        if sequence >= _LARGEST:
+            raise StoreError(f"session {thread} has {sequence:,} messages, and {_LARGEST:,} can be indexed")
+        messages += 1
+        for row in rows_of(sequence, content):
+            words += len(row.words) - row.repeated
+            rows.append(_stored(dialect, number, role, row))
     if rows:
         connection.execute(text(_INSERT[dialect]), rows)
-
-
-def matches(connection: Connection, thread: Thread, query: Query, limit: int) -> list[int]:
-    """Sequence numbers of the thread's messages that have every term of the query, the newest first."""
-    if query.is_empty:
-        return []
-    dialect = connection.dialect.name
-    statement = (
-        f"SELECT DISTINCT CAST(sequence AS BIGINT) AS number FROM session_words WHERE {_MATCH[dialect]} AND {_OF} "
-        "ORDER BY number DESC LIMIT :limit"
+    connection.execute(
+        text(
+            "UPDATE searched_sessions SET messages = messages + :messages, words = words + :words "
+            "WHERE number = :number"
+        ),
+        {"messages": messages, "words": words, "number": number},
     )
-    asked = {**_key(thread), "query": _asked(dialect, thread, query), "limit": limit}
-    return [int(found) for found in connection.scalars(text(statement), asked)]
+
+
+def ranked(connection: Connection, thread: Thread, asked: Search, within: range | None = None) -> list[Ranked]:
+    """The thread's messages that answer a search. ``within``: only among these sequence numbers."""
+    found = connection.execute(
+        text(f"SELECT number, messages, words FROM searched_sessions WHERE {_OF}"), _key(thread)
+    ).first()
+    if found is None or asked.query.is_empty:
+        return []
+    number, messages, words = map(int, found)
+    where = _Index(connection, number, messages, words, asked.roles, within)
+    return rank(asked.query, where, asked.limit, asked.order)
 
 
 def forget(connection: Connection, thread: Thread) -> None:
     """Remove a thread from the index."""
-    condition = f"{_MATCH['sqlite']} AND {_OF}" if connection.dialect.name == "sqlite" else _OF
-    asked: dict[str, Any] = {**_key(thread), "query": f'"{_mark(thread)}"'}
-    connection.execute(text(f"DELETE FROM session_words WHERE {condition}"), asked)
+    number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), _key(thread))
+    if number is None:
+        return
+    column = "rowid" if connection.dialect.name == "sqlite" else "id"
+    rows = {"first": int(number) << _PLACE_BITS, "stop": (int(number) + 1) << _PLACE_BITS}
+    connection.execute(text(f"DELETE FROM session_words WHERE {column} >= :first AND {column} < :stop"), rows)
+    connection.execute(text("DELETE FROM searched_sessions WHERE number = :number"), {"number": number})
+
+
+class _Index:
+    """The rows of one session, as ``recall.ranking`` asks for them."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        number: int,
+        messages: int,
+        words: int,
+        roles: Sequence[str] | None,
+        within: range | None,
+    ) -> None:
+        self.messages = messages
+        self.words = words
+        self._connection = connection
+        self._dialect = connection.dialect.name
+        self._number = number
+        self._base = number << _PLACE_BITS
+        self._roles = roles
+        self._rows = places_of(within if within is not None else range(_LARGEST))
+
+    def places(self, ask: Ask) -> list[int]:
+        asked = {
+            "query": _asked(self._dialect, self._number, ask, self._roles),
+            "first": self._base + self._rows.start,
+            "stop": self._base + self._rows.stop,
+        }
+        base = self._base
+        # of the driver's cursor: a row of SQLAlchemy costs as much as the query itself, and there may be a million
+        found = self._connection.execute(text(_PLACES[self._dialect]), asked).cursor
+        return [] if found is None else [row - base for (row,) in found.fetchall()]
+
+    def texts(self, sequences: Sequence[int]) -> Mapping[int, Text]:
+        rows: dict[int, list[tuple[Sequence[str], int, Sequence[str]]]] = {}
+        for row, content in self._contents(sequences):
+            place = row - self._base
+            piece = (place >> _LENGTH_BITS) & (PIECES - 1)
+            words, _, marks = content.partition(f" {MARKS} ")
+            one = (words.split(" "), OVERLAP if piece else 0, marks.split(" ") if marks else ())
+            rows.setdefault(sequence_of(place), []).append(one)
+        return {sequence: Text.of(found) for sequence, found in rows.items()}
+
+    def _contents(self, sequences: Sequence[int]) -> list[Any]:
+        spans = [places_of(range(n, n + 1)) for n in sequences]
+        firsts = [self._base + span.start for span in spans]
+        if self._dialect == "postgresql":
+            asked = {"firsts": firsts, "width": len(spans[0]) if spans else 0}
+            return list(self._connection.execute(text(_READ["postgresql"]), asked))
+        query = text(_READ["sqlite"])
+        return [
+            row
+            for first, span in zip(firsts, spans, strict=True)
+            for row in self._connection.execute(query, {"first": first, "stop": first + len(span)})
+        ]
 
 
 def _key(thread: Thread) -> dict[str, str]:
     return {"namespace": thread.namespace, "session_id": thread.key}
 
 
-def _mark(thread: Thread) -> str:
-    """The word that stands for a session in the index. No text has it: no word of a text is as long in one piece."""
-    return f"session{thread.key}"
+def _number(connection: Connection, thread: Thread) -> int:
+    """The number of a session in the index; it gets one where it has none. Its row in ``agent_sessions`` is locked."""
+    query = text(f"SELECT number FROM searched_sessions WHERE {_OF}")
+    found = connection.scalar(query, _key(thread))
+    if found is None:
+        connection.execute(
+            text(
+                "INSERT INTO searched_sessions (namespace, session_id, messages, words) "
+                "VALUES (:namespace, :session_id, 0, 0)"
+            ),
+            _key(thread),
+        )
+        found = connection.scalar(query, _key(thread))
+    return int(found or 0)
 
 
-def _pieces(content: str) -> Iterator[list[str]]:
-    """The words of a text, in rows. A text without any word needs none."""
-    words = words_of(content)
-    before: list[str] = []
-    while new := list(islice(words, PIECE)):
-        yield before + new
-        before = new[-OVERLAP:]
+def _stored(dialect: str, number: int, role: str, row: Row) -> dict[str, Any]:
+    marks = (f"{ROLE}{role}", *row.marks)
+    stored = {
+        "id": (number << _PLACE_BITS) + row.place,
+        "content": f"{' '.join(row.words)} {MARKS} {' '.join(marks)}",
+    }
+    return stored if dialect == "sqlite" else {**stored, "words": _vector(number, row.words, marks)}
 
 
-def _stored(dialect: str, thread: Thread, words: Sequence[str]) -> str:
-    if dialect == "sqlite":
-        return " ".join((_mark(thread), *words))
+def _vector(number: int, words: Sequence[str], marks: Sequence[str]) -> str:
     places: dict[str, list[str]] = {}
     for place, word in enumerate(words, 1):
         places.setdefault(word, []).append(str(place))
-    # without a position, the session's word can be asked for and is next to nothing
-    return " ".join((f"'{_mark(thread)}'", *(f"'{word}':{','.join(where)}" for word, where in places.items())))
+    # without a position, a mark can be asked for and is next to nothing
+    bare = " ".join(f"'{mark}'" for mark in dict.fromkeys((f"{SESSION}{number}", *marks)))
+    return " ".join((bare, *(f"'{word}':{','.join(where[:255])}" for word, where in places.items())))
 
 
-def _asked(dialect: str, thread: Thread, query: Query) -> str:
-    """The query in the words of a database. Words are letters and digits only, so nothing needs escaping."""
-    terms = zip(query.terms, query.prefixes, strict=True)
+def _asked(dialect: str, number: int, ask: Ask, roles: Sequence[str] | None) -> str:
+    """The question in the words of a database. Words are letters and digits only, so nothing needs escaping."""
     if dialect == "sqlite":
-        asked = (f'"{" ".join(term)}"' + ("*" if prefix else "") for term, prefix in terms)
-        return " AND ".join((f'"{_mark(thread)}"', *asked))
-    asked = (
-        "(" + " <-> ".join(f"'{word}'" for word in term) + (":*" if prefix else "") + ")" for term, prefix in terms
-    )
-    return " & ".join((f"'{_mark(thread)}'", *asked))
+        phrase = f'"{" ".join(ask.phrase)}"' + ("*" if ask.prefix else "")
+        asked = [phrase if ask.phrase else " OR ".join(f'"{token}"' for token in ask.tokens)]
+        asked += [" OR ".join(f'"{ROLE}{role}"' for role in roles)] if roles is not None else []
+        return " AND ".join(f"({one})" for one in asked)
+    row = " <-> ".join(f"'{word}'" for word in ask.phrase) + (":*" if ask.prefix else "")
+    asked = [f"'{SESSION}{number}'", row if ask.phrase else " | ".join(f"'{token}'" for token in ask.tokens)]
+    asked += [" | ".join(f"'{ROLE}{role}'" for role in roles)] if roles is not None else []
+    return " & ".join(f"({one})" for one in asked)

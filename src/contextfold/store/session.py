@@ -6,7 +6,7 @@ What belongs here: arguments in, result out, the sync and async doors. What does
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,10 @@ from contextfold.observe import Event, Observer
 from contextfold.overflow import classify
 from contextfold.passes.question import Archive
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+from contextfold.recall.ranking import Order
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.store import payload, recording
-from contextfold.store.finding import Entry, Finder, Hit
+from contextfold.store.finding import Entry, Finder, Hit, Time, Wanted
 from contextfold.store.flow import Flow
 from contextfold.store.options import SessionOptions, UserConfig, options_for
 from contextfold.store.reading import ask
@@ -117,13 +118,30 @@ class Session:
         """All messages that were ever appended, or ``count`` of them from sequence number ``start`` on."""
         return run(self._history(start, count, self._blocking()))
 
-    def search(self, query: str, *, limit: int = 20) -> list[Hit]:
-        """The newest messages that have every word of ``query``, those that were evicted included.
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 20,
+        order: Order = "best",
+        roles: str | Iterable[str] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        neighbors: int = 0,
+    ) -> list[Hit]:
+        """The messages that answer ``query``, best first, those that were evicted included: BM25 over any of its words.
 
-        Words in quotes must follow one another. Chinese and Japanese need no spaces. Raises ``InputError`` for a query
-        without a word.
+        Words in quotes must occur in a row, and names (``src/app.py``, ``TCK-0042``) come first. Words are found in
+        other forms too (``groups`` by ``group``), and Chinese and Japanese need no spaces.
+
+        ``order="newest"``: all that have any word, newest first. ``roles``: only messages of these, such as
+        ``"user"``. ``since``, ``until``: only those appended then, as seconds since 1970 or a ``datetime`` with a time
+        zone. ``neighbors``: also give as many messages before and after each hit, whole.
+
+        Raises ``InputError`` for a query without a word, and an option that cannot be.
         """
-        return run(self._finder.search(query, limit, self._blocking()))
+        wanted = Wanted(limit, order, roles, since, until, neighbors)
+        return run(self._finder.search(query, wanted, self._blocking()))
 
     def read(self, start: int = 0, count: int = 50) -> list[Entry]:
         """Messages as people read them, from sequence number ``start`` on, at most ``count`` (of 1,000)."""
@@ -181,9 +199,20 @@ class Session:
         """``history`` for async code."""
         return await self._history(start, count, self._suspending())
 
-    async def asearch(self, query: str, *, limit: int = 20) -> list[Hit]:
+    async def asearch(
+        self,
+        query: str,
+        *,
+        limit: int = 20,
+        order: Order = "best",
+        roles: str | Iterable[str] | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        neighbors: int = 0,
+    ) -> list[Hit]:
         """``search`` for async code."""
-        return await self._finder.search(query, limit, self._suspending())
+        wanted = Wanted(limit, order, roles, since, until, neighbors)
+        return await self._finder.search(query, wanted, self._suspending())
 
     async def aread(self, start: int = 0, count: int = 50) -> list[Entry]:
         """``read`` for async code."""

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delet
 from sqlalchemy.dialects import postgresql, sqlite
 
 from contextfold.errors import InputError, StoreConflict, StoreCorrupt
-from contextfold.recall.words import Query
+from contextfold.recall.ranking import Ranked
 from contextfold.store import payload, search
 from contextfold.store.database import Database
 from contextfold.store.schema import LINKS, MESSAGES, SESSIONS, SUMMARIES, WINDOWS
@@ -24,6 +24,7 @@ from contextfold.store.values import (
     Link,
     NewMessage,
     NewSummary,
+    Search,
     SessionState,
     StoredMessage,
     StoredSummary,
@@ -121,7 +122,8 @@ class SQLStore:
             )
             if messages:
                 connection.execute(insert(MESSAGES), list(_message_rows(thread, messages, first, now)))
-                search.index(connection, thread, ((n, message.text) for n, message in enumerate(messages, first)))
+                said = ((n, message.role, message.text) for n, message in enumerate(messages, first))
+                search.index(connection, thread, said)
         return first
 
     def read_messages(self, thread: Thread, ranges: Sequence[range]) -> list[StoredMessage]:
@@ -136,10 +138,22 @@ class SQLStore:
                 found += _checked(thread, rows, (sequence for one in some for sequence in one))
         return found
 
-    def search(self, thread: Thread, query: Query, limit: int) -> list[int]:
-        """Sequence numbers of the newest messages that have every term of a query."""
+    def search(self, thread: Thread, asked: Search) -> list[Ranked]:
+        """The thread's messages that answer a search, in its order."""
         with self.database.read() as connection:
-            return search.matches(connection, thread, query, limit)
+            return search.ranked(connection, thread, asked, self._appended(connection, thread, asked))
+
+    def _appended(self, connection: Connection, thread: Thread, asked: Search) -> range | None:
+        """The messages that were appended in the time of a search; None where it asks for no time."""
+        if asked.since is None and asked.until is None:
+            return None
+        query = select(func.min(MESSAGES.c.sequence), func.max(MESSAGES.c.sequence)).where(_of(MESSAGES, thread))
+        if asked.since is not None:
+            query = query.where(MESSAGES.c.created_at >= asked.since)
+        if asked.until is not None:
+            query = query.where(MESSAGES.c.created_at < asked.until)
+        first, last = connection.execute(query).one()
+        return range(0) if first is None else range(first, last + 1)
 
     # ---- summaries ----
 

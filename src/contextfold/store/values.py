@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import InputError
+from contextfold.recall.ranking import Order
+from contextfold.recall.words import Query
 from contextfold.record.compaction import Compaction
 from contextfold.store.layout import Layout
 
@@ -110,6 +112,22 @@ class StoredMessage:
 
     sequence: int
     wire: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a store that can search is asked for.
+
+    ``roles``: only messages of these. ``since``, ``until``: only those that were appended then, in seconds since 1970;
+    the end is not included.
+    """
+
+    query: Query
+    limit: int
+    order: Order = "best"
+    roles: tuple[str, ...] | None = None
+    since: float | None = None
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,3 +149,8 @@ def _latin_language(words: Counter[str]) -> str:
     if not words:
         return DEFAULT
     return min(words, key=lambda code: (-words[code], code != DEFAULT, code))
+
+
+def function_words(code: str) -> tuple[str, ...]:
+    """The commonest words of a language that is told by them; none of the others."""
+    return tuple(_FUNCTION_WORDS.get(code, "").split())
