@@ -99,6 +99,11 @@ def test_a_placeholder_never_becomes_a_summary(text: str) -> None:
     assert str(judged(text)).startswith("it is a placeholder")
 
 
+@pytest.mark.parametrize("text", ["Summary", "Summary.", "summary", "Conversation summary", "ok", "Generated summary"])
+def test_the_short_answer_of_a_test_double_will_do(text: str) -> None:
+    assert judged(text) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -334,7 +334,7 @@ def test_a_short_span_is_cut_by_size_and_a_long_one_between_messages() -> None:
 def test_beyond_the_greatest_depth_the_promised_window_is_tried_at_once() -> None:
     units = conversation([400] * 200)
     deep, flat = Limited(2_000, silent), Limited(2_000, silent)
-    assert ask(deep, units).stats.max_depth == 4
+    assert ask(deep, units).stats.max_depth == 6
     assert ask(flat, units, max_depth=0).stats.max_depth == 1
     assert everything_was_read(units, flat)
 

@@ -11,7 +11,7 @@ Reference: https://python.langchain.com/api_reference/core/messages.html
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
@@ -47,12 +47,19 @@ TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments", "custom_tool_call": "input"}
 """Content blocks that are calls, and where each keeps its arguments: Anthropic, LangChain's own, OpenAI Responses."""
+WHERE = ("url", "file_data", "image_url", "file_url", "file_uri", "file_id", "id")
+"""Keys of a media block that say where its data is; ``data:`` URLs hold it."""
+AUDIO_TYPES = {"mp3": "audio/mpeg"}
 MEDIA_BLOCKS: Mapping[str, MediaKind] = {
     "image": "image",
+    "input_image": "image",
     "file": "document",
+    "input_file": "document",
     "document": "document",
     "audio": "audio",
+    "input_audio": "audio",
     "video": "video",
+    "media": "document",
 }
 
 
@@ -226,16 +233,28 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
 
 
 def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
-    """LangChain's blocks of today (``base64``, ``url``) and before (``source_type``), and Anthropic's ``source``."""
-    held = block["source"] if isinstance(block.get("source"), dict) else block
+    """LangChain's blocks of today (``base64``, ``url``) and before (``source_type``), and those that providers' own
+    integrations take: Anthropic's ``source``, OpenAI's ``file``, ``input_...``, Google's ``media``.
+    """
+    held = next((block[key] for key in ("source", "file", "input_audio") if isinstance(block.get(key), dict)), block)
     media_type = values.optional_text(held, "mime_type") or values.optional_text(held, "media_type")
+    if media_type is None and kind == "audio" and isinstance(held.get("format"), str):
+        media_type = AUDIO_TYPES.get(held["format"], f"audio/{held['format']}")
     data = values.optional_text(held, "base64") or values.optional_text(held, "data")
     if data is not None and "text" not in (held.get("type"), held.get("source_type")):
-        return Media(kind, media_type=media_type, data=data, source=block)
-    where = next((held[key] for key in ("url", "file_id", "id") if isinstance(held.get(key), str)), None)
-    if where is not None:
-        return Media(kind, media_type=media_type, url=where, source=block)
-    return values.opaque(block)
+        return Media(_kind_of(media_type, kind, block), media_type=media_type, data=data, source=block)
+    where = next((held[key] for key in WHERE if isinstance(held.get(key), str)), None)
+    if where is None:
+        return values.opaque(block)
+    found = values.media_from_url(kind, where, source=block)
+    media_type = media_type or found.media_type
+    return replace(found, kind=_kind_of(media_type, kind, block), media_type=media_type)
+
+
+def _kind_of(media_type: str | None, kind: MediaKind, block: Mapping[str, Any]) -> MediaKind:
+    """What a block of type ``media`` is, by its media type; every other block says so itself."""
+    said = (media_type or "").partition("/")[0]
+    return said if block.get("type") == "media" and said in ("image", "audio", "video") else kind  # type: ignore[return-value]
 
 
 # ---- encoding what was edited ----------------------------------------------------------------------------------------

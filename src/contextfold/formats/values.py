@@ -6,7 +6,9 @@ which live in the module of that format, and the passage from one format to anot
 
 from __future__ import annotations
 
+import base64
 import json
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -147,13 +149,19 @@ def data_url(media: Media) -> str | None:
 
 
 def split_data_url(url: str) -> tuple[str, str] | None:
-    """Media type and base64 data of a ``data:`` URL (RFC 2397), or None for any other URL."""
+    """Media type and base64 data of a ``data:`` URL (RFC 2397), or None for any other URL.
+
+    Data that the URL carries without base64, such as an inline SVG, is given as base64 too.
+    """
     if not url.startswith("data:"):
         return None
     header, comma, data = url[5:].partition(",")
     if not comma:
         return None
-    return header.split(";", 1)[0] or "text/plain", data
+    media_type, *parameters = header.split(";")
+    if "base64" not in (parameter.strip().lower() for parameter in parameters):
+        data = base64.b64encode(urllib.parse.unquote_to_bytes(data)).decode("ascii")
+    return media_type or "text/plain", data
 
 
 def media_from_url(kind: str, url: str, *, detail: str | None = None, source: Any = None) -> Media:

@@ -41,9 +41,10 @@ _TOLD, _LEARNT = 0.95, 0.88
 """How much of a window a prompt may take. Our count may be a little off; and a window learned from an error often
 has to hold the answer too."""
 
-_SHRUNK_TOLD, _SHRUNK = 0.75, 0.5
-"""To what share of a prompt that overflowed, without a limit named, the next are shortened. A window that we were told
-may be right, and only our count a little off."""
+_SHRUNK_TOLD, _SHRUNK = 0.75, 0.55
+"""To what share of the material of a prompt that overflowed, without a limit named, the next are shortened: a little
+more than half, so that two requests hold what one did. A window that we were told may be right, and only our count a
+little off."""
 
 _ASKED = 0.9
 """Writers overshoot: they are asked for this share of what they may take."""
@@ -81,7 +82,8 @@ class Limits:
     def learn(self, found: Overflow, request: Request, *, share: float, deep: bool) -> None:
         """Shrink, so that the prompt that overflowed would not be sent again.
 
-        Where no limit is named, to ``share`` of that prompt's size; when ``deep``, to the supported window at once.
+        Where no limit is named, to ``share`` of that prompt's material, since the words around it stay as they are;
+        when ``deep``, to the supported window at once.
         """
         if found.kind == "item_too_long":
             characters = len(request.prompt)
@@ -93,7 +95,7 @@ class Limits:
             named = request.tokens * named // found.used  # the provider's tokens in ours
         allowed = int(named * _LEARNT)
         if found.kind == "output_budget" or named < SMALLEST_REQUEST or allowed >= request.tokens:
-            allowed = int(request.tokens * share)
+            allowed = int(request.tokens - (1 - share) * request.material)
             if deep:
                 allowed = min(allowed, int(SUPPORTED_WINDOW * _TOLD))
         self.tokens = allowed if self.tokens is None else min(self.tokens, allowed)

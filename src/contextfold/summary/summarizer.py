@@ -72,17 +72,24 @@ def to_answer(reply: Any) -> Answer:
 
 
 def _from_message(message: Any) -> Answer:
-    told = getattr(message, "response_metadata", None) or {}
-    usage = getattr(message, "usage_metadata", None) or {}
+    told, usage = _mapping(message, "response_metadata"), _mapping(message, "usage_metadata")
     reason = told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason")
-    calls = getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None)
+    calls = [getattr(message, name, None) for name in ("tool_calls", "invalid_tool_calls")]
+    content = message.content
+    if not isinstance(content, str | list | tuple):  # a test double, of which a text alone is set
+        content = getattr(message, "text", None)
     return Answer(
-        _text_of(message.content),
+        _text_of(content),
         finish_reason=str(reason) if reason else None,
-        has_tool_calls=bool(calls),
+        has_tool_calls=any(found for found in calls if isinstance(found, list | tuple)),
         input_tokens=_whole(usage.get("input_tokens")),
         output_tokens=_whole(usage.get("output_tokens")),
     )
+
+
+def _mapping(message: Any, name: str) -> Mapping[str, Any]:
+    value = getattr(message, name, None)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _text_of(content: Any) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from deepagents.backends import CompositeBackend, FilesystemBackend, StateBackend
@@ -244,6 +246,74 @@ def test_media_are_told_by_their_bytes() -> None:
     assert media.with_references(plain, "/m") is plain
     linked = HumanMessage([{"type": "image", "url": "https://example.org/a.png"}])
     assert media.with_references(linked, "/m") is linked
+
+
+PIXELS = b"\x89PNG\r\n\x1a\n" + b"pixels" * 20
+BASE64 = base64.b64encode(PIXELS).decode()
+SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+
+
+@pytest.mark.parametrize(
+    ("block", "ending", "data"),
+    [
+        ({"type": "image", "url": f"data:image/png;base64,{BASE64}"}, "png", PIXELS),
+        ({"type": "image", "url": f"data:image/svg+xml,{quote(SVG)}"}, "svg", SVG),
+        ({"type": "image", "url": f"data:image/svg+xml;charset=utf-8;base64,{base64.b64encode(SVG).decode()}"}, "svg", SVG),
+        ({"type": "image_url", "image_url": {"url": f"data:image/svg+xml,{quote(SVG)}"}}, "svg", SVG),
+        ({"type": "image", "source_type": "url", "url": f"data:image/png;base64,{BASE64}"}, "png", PIXELS),
+        ({"type": "image", "source": {"type": "url", "url": f"data:image/png;base64,{BASE64}"}}, "png", PIXELS),
+        ({"type": "input_image", "image_url": f"data:image/png;base64,{BASE64}"}, "png", PIXELS),
+        ({"type": "file", "url": f"data:application/pdf;base64,{BASE64}"}, "pdf", PIXELS),
+        ({"type": "file", "file": {"file_data": f"data:application/pdf;base64,{BASE64}"}}, "pdf", PIXELS),
+        ({"type": "input_file", "file_data": f"data:application/pdf;base64,{BASE64}"}, "pdf", PIXELS),
+        ({"type": "input_audio", "input_audio": {"data": BASE64, "format": "mp3"}}, "mp3", PIXELS),
+        ({"type": "video", "url": f"data:video/mp4;base64,{BASE64}"}, "mp4", PIXELS),
+        ({"type": "media", "data": BASE64, "mime_type": "image/png"}, "png", PIXELS),
+        ({"type": "image", "base64": "\n".join((BASE64[:60], BASE64[60:])), "mime_type": "image/png"}, "png", PIXELS),
+    ],
+)
+def test_every_shape_of_a_medium_is_in_the_history_folder(
+    block: dict[str, Any], ending: str, data: bytes, tmp_path: Path
+) -> None:
+    """A ``data:`` URL anywhere is a medium that the message carries, encoded as base64 or not."""
+    saved = run(history.HistoryFiles("").save("session_1", [HumanMessage([block], id="m")], files(tmp_path)))
+    assert saved == history.Saved("/conversation_history/session_1.md")
+    (stored,) = (tmp_path / "conversation_history" / "media").iterdir()
+    assert (stored.suffix, stored.read_bytes()) == (f".{ending}", data)
+    text = (tmp_path / "conversation_history" / "session_1.md").read_text()
+    assert f"/conversation_history/media/{stored.name}" in text
+    assert BASE64 not in text
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "image", "base64": "no base64 at all!", "mime_type": "image/png"},
+        {"type": "image", "url": "data:image/png;base64,%%%"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,A"}},
+    ],
+)
+def test_a_medium_that_is_no_base64_is_never_stored_and_that_is_said(block: dict[str, Any], tmp_path: Path) -> None:
+    message = HumanMessage([{"type": "text", "text": "Look:"}, block], id="m")
+    with pytest.warns(UserWarning, match="1 media could not be saved: image/png that is not base64"):
+        run(history.HistoryFiles("").save("session_1", [message], files(tmp_path)))
+    text = (tmp_path / "conversation_history" / "session_1.md").read_text()
+    assert "failed_to_offload" in text
+    assert not (tmp_path / "conversation_history" / "media").exists()
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "image", "image": {"source": {"bytes": b"raw"}, "format": "png"}},
+        {"type": "hologram", "where": "hologram-7"},
+        {"type": "image_url", "image_url": "https://example.org/plain-text-url.png"},
+    ],
+)
+def test_a_block_that_the_writer_leaves_out_is_in_the_history_as_it_is(block: dict[str, Any], tmp_path: Path) -> None:
+    run(history.HistoryFiles("").save("session_1", [HumanMessage([block], id="m")], files(tmp_path)))
+    text = (tmp_path / "conversation_history" / "session_1.md").read_text()
+    assert any(word in text for word in ("raw", "hologram-7", "plain-text-url.png"))
 
 
 # ---- files ----

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock
 
 import anthropic
 import openai
@@ -348,3 +349,28 @@ def test_nothing_blocks_the_event_loop(name: str, server: ProviderServer) -> Non
             return await compactor.acompact(conversation(), force=True)
 
     assert asyncio.run(main()).changed
+
+
+# ---- test doubles ----
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_double_of_a_chat_model_is_asked_as_one(color: str) -> None:
+    """It answers to every name, ``complete`` too; what it was made to return is what counts."""
+    double = MagicMock()
+    double.invoke.return_value = MagicMock(text="The ledger is done.")
+    double.ainvoke = AsyncMock(return_value=MagicMock(text="The ledger is done."))
+    assert summary_of(double, color).text == "The ledger is done."
+    assert not double.complete.called
+
+
+def test_an_object_of_ones_own_with_complete_is_asked_by_it() -> None:
+    class Own:
+        def complete(self, prompt: str) -> str:
+            return "by complete"
+
+        def invoke(self, prompt: str) -> str:
+            raise AssertionError("asked by invoke")
+
+    assert summary_of(Own()).text == "by complete"
+    assert summary_of(MagicMock(spec=["complete"], complete=lambda prompt: "by complete")).text == "by complete"

@@ -33,6 +33,41 @@ class Botocore(Exception):
     response = {"ResponseMetadata": {"HTTPStatusCode": 503}}  # noqa: RUF012 - as theirs
 
 
+class Retryable(Exception):
+    def __init__(self, is_retryable: bool) -> None:
+        super().__init__(is_retryable)
+        self.is_retryable = is_retryable
+
+
+class GoogleWrapped(Exception):
+    """As older releases of langchain-google-genai have it."""
+
+    def __init__(self) -> None:
+        super().__init__("Error calling model 'gemini' (RESOURCE_EXHAUSTED)")
+        self.__cause__ = GEMINI
+
+
+QUOTA = {
+    "error": {
+        "code": 429,
+        "message": "You exceeded your current quota, please check your plan and billing details.",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "22s"}],
+    }
+}
+
+
+class GeminiError(Exception):
+    """Shaped like the error of google-genai: the status is its ``code``, and no header says how long to wait."""
+
+    def __init__(self, code: int, details: Any) -> None:
+        super().__init__(f"{code} {details['error']['status']}. {details}")
+        self.code, self.details, self.status = code, details, details["error"]["status"]
+        self.response = None
+
+
+GEMINI = GeminiError(429, QUOTA)
+
 PASSING = [
     Refused(408),
     Refused(409),
@@ -50,6 +85,11 @@ PASSING = [
     StreamCut(),
     AnswerFailed("try later", code="server_error"),
     TimedOut("silent", seconds=3, total=False),
+    RuntimeError("429 Too Many Requests"),
+    RuntimeError("Error code: 503 - the model is overloaded"),
+    Retryable(True),
+    GEMINI,
+    GoogleWrapped(),
 ]
 LASTING = [
     Refused(400, "bad request"),
@@ -64,6 +104,8 @@ LASTING = [
     AnswerFailed("no", code="invalid_prompt"),
     TimedOut("over", seconds=3, total=True),
     ValueError("a bug"),
+    ValueError("404 things were found"),
+    Retryable(False),
 ]
 
 
@@ -98,6 +140,12 @@ def test_what_will_not_pass_is_not(error: Exception) -> None:
 )
 def test_retry_after_is_read_in_seconds_milliseconds_and_as_a_date(headers: Any, seconds: float | None) -> None:
     assert retry_after(Refused(429, **headers), wall=10.0) == seconds
+
+
+def test_a_delay_that_stands_in_the_text_alone_is_read() -> None:
+    assert retry_after(GEMINI, wall=0) == 22.0
+    assert retry_after(RuntimeError("429: Rate limit reached. Please try again in 1.5s."), wall=0) == 1.5
+    assert retry_after(RuntimeError("try again in a while"), wall=0) is None
 
 
 def test_headers_are_found_on_the_error_itself_too_and_in_any_case() -> None:

@@ -13,42 +13,34 @@ messages leave (``passes``), and how a backend is written to (``files``).
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from langchain_core.messages import AnyMessage, SystemMessage, get_buffer_string
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, get_buffer_string
 
 from contextfold.errors import ArchiveError
-from contextfold.formats import values
 from contextfold.integrations.deepagents import media
 from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.langchain import layout
 from contextfold.observe import logger
 
 WRITTEN_WHOLE = frozenset(
-    {
-        "text",
-        "reasoning",
-        "thinking",
-        "redacted_thinking",
-        "image",
-        "image_url",
-        "audio",
-        "video",
-        "tool_call",
-        "tool_use",
-    }
+    {"text", "reasoning", "thinking", "redacted_thinking", "tool_call", "tool_use"}
 )
-"""Types of blocks that LangChain writes in full, that it writes from ``tool_calls``, or that are nobody's to read.
-It cuts others to 500 characters, or leaves them out."""
+"""Types of blocks that LangChain writes in full, that it writes from ``tool_calls``, or that nobody can read."""
+LINKED = frozenset({"image", "image_url", "audio", "video"})
+"""Types that it writes where they have a link of a shape that it knows. It cuts other types to 500 characters, or
+leaves them out."""
+_NOTHING = get_buffer_string([HumanMessage("")], format="xml")
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What came of saving. ``path``: None if it failed. ``lost``: paths of media that are not there."""
+    """What came of saving. ``path``: None if it failed. ``lost``: paths of media that could not be stored."""
 
     path: str | None
     lost: frozenset[str] = frozenset()
@@ -80,7 +72,8 @@ class HistoryFiles:
         kept = [m for m in messages if not layout.is_summary(m) and not isinstance(m, SystemMessage)]
         if not kept:
             return Saved(path)
-        lost = await self._save_media(kept, files)
+        found = await files.ports.compute(self._media, kept)
+        lost = await self._save_media(found, files)
         try:
             section = await files.ports.compute(self._section, kept, lost)
             await files.append(path, section)
@@ -90,16 +83,19 @@ class HistoryFiles:
                 "summary names no file, and the next summary tries again."
             )
             return Saved(None, lost)
-        if lost:
-            _warn(f"{path} was written, but {len(lost)} media could not be saved: {', '.join(sorted(lost))}")
+        missing = [*sorted(lost), *(f"{m.media_type} that is not base64" for m in found if m.path is None)]
+        if missing:
+            _warn(f"{path} was written, but {len(missing)} media could not be saved: {', '.join(missing)}")
         return Saved(path, lost)
 
-    async def _save_media(self, messages: Sequence[AnyMessage], files: Files) -> frozenset[str]:
-        found = {stored.path: stored for m in messages for stored in media.media_in(m, self.media_folder).values()}
+    def _media(self, messages: Sequence[AnyMessage]) -> list[media.Stored]:
+        return [stored for m in messages for stored in media.media_in(m, self.media_folder).values()]
+
+    async def _save_media(self, found: Sequence[media.Stored], files: Files) -> frozenset[str]:
         lost = set()
-        for path, stored in found.items():
+        for path, data in {stored.path: stored.data for stored in found if stored.path is not None}.items():
             try:
-                await files.put(path, stored.data)
+                await files.put(path, data)
             except (ArchiveError, OSError) as error:
                 logger.warning("%s could not be saved: %s", path, error)
                 lost.add(path)
@@ -116,12 +112,19 @@ def _in_full(message: AnyMessage) -> AnyMessage:
     if isinstance(message.content, str) or all(_is_written(block) for block in message.content):
         return message
     return media.with_blocks(
-        message, lambda block: block if _is_written(block) else {"type": "text", "text": values.json_text(block)}
+        message, lambda block: block if _is_written(block) else {"type": "text", "text": _as_text(block)}
     )
 
 
 def _is_written(block: Any) -> bool:
-    return isinstance(block, str) or block.get("type") in WRITTEN_WHOLE
+    if isinstance(block, str) or block.get("type") in WRITTEN_WHOLE:
+        return True
+    return block.get("type") in LINKED and get_buffer_string([HumanMessage([block])], format="xml") != _NOTHING
+
+
+def _as_text(block: dict[str, Any]) -> str:
+    """JSON; of values that have none, such as raw bytes, their text in Python."""
+    return json.dumps(block, ensure_ascii=False, default=str)
 
 
 def _warn(text: str) -> None:

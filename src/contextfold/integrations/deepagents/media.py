@@ -12,7 +12,6 @@ import base64
 import binascii
 import hashlib
 import mimetypes
-import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,9 +27,9 @@ FAILED = '<image error="failed_to_offload" />'
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One medium and its path in the backend."""
+    """One medium and its path in the backend. ``path``: None where its data is not base64, so that it has no bytes."""
 
-    path: str
+    path: str | None
     data: bytes
     media_type: str
 
@@ -45,7 +44,7 @@ def media_in(message: AnyMessage, folder: str) -> dict[int, Stored]:
 def with_references(message: AnyMessage, folder: str, failed: frozenset[str] = frozenset()) -> AnyMessage:
     """The message with references in place of its media; the same object if it carries none.
 
-    ``failed``: paths that hold nothing; a note says so in their place.
+    ``failed``: paths that hold nothing; a note says so in their place, and in place of what cannot be decoded.
     """
     media = media_in(message, folder)
     if not media:
@@ -66,23 +65,18 @@ def _media(message: AnyMessage) -> Iterator[Media]:
 
 
 def _stored(part: Media, folder: str) -> Stored:
-    data = _bytes(part.data or "")
     media_type = part.media_type or "application/octet-stream"
+    try:
+        data = base64.b64decode("".join((part.data or "").split()), validate=True)
+    except (binascii.Error, ValueError):
+        return Stored(None, b"", media_type)
     ending = (mimetypes.guess_extension(media_type) or ".bin").lstrip(".")
     return Stored(f"{folder}/{hashlib.sha256(data).hexdigest()[:16]}.{ending}", data, media_type)
 
 
-def _bytes(data: str) -> bytes:
-    """Of base64, or of what a ``data:`` URL carries without it (RFC 2397)."""
-    try:
-        return base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return urllib.parse.unquote_to_bytes(data)
-
-
 def _reference(stored: Stored, failed: frozenset[str]) -> dict[str, Any]:
     """A block that the history's writer shows with its path: other kinds of files as text, since it has no block."""
-    if stored.path in failed:
+    if stored.path is None or stored.path in failed:
         return {"type": "text", "text": FAILED}
     kind = stored.media_type.partition("/")[0]
     if kind in ("image", "audio", "video"):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain.agents.middleware import summarization as langchain_summarization
-from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import coerce_to_runnable
@@ -57,7 +56,7 @@ def is_known(trigger: Any) -> bool:
 def writers(model: BaseChatModel, summarizer: Any) -> tuple[Any, Runnable[Any, Any] | None]:
     """(the chat model that writes, the runnable that reads messages in its place)."""
     if isinstance(summarizer, str):
-        summarizer = init_chat_model(summarizer)
+        summarizer = langchain_summarization.init_chat_model(summarizer)
     if summarizer is None or isinstance(summarizer, BaseChatModel):
         return summarizer or model, None
     return model, coerce_to_runnable(summarizer)

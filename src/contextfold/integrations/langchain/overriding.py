@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 
-from contextfold.conversation.groups import group
+from contextfold.conversation.groups import Grouping, group
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.folding import Folding
@@ -74,9 +74,22 @@ def as_overridden(
 
 
 def legal_cut(messages: Sequence[AnyMessage], cutoff: int) -> int:
-    """The last position up to ``cutoff`` at which no call is parted from its results, wherever they stand."""
+    """The last position up to ``cutoff`` at which no call is parted from its results, wherever they stand.
+
+    Behind results without a call, which no provider takes at the beginning. A cutoff behind the end stays as it is.
+    """
+    if cutoff >= len(messages):
+        return cutoff
     decoded = [FORMAT.decode(message, number) for number, message in enumerate(messages)]
-    return max(position for position in group(decoded).cuts() if position <= max(0, cutoff))
+    grouping = group(decoded)
+    position = max(position for position in grouping.cuts() if position <= max(0, cutoff))
+    while position < len(messages) and _is_orphan(messages[position], position, grouping):
+        position += 1
+    return position
+
+
+def _is_orphan(message: AnyMessage, position: int, grouping: Grouping) -> bool:
+    return isinstance(message, ToolMessage) and (position, 0) not in grouping.answers
 
 
 def _keeping(folding: Folding, messages: list[AnyMessage], cutoff: int, preserved: list[AnyMessage]) -> Folding:

@@ -48,6 +48,8 @@ from contextfold.summary.options import SummaryOptions
 
 DEFAULT_SUMMARY_PROMPT = langchain_summarization.DEFAULT_SUMMARY_PROMPT
 DEFAULT_CHUNK = 4000
+NO_HISTORY = "No previous conversation history."
+"""What LangChain's class answers where it is asked to summarize nothing. No pass of ours ever asks."""
 
 BESIDE_KEY = "_contextfold_beside"
 """Where the state keeps the tokens of system prompt and tools: ``before_model`` does not see them."""
@@ -166,11 +168,15 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
     def _create_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """A summary of all of these messages; raises what the summarizer raises, and ``SummaryFailed``."""
+        if not messages_to_summarize:
+            return NO_HISTORY
         with quietly():
             return run(self._whole_summary().summary_of(messages_to_summarize, self._observer(), SyncPorts()))
 
     async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """``_create_summary`` for async code."""
+        if not messages_to_summarize:
+            return NO_HISTORY
         with quietly():
             return await self._whole_summary().summary_of(messages_to_summarize, self._observer(), AsyncPorts())
 
@@ -185,7 +191,10 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
     @staticmethod
     def _find_safe_cutoff_point(messages: list[AnyMessage], cutoff_index: int) -> int:
-        """The cutoff, moved back until no call is parted from its results, wherever they stand."""
+        """The cutoff, moved back until no call is parted from its results, wherever they stand.
+
+        Results without a call never lead what stays: the cutoff moves on behind them.
+        """
         return legal_cut(messages, cutoff_index)
 
     def _trim_messages_for_summary(self, messages: list[AnyMessage]) -> list[AnyMessage]:
@@ -315,7 +324,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     def _reported(self, messages: Sequence[AnyMessage]) -> int:
         """What the provider reported last, unless that was before the summary that stands in the history."""
         newest = layout.newest_assistant(messages)
-        if newest is None or newest.id == layout.read(messages).usage_until:
+        if newest is None or (newest.id is not None and newest.id == layout.read(messages).usage_until):
             return 0
         return reported_tokens(newest, self.model)
 

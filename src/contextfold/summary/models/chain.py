@@ -6,6 +6,7 @@ What belongs here: recognizing what was given (a name, a ``SummaryModel``, a Lan
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,13 +56,19 @@ def _models(value: Any) -> tuple[Model, ...]:
         return (value.resolved(), *(model for fallback in value.fallbacks for model in chain_of(fallback).models))
     if not isinstance(value, type):
         window = _whole(getattr(value, "window", None))
-        if callable(getattr(value, "complete", None)):
+        can_complete = callable(getattr(value, "complete", None))
+        if can_complete and _has(value, "complete"):
             return (FunctionModel.of(value.complete, window=window),)
         if callable(getattr(value, "invoke", None)):
             return (LangChainModel.of(value, window=window),)
-        if callable(value):
-            return (FunctionModel.of(value, window=window),)
+        if can_complete or callable(value):
+            return (FunctionModel.of(value.complete if can_complete else value, window=window),)
     raise PolicyError(_problem(value))
+
+
+def _has(value: Any, name: str) -> bool:
+    """Whether an object has a method by itself or its class: a test double answers to every name."""
+    return inspect.getattr_static(value, name, None) is not None
 
 
 def _problem(value: Any) -> str:

@@ -6,7 +6,9 @@ What belongs here: which of its methods to call, and with which configuration. W
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+import sys
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +16,9 @@ from typing import Any
 from contextfold.ports import BothColors
 from contextfold.summary.models.base import PlainFold, Session
 from contextfold.summary.models.endpoint import Endpoint, of_object
+from contextfold.summary.summarizer import to_answer
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "run_name": "contextfold_summary",
     "tags": ["nostream", "langsmith:nostream"],
     "metadata": {"lc_source": "summarization"},
@@ -43,17 +46,28 @@ class LangChainModel:
 
     def opening(self, *, stream: bool) -> BothColors:
         if not _is_runnable(self.runnable):
-            return BothColors(partial(self._session, self.runnable.invoke), partial(self._session, self._ainvoke))
+            methods = self.runnable.invoke, getattr(self.runnable, "ainvoke", None) or self.runnable.invoke
+            blocking, suspending = (partial(_read, method) for method in methods)
+            return BothColors(partial(self._session, blocking), partial(self._session, suspending))
         names = ("stream", "astream") if stream else ("invoke", "ainvoke")
-        blocking, suspending = (partial(getattr(self.runnable, name), config=dict(CONFIG)) for name in names)
+        blocking, suspending = (partial(getattr(self.runnable, name), config=_config()) for name in names)
         return BothColors(partial(self._session, blocking), partial(self._session, suspending))
-
-    @property
-    def _ainvoke(self) -> Any:
-        return getattr(self.runnable, "ainvoke", None) or self.runnable.invoke
 
     def _session(self, method: Any) -> Session:
         return Session(lambda prompt, answer_tokens, seconds: partial(method, prompt), PlainFold)
+
+
+def _read(method: Any, prompt: str) -> Any:
+    """What an object that is no runnable returns. A message is read at once: a test double passes for an iterator."""
+    reply = method(prompt)
+    if inspect.isawaitable(reply):
+        return _awaited(reply)
+    return to_answer(reply) if hasattr(reply, "content") else reply
+
+
+async def _awaited(reply: Awaitable[Any]) -> Any:
+    answer = await reply
+    return to_answer(answer) if hasattr(answer, "content") else answer
 
 
 def profiled_window(model: Any) -> int | None:
@@ -65,6 +79,13 @@ def profiled_window(model: Any) -> int | None:
             return size if isinstance(size, int) and size > 0 else None
         model = getattr(model, "bound", None)
     return None
+
+
+def _config() -> dict[str, Any]:
+    """``CONFIG`` with the mark that newer releases of LangChain want on a middleware's own calls."""
+    marks = sys.modules.get("langchain.agents.middleware.internal_call_transformer")
+    mark = marks.internal_call_metadata() if marks is not None else {}
+    return {**CONFIG, "metadata": {**CONFIG["metadata"], **mark}}
 
 
 def _is_runnable(value: Any) -> bool:

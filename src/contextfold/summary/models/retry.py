@@ -7,6 +7,7 @@ What belongs here: reading statuses, codes and headers of errors, and the arithm
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -31,6 +32,9 @@ _PASSING_CODES = frozenset(
     | {"internal_error", "internal_server_error", "service_unavailable", "overloaded", "too_many_requests"}
 )
 _LASTING_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_STATUS_IN_TEXT = re.compile(r"^(?:error code: |http(?: error)? |status(?: code)?:? )?([45]\d\d)\b", re.IGNORECASE)
+_DELAY_IN_TEXT = re.compile(r"(?:retryDelay\W+|(?:retry|try again) in )(\d+(?:\.\d+)?)s\b", re.IGNORECASE)
+"""Google says in the error's body alone how long to wait; other providers repeat there what a header says."""
 _CONNECTION_CLASSES = frozenset(
     {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError", "Timeout"}
     | {"ServiceUnavailable", "EndpointConnectionError", "ReadTimeoutError", "ConnectionClosedError"}
@@ -48,13 +52,19 @@ def may_pass(error: BaseException) -> bool:
     said = _said(error)
     if _LASTING_CODES.intersection(said.codes) or classify(error) is not None:
         return False  # no money, or too large for the tokens per minute that are allowed
+    retryable = getattr(error, "is_retryable", None)  # of LangChain's model errors
+    if isinstance(retryable, bool):
+        return retryable
     failures = [status for status in said.statuses if status >= 400]
     if failures:
         return all(s in _PASSING_STATUSES or (s >= 500 and s not in _LASTING_STATUSES) for s in failures)
     if _PASSING_CODES.intersection(said.codes):
         return True
     names = {cls.__name__ for cls in type(error).__mro__}
-    return isinstance(error, ConnectionError | TimeoutError) or bool(names & _CONNECTION_CLASSES)
+    if isinstance(error, ConnectionError | TimeoutError) or names & _CONNECTION_CLASSES:
+        return True
+    cause = error.__cause__  # an integration's own error around the provider's, which says more
+    return cause is not None and not (said.statuses or said.codes) and may_pass(cause)
 
 
 def wait_seconds(error: BaseException, attempt: int, *, wall: float, chance: float) -> float:
@@ -70,12 +80,16 @@ def wait_seconds(error: BaseException, attempt: int, *, wall: float, chance: flo
 
 
 def retry_after(error: BaseException, *, wall: float) -> float | None:
-    """Seconds that the provider asks to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date)."""
+    """Seconds that the provider asks to wait: from ``retry-after-ms``, ``Retry-After`` (seconds or an HTTP date), or
+    its text.
+    """
     milliseconds = _number(_header(error, "retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
     told = _header(error, "retry-after")
     seconds = _number(told)
+    if seconds is None and told is None and (found := _DELAY_IN_TEXT.search(str(error))):
+        return float(found[1])
     if seconds is not None or told is None:
         return seconds
     until = _date(told)
@@ -93,6 +107,8 @@ def _said(error: BaseException) -> ErrorText:
     if isinstance(response, Mapping):  # botocore
         said.add_status((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
     said.read(getattr(error, "body", None))
+    if not said.statuses and (found := _STATUS_IN_TEXT.match(str(error))):
+        said.add_status(int(found[1]))
     return said
 
 
