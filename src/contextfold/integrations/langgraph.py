@@ -22,7 +22,7 @@ from langgraph.channels import UntrackedValue
 from langgraph.graph import MessagesState
 
 from contextfold.compactor import CompactionResult, Compactor
-from contextfold.integrations.langchain.quiet import hide, quietly
+from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.threads import Bounded, thread_key
 from contextfold.observe import logger
 from contextfold.policy import Policy
@@ -111,14 +111,14 @@ class Context(Runnable[Any, dict[str, Any]]):
         """
         system = self._system(state)
         arguments = self._arguments(state, system, instructions, force)
-        with quietly():
+        with hidden_from_streams():
             return self._prepared(state, system, self.compactor.compact(**arguments))
 
     async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
         """``prepare`` for async nodes; it never blocks the event loop."""
         system = self._system(state)
         arguments = self._arguments(state, system, instructions, force)
-        with quietly():
+        with hidden_from_streams():
             return self._prepared(state, system, await self.compactor.acompact(**arguments))
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:

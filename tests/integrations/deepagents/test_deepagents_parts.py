@@ -251,6 +251,7 @@ def test_media_are_told_by_their_bytes() -> None:
 PIXELS = b"\x89PNG\r\n\x1a\n" + b"pixels" * 20
 BASE64 = base64.b64encode(PIXELS).decode()
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+SVG64 = base64.b64encode(SVG).decode()
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,11 @@ SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
     [
         ({"type": "image", "url": f"data:image/png;base64,{BASE64}"}, "png", PIXELS),
         ({"type": "image", "url": f"data:image/svg+xml,{quote(SVG)}"}, "svg", SVG),
-        ({"type": "image", "url": f"data:image/svg+xml;charset=utf-8;base64,{base64.b64encode(SVG).decode()}"}, "svg", SVG),
+        (
+            {"type": "image", "url": f"data:image/svg+xml;charset=utf-8;base64,{SVG64}"},
+            "svg",
+            SVG,
+        ),
         ({"type": "image_url", "image_url": {"url": f"data:image/svg+xml,{quote(SVG)}"}}, "svg", SVG),
         ({"type": "image", "source_type": "url", "url": f"data:image/png;base64,{BASE64}"}, "png", PIXELS),
         ({"type": "image", "source": {"type": "url", "url": f"data:image/png;base64,{BASE64}"}}, "png", PIXELS),

@@ -12,6 +12,8 @@ import anyio
 import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import FilesystemBackend, StateBackend
+from deepagents.middleware.summarization import SummarizationMiddleware as DeepAgentsMiddleware
+from deepagents.profiles import HarnessProfile
 from deepagents_scripted import SUMMARY, ScriptedModel, problems_of, prompts, questions, said, summarizer, tool_loop
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.exceptions import ContextOverflowError
@@ -181,6 +183,40 @@ def test_a_summarizer_of_ones_own_reads_messages(backend: FilesystemBackend, col
     wrong = SummarizationMiddleware(main, summarizer=lambda messages: 3, **settings)
     with pytest.raises(TypeError, match="must return a str"):
         ask(deep_agent(main, backend, wrong), color, [*questions(12), HumanMessage("[q]", id="q")])
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_counter_of_the_users_own_gets_system_message_and_tools(backend: FilesystemBackend, color: str) -> None:
+    """As deepagents gives them: the system message first, and ``tools=`` where the counter takes them."""
+    given: list[tuple[type[BaseMessage], int]] = []
+
+    def count(messages: list[BaseMessage], tools: Any = None) -> int:
+        given.append((type(messages[0]), len(tools or ())))
+        return 10 * len(messages) + 100 * len(tools or ())
+
+    main = ScriptedModel()
+    middleware = SummarizationMiddleware(
+        summarizer(), backend=backend, trigger=("tokens", 400), keep=("messages", 4), token_counter=count
+    )
+    ask(deep_agent(main, backend, middleware), color, [*questions(2), HumanMessage("[q]", id="q")])
+    whole = [tools for first, tools in given if first is SystemMessage]
+    assert whole
+    assert min(whole) >= 5  # those that deepagents gives its agents
+    assert middleware._should_summarize(questions(1), max(10 * 6 + 100 * tools for tools in whole))
+
+
+def test_a_profile_that_excludes_deepagents_class_excludes_ours(backend: FilesystemBackend) -> None:
+    """And one of the user's own, below ours, is named by itself, as below deepagents' class."""
+
+    class Own(SummarizationMiddleware):
+        pass
+
+    excluded = pytest.importorskip("deepagents._excluded_middleware")
+    if not hasattr(excluded, "_exclusion_type"):
+        pytest.skip("this deepagents matches exact types alone")
+    ours, own = (cls(summarizer(), backend=backend) for cls in (SummarizationMiddleware, Own))
+    profile = HarnessProfile(excluded_middleware=frozenset({DeepAgentsMiddleware}))
+    assert excluded._apply_excluded_middleware([ours, own], profile) == [own]
 
 
 # ---- media and reasoning ----

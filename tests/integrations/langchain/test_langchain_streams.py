@@ -14,7 +14,7 @@ from langchain_scripted import SUMMARY, ScriptedModel, read_file, talk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
-from contextfold.integrations.langchain.quiet import quiet_config, quietly
+from contextfold.integrations.langchain.hidden import hidden_config, hidden_from_streams
 
 MARK = "SUMMARYTOKEN"
 MODES = ["messages", "updates", "values", "custom", "tasks", "checkpoints", "debug"]
@@ -156,7 +156,7 @@ def test_a_summary_that_is_due_only_with_the_tools_is_hidden_too() -> None:
     thread: list[BaseMessage] = agent.get_state(config()).values["messages"]
     assert [message.content for message in thread[:-1]] == [message.content for message in model.sent[0][1:]]
     assert thread[-1].content == "Visible answer."
-    assert agent.get_state(config()).values["_contextfold_beside"] > 1_800
+    assert agent.get_state(config()).values["_contextfold_overhead"] > 1_800
 
     async def again() -> int:
         await agent.aupdate_state(config(), {"messages": talk(26, start=50)}, as_node="model")
@@ -196,10 +196,10 @@ def test_tracing_sees_the_summary_call_as_before() -> None:
 def test_quiet_configuration_leaves_the_given_one_alone() -> None:
     tracer = Tracer()
     around: Any = {"callbacks": [tracer], "tags": ["mine"], "metadata": {"who": "me"}}
-    quiet = quiet_config(around)
+    quiet = hidden_config(around)
     assert quiet["callbacks"] == [tracer]
     assert quiet["tags"] == ["mine", "nostream"]
     assert quiet["metadata"]["lc_source"] == "summarization"
     assert around == {"callbacks": [tracer], "tags": ["mine"], "metadata": {"who": "me"}}
-    with quietly() as aloud, aloud():
-        assert quiet_config(None)["callbacks"] == []
+    with hidden_from_streams() as aloud, aloud():
+        assert hidden_config(None)["callbacks"] == []

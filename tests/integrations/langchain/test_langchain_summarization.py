@@ -201,6 +201,56 @@ def test_reported_usage_of_messages_that_are_gone_does_not_trigger_again() -> No
     assert before(middleware, [*made[1:], *talk(3), later]) is not None
 
 
+@BOTH
+def test_reported_usage_counts_for_messages_without_ids(middleware: type[Any]) -> None:
+    class Told(ScriptedModel):
+        def _get_ls_params(self, stop: Any = None, **options: Any) -> Any:
+            return {"ls_provider": "acme"}
+
+    usage: Any = {"input_tokens": 7_500, "output_tokens": 2_501, "total_tokens": 10_001}
+    told = AIMessage("hi", response_metadata={"model_provider": "acme"}, usage_metadata=usage)
+    made = middleware(Told(), trigger=("tokens", 10_000), keep=("messages", 4))
+    assert told.id is None
+    assert made._should_summarize([HumanMessage("hello"), told], 0)
+
+
+@BOTH
+def test_a_result_without_a_call_never_leads_what_stays(middleware: type[Any]) -> None:
+    call = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c1"}])
+    orphan = ToolMessage("nobody asked", tool_call_id="c2")
+    messages = [HumanMessage("one"), call, ToolMessage("found", tool_call_id="c1"), orphan, HumanMessage("two")]
+    cut = middleware(writer())._find_safe_cutoff_point
+    assert [cut(messages, n) for n in (0, 1, 2, 3, 4, 5, 9)] == [0, 1, 1, 4, 4, 5, 9]
+
+
+@BOTH
+@pytest.mark.parametrize("answer", ["Summary", "Summary.", "ok"])
+def test_the_short_answer_of_a_test_double_is_a_summary(middleware: type[Any], answer: str) -> None:
+    replaced = before(middleware(writer(answer), trigger=("messages", 4), keep=("messages", 2)), talk(4))
+    assert replaced is not None
+    assert answer in str(replaced[1].content)
+
+
+@BOTH
+def test_asked_to_summarize_nothing_it_says_so_and_asks_no_model(middleware: type[Any]) -> None:
+    model = writer()
+    assert middleware(model)._create_summary([]) == "No previous conversation history."
+    assert not model.sent
+
+
+def test_after_an_overflow_at_most_twice_the_requests_of_langchains_class_are_made() -> None:
+    """Its second and last request leaves the middle out; ours reads both halves, and makes one summary of the two."""
+
+    def refusing(messages: list[BaseMessage], number: int) -> Any:
+        return ContextOverflow("prompt is too long") if len(str(messages[-1].content)) > 25_000 else SUMMARY
+
+    model = ScriptedModel(script=refusing)
+    history: list[Any] = [HumanMessage(f"turn-{n} " * 500) for n in range(10)]
+    assert SummarizationMiddleware(model, trim_tokens_to_summarize=None)._create_summary(history) == SUMMARY
+    assert len(model.sent) == 4
+    assert all(f"turn-{n} " in prompts_of(model) for n in range(10))
+
+
 def test_messages_without_ids_get_one() -> None:
     messages = [message.model_copy(update={"id": None}) for message in talk(30)]
     made = before(SummarizationMiddleware(writer(), trigger=("messages", 50)), messages)
@@ -429,13 +479,13 @@ def test_system_prompt_and_tools_count() -> None:
     middleware = SummarizationMiddleware(writer(), trigger=("tokens", 4_500), keep=("messages", 4))
     assert 2_500 < middleware.token_counter(messages) < 4_000
     assert before(middleware, messages) is None
-    assert before(middleware, messages, _contextfold_beside=2_000) is not None
+    assert before(middleware, messages, _contextfold_overhead=2_000) is not None
 
 
 def test_tools_larger_than_the_trigger_do_not_ask_for_a_summary_at_every_call() -> None:
     middleware = SummarizationMiddleware(writer(), trigger=("tokens", 4_000), keep=("messages", 4))
-    assert before(middleware, talk(3), _contextfold_beside=20_000) is None
-    assert before(middleware, talk(20), _contextfold_beside=20_000) is not None
+    assert before(middleware, talk(3), _contextfold_overhead=20_000) is None
+    assert before(middleware, talk(20), _contextfold_overhead=20_000) is not None
 
 
 def test_the_summary_prompt_is_honored_in_every_request() -> None:
@@ -538,7 +588,7 @@ def test_a_summarizer_that_returns_no_text_is_told_so() -> None:
 
 def test_another_model_may_write_by_object_or_name(monkeypatch: pytest.MonkeyPatch) -> None:
     model, other = writer(), writer("By the other.")
-    monkeypatch.setattr("contextfold.integrations.langchain.constructor.init_chat_model", lambda name: other)
+    monkeypatch.setattr("langchain.agents.middleware.summarization.init_chat_model", lambda name: other)
     for summarizer in (other, "provider:other"):
         made = before(SummarizationMiddleware(model, trigger=("messages", 50), summarizer=summarizer), talk(30))
         assert made is not None

@@ -4,11 +4,11 @@ Needs ``pip install contextfold[deepagents]``. What belongs here: the public nam
 
     summarization   the middleware and its hooks           tool        compact_conversation
     passes          what a turn goes through               factories   defaults by the model's profile
-    meter           sizes, triggers, folding               state       what a thread remembers
+    helper          sizes, triggers, folding               state       what a thread remembers
     views           what is sent                           frame       the text around a summary
     arguments       truncated arguments                    reasoning   blocks that may not stay
     history         the history file                       media       media beside it
-    tail            large results at the end               files       a backend, read and written for certain
+    large_results   large results at the end               files       a backend, read and written for certain
 """
 
 from contextfold.integrations.deepagents.factories import (

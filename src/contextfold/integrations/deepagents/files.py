@@ -1,7 +1,7 @@
 """A backend of deepagents as the passes use it: read, write, append, each verified.
 
 What belongs here: the color of the backend's methods, what its answers mean, and appending without rewriting what is
-there. What does not: what is written (``history``, ``media``, ``tail``).
+there. What does not: what is written (``history``, ``media``, ``large_results``).
 
 Only a real folder can be appended to. Everything else takes the whole file again, by ``edit``, as deepagents does it.
 """

@@ -18,12 +18,12 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from contextfold.integrations.deepagents import media, tail
+from contextfold.integrations.deepagents import large_results, media
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.deepagents.frame import framed, unframed
+from contextfold.integrations.deepagents.helper import Due, Helper, Overhead
 from contextfold.integrations.deepagents.history import HistoryFiles, Saved
-from contextfold.integrations.deepagents.meter import Due, Meter
 from contextfold.integrations.deepagents.state import Event, Remembered
 from contextfold.integrations.deepagents.views import (
     Reductions,
@@ -48,7 +48,7 @@ NOTHING = View([], ())
 
 @dataclass(frozen=True)
 class Turn:
-    """A thread on its way to a model call. Sizes are tokens; ``tokens`` has what is sent ``beside`` the messages."""
+    """A thread on its way to a model call. Sizes are tokens; ``tokens`` has the ``overhead`` in it."""
 
     key: ThreadKey
     messages: Sequence[AnyMessage]
@@ -56,7 +56,7 @@ class Turn:
     saved: Remembered
     """What the state remembers."""
     now: Remembered
-    beside: int
+    overhead: Overhead
     shortened: int
     """Calls in the state's messages before this position have their arguments truncated."""
     view: View = NOTHING
@@ -80,27 +80,27 @@ class Turn:
 class Passes:
     """Turns of the threads that one middleware serves. Safe for concurrent use."""
 
-    def __init__(self, meter: Meter, arguments: Arguments, root: str) -> None:
-        self.meter = meter
+    def __init__(self, helper: Helper, arguments: Arguments, root: str) -> None:
+        self.helper = helper
         self.arguments = arguments
         self.history = HistoryFiles(root)
         self.results_folder = f"{root}/large_tool_results"
         self._reductions = Reductions(arguments)
         self._unsaved: Bounded[_Unsaved] = Bounded()
-        self._beside: Bounded[int] = Bounded()
+        self._overhead: Bounded[Overhead] = Bounded()
 
-    def begin(self, state: Mapping[str, Any], messages: Sequence[AnyMessage], beside: int | None) -> Turn:
-        """The turn as the state has it. ``beside``: None for what the thread's last model call was sent with."""
+    def begin(self, state: Mapping[str, Any], messages: Sequence[AnyMessage], overhead: Overhead | None) -> Turn:
+        """The turn as the state has it. ``overhead``: None for what the thread's last model call was sent with."""
         key = thread_key(messages)
-        if beside is None:
-            beside = self._beside.get(key) or 0
+        if overhead is None:
+            overhead = self._overhead.get(key) or Overhead()
         else:
-            self._beside.put(key, beside)
+            self._overhead.put(key, overhead)
         saved = Remembered.from_state(state).aligned(messages)
         unsaved = self._unsaved.get(key)
         now = unsaved.now if unsaved is not None and unsaved.continues(saved, messages) else saved
         shortened = position_of(messages, now.shortened_until)
-        return self._viewed(Turn(key, messages, saved, now, beside, shortened))
+        return self._viewed(Turn(key, messages, saved, now, overhead, shortened))
 
     async def prepared(self, turn: Turn, budget: int | None, files: Files) -> Turn:
         """The turn with its arguments truncated and its older messages summarized, where that is due."""
@@ -122,7 +122,7 @@ class Passes:
     async def folded(self, turn: Turn, due: Due, files: Files) -> Turn:
         """The turn with more of it summarized; the same one where nothing can leave, or no summary could be had."""
         material = await files.ports.compute(self._material, turn)
-        result = await self.meter.fold(material.messages, due, turn.tokens, turn.beside, files.ports)
+        result = await self.helper.fold(material.messages, due, turn.tokens, turn.overhead.tokens, files.ports)
         if result is None:
             return turn
         cutoff, quoted = material.kept(result)
@@ -151,19 +151,19 @@ class Passes:
 
     async def with_results_moved(self, turn: Turn, wanted: int, files: Files) -> Turn:
         """The turn with large results at its end in the backend, the largest first, until it fits."""
-        positions = tail.results_at_end(turn.messages)
-        sizes = await files.ports.compute(self.meter.sizes, turn.key, [turn.messages[n] for n in positions])
+        positions = large_results.results_at_end(turn.messages)
+        sizes = await files.ports.compute(self.helper.sizes, turn.key, [turn.messages[n] for n in positions])
         messages, moved = list(turn.messages), list(turn.moved)
         over = turn.tokens - wanted
         for size, position in sorted(zip(sizes, positions, strict=True), key=lambda pair: (-pair[0], pair[1])):
             original = messages[position]
-            if over <= 0 or size < tail.LARGE or not isinstance(original, ToolMessage):
+            if over <= 0 or size < large_results.LARGE or not isinstance(original, ToolMessage):
                 break
-            shorter = await tail.moved(original, self.results_folder, files)
+            shorter = await large_results.moved(original, self.results_folder, files)
             if shorter is not None:
                 messages[position] = shorter
                 moved.append(shorter)
-                over -= size - tail.PREVIEW
+                over -= size - large_results.PREVIEW
         if len(moved) == len(turn.moved):
             return turn
         return await files.ports.compute(self._viewed, replace(turn, messages=messages, moved=tuple(moved)))
@@ -174,10 +174,10 @@ class Passes:
         """The turn with its view, after anything that the view follows from has changed."""
         view = view_of(turn.messages, turn.now.event, turn.shortened, self._reductions)
         sent = valid(view.messages)
-        return replace(turn, view=view, sent=sent, tokens=turn.beside + self.meter.tokens(turn.key, sent))
+        return replace(turn, view=view, sent=sent, tokens=self.helper.tokens(turn.key, sent, turn.overhead))
 
     def _due(self, turn: Turn, budget: int | None) -> Due | None:
-        due = self.meter.due(turn.sent, turn.tokens, turn.beside)
+        due = self.helper.due(turn.sent, turn.tokens, turn.overhead.tokens)
         if budget is None or turn.tokens <= budget:
             return due
         if due is None:
@@ -186,10 +186,10 @@ class Passes:
 
     def _truncated(self, turn: Turn, is_rewritten: bool) -> Turn:
         """The turn with the border of truncation moved on, if it is due. ``is_rewritten``: the view changes anyway."""
-        window, view = self.meter.window, turn.view
+        window, view = self.helper.window, turn.view
         if not self.arguments.is_due(tokens=turn.tokens, messages=len(view.messages), window=window):
             return turn
-        sizes = self.meter.sizes(turn.key, view.messages)
+        sizes = self.helper.sizes(turn.key, view.messages)
         border = self.arguments.border(sizes, window)
         old = sum(1 for origin in view.origins if origin is None or origin < turn.shortened) if turn.shortened else 0
         if not any(self._changes(message) for message in view.messages[old:border]):

@@ -26,7 +26,7 @@ from langgraph.types import Command
 from contextfold.errors import is_control_flow
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files, artifacts_root
-from contextfold.integrations.deepagents.meter import HEADROOM, Meter
+from contextfold.integrations.deepagents.helper import HEADROOM, Helper
 from contextfold.integrations.deepagents.passes import Passes, Turn, wanted_after
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
@@ -101,7 +101,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         **deprecated_kwargs: Any,
     ) -> None:
         removed = {REMOVED: deprecated_kwargs.pop(REMOVED)} if REMOVED in deprecated_kwargs else {}
-        meter = Meter(
+        helper = Helper(
             model,
             trigger=trigger,
             keep=keep,
@@ -116,12 +116,21 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
             on_event=on_event,
             **deprecated_kwargs,
         )
-        super().__init__(meter.model, backend=backend, truncate_args_settings=truncate_args_settings, **removed)
+        super().__init__(helper.model, backend=backend, truncate_args_settings=truncate_args_settings, **removed)
         if not SummarizationState.__annotations__.keys() <= type(self).state_schema.__annotations__.keys():
             self.state_schema = joined(type(self).state_schema, SummarizationState)  # type: ignore[assignment]
-        self._lc_helper = meter  # what deepagents' attributes and methods go by
+        self._lc_helper = helper  # what deepagents' attributes and methods go by
         arguments = Arguments.of(truncate_args_settings)
-        self.passes = Passes(self._as_overridden(meter), arguments, artifacts_root(backend))
+        self.passes = Passes(self._as_overridden(helper), arguments, artifacts_root(backend))
+
+    @property
+    def excluded_as(self) -> type[Any]:
+        """The class by which a profile's ``excluded_middleware`` drops this one: the one it stands in for.
+
+        A subclass of a user's is named by itself, as deepagents has it.
+        """
+        own = type(self)
+        return deepagents_summarization.SummarizationMiddleware if own is SummarizationMiddleware else own
 
     # ---- hooks ----
 
@@ -145,8 +154,8 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         """The backend for async code."""
         return Files(self._backend, AsyncPorts(), is_async=True)
 
-    def _as_overridden(self, meter: Meter) -> Meter:
-        """A meter that asks the methods of a subclass, as deepagents' class does; the same one if it has none."""
+    def _as_overridden(self, helper: Helper) -> Helper:
+        """A helper that asks the methods of a subclass, as deepagents' class does; the same one if it has none."""
         own = SummarizationMiddleware
         names = [name for name in ASKED if is_overridden(self, own, name)]
         ignored = [name for name in IGNORED if is_overridden(self, own, name)]
@@ -158,8 +167,8 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
                 stacklevel=3,
             )
         if not names:
-            return meter
-        asking = copy.copy(meter)
+            return helper
+        asking = copy.copy(helper)
         for name in names:
             setattr(asking, name, getattr(self, name))
         return asking
@@ -167,10 +176,10 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
     # ---- one algorithm, both colors ----
 
     async def _answered(self, request: ModelRequest[Any], handler: Callable[..., Any], files: Files) -> Any:
-        meter, passes = self.passes.meter, self.passes
-        beside = await files.ports.compute(meter.beside, request)
-        turn = await files.ports.compute(passes.begin, request.state, request.messages, beside)
-        budget = meter.budget(request)
+        helper, passes = self.passes.helper, self.passes
+        overhead = await files.ports.compute(helper.overhead, request)
+        turn = await files.ports.compute(passes.begin, request.state, request.messages, overhead)
+        budget = helper.budget(request)
         turn = await passes.prepared(turn, budget, files)
         if budget is not None and turn.tokens > budget:
             turn = await passes.with_results_moved(turn, budget, files)
@@ -225,8 +234,8 @@ def _overflow(error: Exception) -> Overflow | None:
 def _exhausted(refused: str, turn: Turn) -> ContextOverflowError:
     return ContextOverflowError(
         f"the provider refused {refused} as too long, and nothing more can leave: system prompt and tools take "
-        f"{turn.beside:,}, {len(turn.sent)} messages {turn.tokens - turn.beside:,}. Use a model with a larger "
-        "window, shorten these, or keep less."
+        f"{turn.overhead.tokens:,}, {len(turn.sent)} messages {turn.tokens - turn.overhead.tokens:,}. Use a model with "
+        "a larger window, shorten these, or keep less."
     )
 
 
@@ -235,9 +244,9 @@ def _check(turn: Turn, budget: int) -> None:
     limit = int(budget / HEADROOM)
     if turn.tokens > limit:
         raise ContextOverflowError(
-            f"{turn.tokens:,} tokens are left after summarizing, system prompt and tools with {turn.beside:,} of them, "
-            f"and the model takes about {limit:,} beside its answer. Use a model with a larger window, shorten the "
-            "input or the tools, or allow a shorter answer."
+            f"{turn.tokens:,} tokens are left after summarizing, system prompt and tools with {turn.overhead.tokens:,} "
+            f"of them, and the model takes about {limit:,} beside its answer. Take a model with a larger window, or "
+            "shorten the input, the tools or the answer."
         )
 
 

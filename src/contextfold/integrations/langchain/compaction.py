@@ -27,9 +27,9 @@ from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
-from contextfold.integrations.langchain.beside import declarations, system_text
+from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
-from contextfold.integrations.langchain.quiet import quietly
+from contextfold.integrations.langchain.overhead import declarations, system_text
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
 from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey, Turns, thread_key
@@ -181,7 +181,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
                 with aloud():
                     return handler(request.override(messages=view))
 
-            with quietly() as aloud:
+            with hidden_from_streams() as aloud:
                 response = turn.compactor.call(send, turn.messages, turn.previous, **self._options(turn, answered))
             return self._with_update(turn, answered.result, response, taken.is_shared)
 
@@ -199,7 +199,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
                 with aloud():
                     return await handler(request.override(messages=view))
 
-            with quietly() as aloud:
+            with hidden_from_streams() as aloud:
                 call = turn.compactor.acall(send, turn.messages, turn.previous, **self._options(turn, answered))
                 response = await call
             return await ports.compute(self._with_update, turn, answered.result, response, taken.is_shared)
@@ -214,7 +214,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         state, answered = agent.get_state(config), _Answered()
         turn = self._manual(state, config, instructions)
-        with quietly():
+        with hidden_from_streams():
             turn.compactor.call(_send_nothing, turn.messages, turn.previous, **self._options(turn, answered))
         result = answered.sure()
         if result.changed:
@@ -226,7 +226,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         ports, answered = AsyncPorts(), _Answered()
         state = await agent.aget_state(config)
         turn = await ports.compute(self._manual, state, config, instructions)
-        with quietly():
+        with hidden_from_streams():
             await turn.compactor.acall(_send_nothing, turn.messages, turn.previous, **self._options(turn, answered))
         result = answered.sure()
         if result.changed:

@@ -56,7 +56,7 @@ def is_known(trigger: Any) -> bool:
 def writers(model: BaseChatModel, summarizer: Any) -> tuple[Any, Runnable[Any, Any] | None]:
     """(the chat model that writes, the runnable that reads messages in its place)."""
     if isinstance(summarizer, str):
-        summarizer = langchain_summarization.init_chat_model(summarizer)
+        summarizer = langchain_summarization.init_chat_model(summarizer)  # type: ignore[attr-defined]
     if summarizer is None or isinstance(summarizer, BaseChatModel):
         return summarizer or model, None
     return model, coerce_to_runnable(summarizer)

@@ -110,16 +110,17 @@ class Folding:
         trigger: str,
         threshold: int | None,
         tokens: int,
-        beside: int,
+        overhead: int,
         observer: Observer,
         ports: Ports,
     ) -> list[AnyMessage] | None:
         """The messages that replace these, or None when nothing can leave.
 
         ``trigger`` is what fired, in words; ``threshold`` its tokens, None for one in messages; ``tokens`` the present
-        size with what is sent ``beside`` the messages. Raises what the summarizer raises; nothing has changed then.
+        size with the ``overhead``, which is what is sent beside the messages. Raises what the summarizer raises, and
+        nothing has changed then.
         """
-        job = await ports.compute(self._job, messages, trigger, tokens, beside, observer)
+        job = await ports.compute(self._job, messages, trigger, tokens, overhead, observer)
         planned = await ports.compute(self._planned, job, threshold, tokens)
         if planned is None:
             return None
@@ -136,7 +137,7 @@ class Folding:
 
     # ---- the question ----
 
-    def _job(self, messages: Sequence[AnyMessage], trigger: str, tokens: int, beside: int, observer: Observer) -> Job:
+    def _job(self, messages: Sequence[AnyMessage], trigger: str, tokens: int, overhead: int, observer: Observer) -> Job:
         """The question without its limits. Earlier summaries stand as the previous record, not as messages."""
         history = History(FORMAT, self.counter)
         history.extend([message for message in messages if not layout.is_summary(message)])
@@ -146,7 +147,7 @@ class Folding:
             previous=None,
             view_tokens=tokens,
             view_messages=len(messages),
-            overhead={"system prompt and tools": beside} if beside else {},
+            overhead={"system prompt and tools": overhead} if overhead else {},
             limits=Limits(self.window, None, self.window, self.window, self.keep, 0, 0),
             policy=self._policy(),
             summarizer=as_summarizer(self.writer),

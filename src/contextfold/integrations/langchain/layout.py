@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
 
 from contextfold import quoting
-from contextfold.integrations.langchain.quiet import SOURCE
+from contextfold.integrations.langchain.hidden import SOURCE
 from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, parse, summary_text
 
 M = TypeVar("M", bound=BaseMessage)

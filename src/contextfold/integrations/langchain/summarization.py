@@ -31,13 +31,13 @@ from langgraph.types import Command
 
 from contextfold.errors import CannotFit, is_control_flow
 from contextfold.integrations.langchain import layout
-from contextfold.integrations.langchain.beside import declarations, system_text
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
 from contextfold.integrations.langchain.folding import Folding
+from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import window_of
+from contextfold.integrations.langchain.overhead import declarations, system_text
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
-from contextfold.integrations.langchain.quiet import hide, quietly
 from contextfold.integrations.langchain.rolling import WrongSummary
 from contextfold.integrations.langchain.state import schema
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
@@ -51,7 +51,7 @@ DEFAULT_CHUNK = 4000
 NO_HISTORY = "No previous conversation history."
 """What LangChain's class answers where it is asked to summarize nothing. No pass of ours ever asks."""
 
-BESIDE_KEY = "_contextfold_beside"
+OVERHEAD_KEY = "_contextfold_overhead"
 """Where the state keeps the tokens of system prompt and tools: ``before_model`` does not see them."""
 
 Counting = Literal["contextfold", "langchain"]
@@ -78,7 +78,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     A summary that fails, is blank or cannot be used changes nothing: the events say why, and the next call tries again.
     """
 
-    state_schema = schema(BESIDE_KEY, int)
+    state_schema = schema(OVERHEAD_KEY, int)
 
     def __init__(
         self,
@@ -124,45 +124,45 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self.evidence = evidence
         self._folding(self._measure)  # says at once what is wrong
         warn_of_unused(self, SummarizationMiddleware)
-        if BESIDE_KEY not in type(self).state_schema.__annotations__:
-            self.state_schema = schema(BESIDE_KEY, int, type(self).state_schema)
+        if OVERHEAD_KEY not in type(self).state_schema.__annotations__:
+            self.state_schema = schema(OVERHEAD_KEY, int, type(self).state_schema)
 
     # ---- hooks ----
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The update that replaces older messages by a summary, or None."""
-        with quietly():
-            folded = run(self._folded(state["messages"], _beside(state), SyncPorts()))
+        with hidden_from_streams():
+            folded = run(self._folded(state["messages"], _overhead(state), SyncPorts()))
         return _update(folded)
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """``before_model`` for async agents."""
-        with quietly():
-            folded = await self._folded(state["messages"], _beside(state), AsyncPorts())
+        with hidden_from_streams():
+            folded = await self._folded(state["messages"], _overhead(state), AsyncPorts())
         return _update(folded)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> Any:
         """Count what is sent beside the messages; where it grew, a summary may be due that ``before_model`` missed."""
-        beside, folded = self._beside_of(request), None
-        if beside > _beside(request.state) and not is_overridden(self, SummarizationMiddleware, "before_model"):
-            with quietly():
-                folded = run(self._folded(request.messages, beside, SyncPorts()))
+        overhead, folded = self._overhead_of(request), None
+        if overhead > _overhead(request.state) and not is_overridden(self, SummarizationMiddleware, "before_model"):
+            with hidden_from_streams():
+                folded = run(self._folded(request.messages, overhead, SyncPorts()))
         response = handler(request.override(messages=folded) if folded else request)
-        return _answered(response, request, beside, folded)
+        return _answered(response, request, overhead, folded)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> Any:
         """``wrap_model_call`` for async agents."""
         ports, folded = AsyncPorts(), None
-        beside = await ports.compute(self._beside_of, request)
-        if beside > _beside(request.state) and not is_overridden(self, SummarizationMiddleware, "abefore_model"):
-            with quietly():
-                folded = await self._folded(request.messages, beside, ports)
+        overhead = await ports.compute(self._overhead_of, request)
+        if overhead > _overhead(request.state) and not is_overridden(self, SummarizationMiddleware, "abefore_model"):
+            with hidden_from_streams():
+                folded = await self._folded(request.messages, overhead, ports)
         response = await handler(request.override(messages=folded) if folded else request)
-        return _answered(response, request, beside, folded)
+        return _answered(response, request, overhead, folded)
 
     # ---- what subclasses call and override ----
 
@@ -170,14 +170,14 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         """A summary of all of these messages; raises what the summarizer raises, and ``SummaryFailed``."""
         if not messages_to_summarize:
             return NO_HISTORY
-        with quietly():
+        with hidden_from_streams():
             return run(self._whole_summary().summary_of(messages_to_summarize, self._observer(), SyncPorts()))
 
     async def _acreate_summary(self, messages_to_summarize: list[AnyMessage]) -> str:
         """``_create_summary`` for async code."""
         if not messages_to_summarize:
             return NO_HISTORY
-        with quietly():
+        with hidden_from_streams():
             return await self._whole_summary().summary_of(messages_to_summarize, self._observer(), AsyncPorts())
 
     def _whole_summary(self) -> Folding:
@@ -203,14 +203,14 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
     # ---- one algorithm, both colors ----
 
-    async def _folded(self, messages: list[AnyMessage], beside: int, ports: Ports) -> list[AnyMessage] | None:
+    async def _folded(self, messages: list[AnyMessage], overhead: int, ports: Ports) -> list[AnyMessage] | None:
         """The messages that replace these; None where no summary is due, or none could be had."""
         self._ensure_message_ids(messages)
-        tokens = beside + await ports.compute(self._tokens, thread_key(messages), messages)
-        fired = await ports.compute(self._fired, messages, tokens, beside)
+        tokens = overhead + await ports.compute(self._tokens, thread_key(messages), messages)
+        fired = await ports.compute(self._fired, messages, tokens, overhead)
         if fired is None:
             return None
-        return await self._fold(messages, *fired, tokens, beside, ports)
+        return await self._fold(messages, *fired, tokens, overhead, ports)
 
     async def _fold(
         self,
@@ -218,7 +218,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         trigger: str,
         threshold: int | None,
         tokens: int,
-        beside: int,
+        overhead: int,
         ports: Ports,
     ) -> list[AnyMessage] | None:
         """The pass. A summary that fails, is blank or cannot be used changes nothing: the events say why."""
@@ -232,7 +232,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
                 trigger=trigger,
                 threshold=threshold,
                 tokens=tokens,
-                beside=beside,
+                overhead=overhead,
                 observer=observer,
                 ports=ports,
             )
@@ -277,9 +277,9 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     def _tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
         return self._measure.tokens(key, messages)
 
-    def _fired(self, messages: list[AnyMessage], tokens: int, beside: int) -> tuple[str, int | None] | None:
+    def _fired(self, messages: list[AnyMessage], tokens: int, overhead: int) -> tuple[str, int | None] | None:
         """(what triggers, in words; the tokens that a pass must end below); None where no summary is due."""
-        clause = self._clause(messages, tokens, beside)
+        clause = self._clause(messages, tokens, overhead)
         is_due = clause is not None
         if is_overridden(self, SummarizationMiddleware, *DUE):
             is_due = self._should_summarize(messages, tokens)
@@ -287,39 +287,39 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             return None
         if clause is None:
             return "_should_summarize", None
-        return str(clause), self._threshold(clause, messages, tokens, beside)
+        return str(clause), self._threshold(clause, messages, tokens, overhead)
 
-    def _clause(self, messages: Sequence[AnyMessage], tokens: int, beside: int) -> Clause | None:
+    def _clause(self, messages: Sequence[AnyMessage], tokens: int, overhead: int) -> Clause | None:
         """The clause of the trigger that holds; the provider's own count may reach it too."""
         largest = max(tokens, self._reported(messages)) if self._clauses else tokens
         for clause in self._clauses:
-            if all(self._is_reached(size, len(messages), largest, beside) for size in clause.sizes):
+            if all(self._is_reached(size, len(messages), largest, overhead) for size in clause.sizes):
                 return clause
         return None
 
-    def _is_reached(self, size: Size, messages: int, tokens: int, beside: int) -> bool:
+    def _is_reached(self, size: Size, messages: int, tokens: int, overhead: int) -> bool:
         if size.unit == "messages":
             return messages >= size.value
-        return tokens >= self._tokens_of(size, beside)
+        return tokens >= self._tokens_of(size, overhead)
 
-    def _tokens_of(self, size: Size, beside: int) -> int:
+    def _tokens_of(self, size: Size, overhead: int) -> int:
         """A size in tokens. System prompt and tools that alone take most of it leave half of it to the messages: a
         trigger that no summary could ever get below would ask for one at every call.
         """
         profile = self._get_profile_limits()
         if size.unit == "fraction":
             return max(1, int(size.value * (profile or 0)))
-        tokens = max(int(size.value), beside + int(size.value) // 2)
+        tokens = max(int(size.value), overhead + int(size.value) // 2)
         return min(tokens, max(int(size.value), int(0.9 * profile))) if profile else tokens
 
-    def _threshold(self, clause: Clause, messages: Sequence[AnyMessage], tokens: int, beside: int) -> int | None:
+    def _threshold(self, clause: Clause, messages: Sequence[AnyMessage], tokens: int, overhead: int) -> int | None:
         """Tokens that a pass must end below. None where only numbers of messages trigger, and where the sizes of single
         messages do not add up to what the user's counter says of the list.
         """
-        total = beside + sum(self._measure.sizes.of(thread_key(messages), messages))
+        total = overhead + sum(self._measure.sizes.of(thread_key(messages), messages))
         if abs(total - tokens) > 0.1 * tokens:
             return None
-        return min((self._tokens_of(size, beside) for size in clause.sizes if size.unit != "messages"), default=None)
+        return min((self._tokens_of(size, overhead) for size in clause.sizes if size.unit != "messages"), default=None)
 
     def _reported(self, messages: Sequence[AnyMessage]) -> int:
         """What the provider reported last, unless that was before the summary that stands in the history."""
@@ -328,15 +328,15 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             return 0
         return reported_tokens(newest, self.model)
 
-    def _beside_of(self, request: ModelRequest[Any]) -> int:
+    def _overhead_of(self, request: ModelRequest[Any]) -> int:
         """Tokens of the system prompt and the tools of a request."""
         system, counter = system_text(request), self._measure.counter
         return (counter.text(system) if system else 0) + counter.tools(declarations(request.tools))
 
 
-def _beside(state: Mapping[str, Any]) -> int:
+def _overhead(state: Mapping[str, Any]) -> int:
     """Tokens of system prompt and tools as far as they are known."""
-    return int(state.get(BESIDE_KEY) or 0)
+    return int(state.get(OVERHEAD_KEY) or 0)
 
 
 def _update(folded: list[AnyMessage] | None) -> dict[str, Any] | None:
@@ -351,9 +351,9 @@ def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]
 
 
-def _answered(response: Any, request: ModelRequest[Any], beside: int, folded: list[AnyMessage] | None) -> Any:
+def _answered(response: Any, request: ModelRequest[Any], overhead: int, folded: list[AnyMessage] | None) -> Any:
     """The response, with an update of the state where there is something new in it."""
-    update: dict[str, Any] = {} if beside == _beside(request.state) else {BESIDE_KEY: beside}
+    update: dict[str, Any] = {} if overhead == _overhead(request.state) else {OVERHEAD_KEY: overhead}
     if not isinstance(response, ModelResponse):
         response = ModelResponse(result=[response])
     if folded:

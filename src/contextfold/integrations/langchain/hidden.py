@@ -3,9 +3,9 @@
 What belongs here: hiding what runs inside a graph's node from LangGraph's streams and from ``astream_events``. What
 does not: how a model is asked for a summary (``contextfold.summary.models``).
 
-A call is streamed because callback handlers are inherited through a context variable. ``quietly`` sets that variable to
-the same configuration without the handlers that feed streams; tracers and usage counters stay, and see the summary call
-as before. It reaches calls inside a user's own function too, and the user's model object is not touched.
+A call is streamed because callback handlers are inherited through a context variable. ``hidden_from_streams`` sets that
+variable to the same configuration without the handlers that feed streams; tracers and usage counters stay, and see the
+summary call as before. It reaches calls inside a user's own function too, and the user's model object is not touched.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SOURCE = {"lc_source": "summarization"}
 
 
 @contextmanager
-def quietly() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+def hidden_from_streams() -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """What runs inside shows in traces, and in no stream. Gives a context in which things are as they were outside."""
     around = var_child_runnable_config.get()
-    with _configured(quiet_config(around)):
+    with _configured(hidden_config(around)):
         yield partial(_configured, around)
 
 
-def quiet_config(around: RunnableConfig | None) -> RunnableConfig:
+def hidden_config(around: RunnableConfig | None) -> RunnableConfig:
     """The configuration of the surrounding run, without the handlers that feed streams."""
     config: RunnableConfig = {**around} if around else {}
     config["callbacks"] = _without_streams(config.get("callbacks"))
