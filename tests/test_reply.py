@@ -7,42 +7,42 @@ from typing import Any
 
 import pytest
 
-from contextfold.calls.usage import Reply, get, read_reply
+from contextfold.calls.usage import Usage, get, read_usage
 
-SHAPES: list[tuple[Any, Reply]] = [
+SHAPES: list[tuple[Any, Usage]] = [
     (
         {"choices": [{"finish_reason": "stop"}], "usage": {"prompt_tokens": 900, "completion_tokens": 20}},
-        Reply(900, 20, "stop"),
+        Usage(900, 20, "stop"),
     ),
     (
         {"output": [], "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"},
          "usage": {"input_tokens": 900, "input_tokens_details": {"cached_tokens": 800}, "output_tokens": 5}},
-        Reply(900, 5, "max_output_tokens"),
+        Usage(900, 5, "max_output_tokens"),
     ),
     (
         {"stop_reason": "end_turn", "usage": {"input_tokens": 4, "cache_read_input_tokens": 800,
                                               "cache_creation_input_tokens": 96, "output_tokens": 5}},
-        Reply(900, 5, "end_turn"),
+        Usage(900, 5, "end_turn"),
     ),
     (
         SimpleNamespace(usage_metadata={"input_tokens": 900, "output_tokens": 5, "input_token_details": {}},
                         response_metadata={"finish_reason": "length"}),
-        Reply(900, 5, "length"),
+        Usage(900, 5, "length"),
     ),
-    ({"response_metadata": {"stop_reason": "tool_use"}}, Reply(finish="tool_use")),
+    ({"response_metadata": {"stop_reason": "tool_use"}}, Usage(finish="tool_use")),
     ({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
-     Reply(None, 7, "end_turn")),
-    ("a text", Reply()),
-    (None, Reply()),
-    ({"choices": [], "usage": None}, Reply()),
-    ({"usage": {"prompt_tokens": 0, "completion_tokens": 0}}, Reply(None, 0)),
-    ({"usage": {"prompt_tokens": True, "completion_tokens": "9"}}, Reply()),
+     Usage(None, 7, "end_turn")),
+    ("a text", Usage()),
+    (None, Usage()),
+    ({"choices": [], "usage": None}, Usage()),
+    ({"usage": {"prompt_tokens": 0, "completion_tokens": 0}}, Usage(None, 0)),
+    ({"usage": {"prompt_tokens": True, "completion_tokens": "9"}}, Usage()),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("response", "expected"), SHAPES)
-def test_every_shape_is_read(response: Any, expected: Reply) -> None:
-    assert read_reply(response) == expected
+def test_every_shape_is_read(response: Any, expected: Usage) -> None:
+    assert read_usage(response) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,27 +58,27 @@ def test_every_shape_is_read(response: Any, expected: Reply) -> None:
 )
 def test_usage_about_other_messages_than_the_ones_sent_is_not_read(response: Any) -> None:
     """Hosted tools count every round, and an edited context counts what was left of it."""
-    assert read_reply(response).input_tokens is None
+    assert read_usage(response).input_tokens is None
 
 
 def test_a_computer_call_is_the_callers_to_answer_and_its_usage_counts() -> None:
-    assert read_reply({"usage": {"input_tokens": 9}, "output": [{"type": "computer_call"}]}).input_tokens == 9
+    assert read_usage({"usage": {"input_tokens": 9}, "output": [{"type": "computer_call"}]}).input_tokens == 9
     unused = {"usage": {"input_tokens": 9, "server_tool_use": {"web_search_requests": 0}}}
-    assert read_reply(unused).input_tokens == 9
+    assert read_usage(unused).input_tokens == 9
 
 
 def test_an_object_may_say_it_itself_and_one_that_raises_says_nothing() -> None:
     class Stream:
-        contextfold_reply = Reply(7, 8, "stop")
+        contextfold_usage = Usage(7, 8, "stop")
 
         @property
         def usage(self) -> Any:
             raise RuntimeError("read the stream first")
 
-    assert read_reply(Stream()) == Reply(7, 8, "stop")
+    assert read_usage(Stream()) == Usage(7, 8, "stop")
     assert get(Stream(), "usage") is None
 
 
 def test_events_of_a_stream_add_up() -> None:
-    whole = Reply(100, 1).merged(Reply(None, 50)).merged(Reply(0, 60, "stop"))
-    assert whole == Reply(100, 60, "stop")
+    whole = Usage(100, 1).merged(Usage(None, 50)).merged(Usage(0, 60, "stop"))
+    assert whole == Usage(100, 60, "stop")

@@ -7,6 +7,8 @@
 (False, 1)
 """
 
+import logging
+
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import (
     ArchiveError,
@@ -27,6 +29,8 @@ from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
 from contextfold.summary.models import SummaryModel
 from contextfold.tokens import count_tokens
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # a library prints nothing of its own accord
 
 __version__ = "0.1.0"
 

@@ -1,7 +1,7 @@
 """The facade: ``Compactor``.
 
-What belongs here: arguments in, result out, the sync and async doors. What does not: decisions (``plan``), their
-execution (``engine``), the view of a request (``viewer``), what is done after a refusal (``recovery``).
+What belongs here: arguments in, result out, the sync and async doors. What does not: decisions (``passes``), the
+view of a request (``calls.views``), what follows a refusal (``calls.recovery``).
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from contextfold.calls.recovery import UNLIMITED, Exchange
-from contextfold.calls.request import After, Before, CompactionResult, Request
-from contextfold.calls.views import Viewer
+from contextfold.calls.request import After, Before, CompactionResult, CompactOptions, Request
+from contextfold.calls.views import Views
 from contextfold.errors import PolicyError
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.material import EXTRACTIVE
-from contextfold.passes.question import Archive
+from contextfold.passes.perform import Archiver
 from contextfold.passes.without_pass import Revise
 from contextfold.policy import Limits, Policy
 from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, run
@@ -83,7 +83,7 @@ class Compactor:
         self.window = self.windows.assumed()
         self.limits = Limits.of(self.policy, self.window.tokens)
         self.summarizer = _summarizer(summarizer)
-        self._viewer = Viewer(self.policy, self.windows, self.summarizer, count_text)
+        self._views = Views(self.policy, self.windows, self.summarizer, count_text)
         self._count_text = count_text
         self._on_event = on_event
         self._hooks = Hooks(on_start, on_stream, on_progress, on_end)
@@ -105,7 +105,7 @@ class Compactor:
         model: str | None = None,
         endpoint: str = "",
         cancel: Cancellation | None = None,
-        archive: Archive | None = None,
+        archive: Archiver | None = None,
     ) -> CompactionResult:
         """The view of a conversation, compacted if the policy says so. Nothing that is passed in is changed.
 
@@ -147,14 +147,14 @@ class Compactor:
             cancel=cancel,
             archive=archive,
         )
-        return run(self._viewer.view(request, self._blocking(request), self._observer()))
+        return run(self._views.view(request, self._blocking(request), self._observer()))
 
     async def acompact(
-        self, messages: Sequence[Any], previous: Compaction | None = None, **options: Any
+        self, messages: Sequence[Any], previous: Compaction | None = None, **options: Unpack[CompactOptions]
     ) -> CompactionResult:
         """``compact`` for async code: the same arguments and algorithm, and it never blocks the event loop."""
         request = Request.of(messages, previous, **options)
-        return await self._viewer.view(request, self._suspending(request), self._observer())
+        return await self._views.view(request, self._suspending(request), self._observer())
 
     def call(
         self,
@@ -164,7 +164,7 @@ class Compactor:
         *,
         max_tokens: int | None = UNLIMITED,
         on_result: Callable[[CompactionResult], object] | None = None,
-        **options: Any,
+        **options: Unpack[CompactOptions],
     ) -> T:
         """Send a conversation: ``send(view)``, compacted before, and once more if the provider says it does not fit.
 
@@ -195,7 +195,7 @@ class Compactor:
         *,
         max_tokens: int | None = UNLIMITED,
         on_result: Callable[[CompactionResult], object] | None = None,
-        **options: Any,
+        **options: Unpack[CompactOptions],
     ) -> Any:
         """``call`` for async code; ``send`` may be sync or async."""
         request = Request.of(messages, previous, **options)
@@ -204,6 +204,25 @@ class Compactor:
         if on_result is not None:
             on_result(result)
         return response
+
+    def due(
+        self, messages: Sequence[Any], previous: Compaction | None = None, **options: Unpack[CompactOptions]
+    ) -> str | None:
+        """Why ``compact`` with the same arguments would make a pass now, such as ``"fraction:0.8"``; None if it would
+        not. Nothing is compacted, and no model is asked. A pass that is due may still find nothing worth its rewrite.
+
+        Raises ``InputError`` for data that is not a conversation.
+        """
+        request = Request.of(messages, previous, **options)
+        return run(self._views.due(request, self._blocking(request), self._observer()))
+
+    def __repr__(self) -> str:
+        model = f", model={self.windows.model!r}" if self.windows.model else ""
+        trigger = f"{self.limits.trigger:,}" if self.limits.trigger is not None else "none"
+        return (
+            f"<Compactor window={self.window.tokens:,} ({self.window.source}){model}, trigger={trigger}, "
+            f"target={self.limits.target:,}, summarizer={'built-in' if self.summarizer is None else self.summarizer!r}>"
+        )
 
     def session(self, thread_id: str, store: Any = "sqlite:///contextfold.db", **options: Any) -> Session:
         """A conversation that outlives the process, on ``sqlite:///FILE``, ``postgresql+psycopg://...`` or an object
@@ -214,7 +233,7 @@ class Compactor:
         for a thread id or store that cannot be, ``PolicyError`` for an option.
         """
         door = import_module("contextfold.store")  # imports point inward: this is the one door outward, opened late
-        means = door.Means(self.policy, self.windows, self.summarizer, self._count_text, self._observer)
+        means = door.EngineParts(self.policy, self.windows, self.summarizer, self._count_text, self._observer)
         session: Session = door.open_session(means, thread_id, store, **options)
         return session
 
@@ -224,7 +243,7 @@ class Compactor:
         async def compact(
             request: Request, *, window: int | None = None, revise: Revise | None = None, strict: bool = False
         ) -> CompactionResult:
-            return await self._viewer.view(request, ports, observer, window=window, revise=revise, strict=strict)
+            return await self._views.view(request, ports, observer, window=window, revise=revise, strict=strict)
 
         sent = replace(request, sending=True)
         return Exchange(send, sent, compact, self.windows, self.policy, observer, ports, max_tokens)

@@ -14,11 +14,12 @@ import logging
 import re
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from contextfold.errors import PolicyError
 from contextfold.observe import Observer
+from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 
 DEFAULT_WINDOW = 64_000
@@ -254,3 +255,38 @@ def _readings(model: str) -> Iterator[tuple[str | None, str]]:
     if mark and name:
         yield None, name
         yield "openrouter", f"{provider.split('_')[0]}/{name}"  # lists windows that the makers' own entries leave out
+
+
+# ---- a policy in a window ----
+
+REACHABLE = 0.8
+"""Share of a learned window where compaction starts, if the policy's own trigger is above it: the default trigger's."""
+
+
+def bounds(policy: Policy, window: Window, assumed: Window) -> tuple[Policy, Limits]:
+    """A policy within a window, and its limits in tokens.
+
+    Where the window is smaller than the ``assumed`` one that the policy was made for, all that exceeds it comes down
+    with it. Raises ``PolicyError`` when the policy does not fit the window that was assumed.
+    """
+    policy = _reachable(policy, window)
+    if window.tokens >= assumed.tokens:
+        return policy, Limits.of(policy, window.tokens)
+    usable = max(1, window.tokens - policy.answer_reserve)
+    shrunk = Limits.of(policy, assumed.tokens).shrunk(usable)
+    return policy, replace(shrunk, minimum_gain=int(policy.minimum_gain * usable))
+
+
+def _reachable(policy: Policy, window: Window) -> Policy:
+    """The policy, with a trigger that can be reached where a refusal proved the window smaller than the caller knew.
+
+    A trigger by messages alone, or none, stays as it is: off means off.
+    """
+    if window.source != "learned":
+        return policy
+    usable = window.tokens - policy.answer_reserve
+    sizes = [tokens for clause in policy.trigger for size in clause.sizes if (tokens := size.tokens(usable))]
+    sizes += [policy.max_tokens] if policy.max_tokens is not None else []
+    if not sizes or min(sizes) <= usable:
+        return policy
+    return policy.model_copy(update={"max_tokens": max(1, int(REACHABLE * usable))})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contextfold.calls.usage import Reply
+from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream
 from contextfold.integrations.streams import OpenedStream, Progress
 
@@ -85,9 +85,9 @@ def test_a_stream_without_any_content_is_handed_out_whole_and_keeps_its_usage() 
 
         def close(self) -> None: ...
 
-    told: list[Reply] = []
+    told: list[Usage] = []
     opened = OpenedStream(Stream(), told.append)
-    assert opened.contextfold_reply.input_tokens == 7
+    assert opened.contextfold_usage.input_tokens == 7
     assert [event["type"] for event in opened] == ["message_start", "ping"]
     assert told == []  # it was there when the stream was handed out
     assert list(OpenedStream(Stream(), told.append).text_stream) == []

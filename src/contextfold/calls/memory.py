@@ -4,7 +4,7 @@ What belongs here: recognizing that a list of messages continues a known one, an
 anything that outlives the process (that is the record's business).
 
 A conversation is used by one call at a time: a call takes it out of the memory and puts it back. A second call for the
-same one meanwhile finds nothing and decodes the history anew, which costs time and changes nothing.
+same one meanwhile finds nothing and decodes the history again, which costs time and changes nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import Seen, is_clean
 from contextfold.formats.base import Format
+from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import View, build
 from contextfold.tokens import TokenCounter
@@ -30,35 +32,45 @@ FEW = 256
 """Messages. As many are decoded in a few milliseconds."""
 
 
-class Conversation:
+@dataclass(frozen=True, slots=True)
+class FailedAt:
+    """A summary failed for this state: the length of the history, and the id of the record in force."""
+
+    length: int
+    record: str
+
+
+class KnownConversation:
     """What is remembered of one conversation. Used by one call at a time: a call takes it out and puts it back."""
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.compaction: Compaction | None = None
+        self.record: Compaction | None = None
         self.view = View([], 0)
         self.seen = Seen(history.format)
-        self.clean = True
-        self.reported = 0
-        self.to_report = False
-        """Whether there may be faults that nobody was told of: they are looked for in the whole history."""
-        self.failed: tuple[int, str] | None = None
-        """The state for which a summary failed: nothing is asked again until something changed (R16)."""
-        self.unsaved: Compaction | None = None
-        """A record whose summary was paid for, and that could not be put in force: nothing is paid twice."""
+        self.attempt: FailedAt | Prepared | None = None
+        """What the last pass left behind: a failure that is not repeated for the same state, or a summary that is paid
+        for and could not be put in force. None: its record is in force, or there was none."""
+        self.faults_told = 0
+        self.has_news = False
+        """There may be faults that were not told yet: they are looked for in the whole history."""
         self.marked: Format | None = None
         """The format whose marks were seen; None as long as the messages are nothing but roles and text."""
 
     @property
-    def state(self) -> tuple[int, str]:
-        """How long the history is and which record is in force."""
-        return len(self.history.wire), self.compaction.id if self.compaction else ""
+    def state(self) -> FailedAt:
+        """The state that a failure now would be remembered for."""
+        return FailedAt(len(self.history.wire), self.record.id if self.record else "")
+
+    @property
+    def prepared(self) -> Prepared | None:
+        return self.attempt if isinstance(self.attempt, Prepared) else None
 
     def continues(self, wire: Sequence[Any], source: Format) -> bool:
         """Whether these messages are the known ones, perhaps with more behind them.
 
         Comparing lists tries identity first, in C. Equal copies of the known objects do not count, since the caller is
-        to get his own objects back; a caller who copies copies all, so a sample of them tells.
+        to get their own objects back; a caller who copies copies all, so a sample of them tells.
         """
         known = len(self.history.wire)
         if self.history.format is not source or known > len(wire):
@@ -71,21 +83,28 @@ class Conversation:
         """New messages at the end: the view grows by them, unless something has to be mended."""
         start = len(self.history.messages)
         self.history.extend(wire)
-        new = self.history.messages[start:]
-        clean = is_clean(new, self.seen)
-        self.clean = clean and self.clean
-        self.to_report = self.to_report or not clean
+        clean = is_clean(self.history.messages[start:], self.seen)
+        self.has_news = self.has_news or not clean
         if not clean or self.seen.broken:
-            self.rebuild(self.compaction)
+            self.rebuild(self.record)
             return
         self.view.wire += wire
         self.view.tokens += sum(self.history.sizes[start:])
 
-    def rebuild(self, compaction: Compaction | None) -> None:
+    def rebuild(self, record: Compaction | None) -> None:
         """The view under another record, or after something changed."""
-        self.compaction = compaction
-        self.view = build(self.history, compaction)
-        self.to_report = True
+        self.record = record
+        self.view = build(self.history, record)
+        self.has_news = True
+
+    def distrust(self) -> None:
+        """Read everything again, and mend it at each turn: an object was changed in place, or a message that looked
+        right was refused.
+        """
+        self.history.refresh()
+        self.seen.clean = False
+        self.seen.broken = True
+        self.rebuild(self.record)
 
 
 class Memory:
@@ -93,7 +112,7 @@ class Memory:
 
     def __init__(self, count_text: Callable[[str], int] | None) -> None:
         self._count_text = count_text
-        self._known: OrderedDict[tuple[int, int], Conversation] = OrderedDict()
+        self._known: OrderedDict[tuple[int, int], KnownConversation] = OrderedDict()
         self._lock = threading.Lock()
 
     def format_of(self, wire: Sequence[Any]) -> Format | None:
@@ -116,10 +135,10 @@ class Memory:
         return (
             known is not None
             and 0 <= len(wire) - len(known.history.wire) <= FEW
-            and (record is known.compaction or (record is not None and record == known.compaction))
+            and (record is known.record or (record is not None and record == known.record))
         )
 
-    def take(self, wire: Sequence[Any], source: Format) -> Conversation:
+    def take(self, wire: Sequence[Any], source: Format) -> KnownConversation:
         """The conversation that these messages continue, with the new ones appended; or a new one.
 
         Raises ``FormatError`` for what is not a message of this format.
@@ -129,16 +148,16 @@ class Memory:
         if conversation is not None and conversation.continues(wire, source):
             known = len(conversation.history.wire)
             if conversation.history.refresh(known - 1):
-                conversation.rebuild(conversation.compaction)
+                conversation.rebuild(conversation.record)
             conversation.append(wire[known:])
             return conversation
         rule: Rule = "anthropic" if source.name == "anthropic" else "openai"
-        conversation = Conversation(History(source, TokenCounter(self._count_text, media_rule=rule)))
+        conversation = KnownConversation(History(source, TokenCounter(self._count_text, media_rule=rule)))
         conversation.append(wire)
         conversation.marked = formats.marked(wire)
         return conversation
 
-    def put_back(self, conversation: Conversation) -> None:
+    def put_back(self, conversation: KnownConversation) -> None:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
         with self._lock:
             self._known[_key(conversation.history.wire)] = conversation

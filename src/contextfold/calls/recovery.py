@@ -6,8 +6,8 @@
 Each kind of refusal has one remedy, which is tried once and only if the view gets strictly smaller (or, for a broken
 history, other than it was). After the remedy for size the last resort, where policy allows it, drops half by half.
 
-What belongs here: the order of these steps. What does not: compacting (``engine``), reading errors (``overflow``) and
-answers (``reply``), making the records of the last resort (``revision``), and any wire shape (``integrations``).
+What belongs here: the order of these steps. What does not: compacting (``passes``), which size follows
+a refusal (``overflow``), making the records of the last resort (``passes.without_pass``), and any wire shape.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from contextfold.calls.request import CompactionResult, Request
-from contextfold.calls.usage import Reply, read_reply
+from contextfold.calls.usage import Usage, read_usage
 from contextfold.errors import RECENT, CannotFit, StillTooLong, SummaryFailed, is_control_flow
 from contextfold.observe import Observer
-from contextfold.overflow import Kind, Overflow, classify
+from contextfold.overflow import Kind, Overflow, classify, next_size
+from contextfold.overflow.next_size import assumed_limit
 from contextfold.passes.without_pass import Revise, clipped, halved
 from contextfold.policy import Policy
 from contextfold.ports import Ports
@@ -30,12 +31,6 @@ from contextfold.window import Windows
 
 UNLIMITED: Any = object()
 """The caller's ``send`` takes no answer limit."""
-
-WITHOUT_FIGURE = 0.5
-"""What share of a refused size is assumed to fit where the provider names no limit. There is one attempt."""
-
-BELOW_REFUSED = 0.9
-"""The share of a refused size that a new view must stay below in any case."""
 
 UNREAD = 0.7
 """Below this share of the estimated texts, a provider that reports so few input tokens did not read all of them. The
@@ -73,7 +68,7 @@ class Outcome:
     """What came of sending a view: a response or an error, and what it says about sizes."""
 
     response: Any = None
-    reply: Reply = field(default_factory=Reply)
+    usage: Usage = field(default_factory=Usage)
     error: Exception | None = None
     overflow: Overflow | None = None
 
@@ -107,7 +102,7 @@ class Exchange:
         while True:
             outcome = await self._attempt(result)
             if outcome.overflow is None:
-                return outcome.response, self._learn_usage(outcome.reply, result)
+                return outcome.response, self._learn_usage(outcome.usage, result)
             self._announce(outcome.overflow, result)
             better = await self._remedy(outcome, outcome.overflow, result)
             if better is not None:
@@ -127,15 +122,15 @@ class Exchange:
             if is_control_flow(error) or (overflow := classify(error)) is None:
                 raise
             return Outcome(error=error, overflow=overflow)
-        reply = read_reply(response)
-        return Outcome(response, reply, overflow=self._unread(reply, result))
+        usage = read_usage(response)
+        return Outcome(response, usage, overflow=self._unread(usage, result))
 
-    def _unread(self, reply: Reply, result: CompactionResult) -> Overflow | None:
+    def _unread(self, usage: Usage, result: CompactionResult) -> Overflow | None:
         """Whether an answer that came as a success was given without reading the whole prompt."""
-        if reply.finish in CUT_OFF_BY_WINDOW:
-            both = (reply.input_tokens or 0) + (reply.output_tokens or 0)
-            return Overflow("truncated_silently", both or None, reply.input_tokens)
-        read, endpoint, model = reply.input_tokens, self.request.endpoint, self.request.model
+        if usage.finish in CUT_OFF_BY_WINDOW:
+            both = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+            return Overflow("truncated_silently", both or None, usage.input_tokens)
+        read, endpoint, model = usage.input_tokens, self.request.endpoint, self.request.model
         if read is None or not self.windows.trusts(endpoint, model) or not is_partly_read(read, result):
             return None
         if "truncated_silently" not in self._tried:
@@ -189,7 +184,7 @@ class Exchange:
 
     async def _smaller(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
         """The view compacted for what the refusal taught, if that makes it strictly smaller."""
-        window = self._window_after(overflow, result)
+        window = next_size(overflow, result.tokens_after, result.window, self._accepted())
         again = self.request.again(result, f"overflow: {overflow.kind}")
         try:
             smaller = await self.compact(again, window=window)
@@ -263,32 +258,20 @@ class Exchange:
 
     # ---- what is learned, and what is said ----
 
-    def _window_after(self, overflow: Overflow, result: CompactionResult) -> int:
-        """The window that a refusal teaches, in tokens as ``result`` counts them."""
-        sent, window = result.tokens_after, min(result.window, int(BELOW_REFUSED * result.tokens_after))
-        if overflow.limit is None:
-            return min(result.window, self._guess(sent))
-        if overflow.kind == "rate_limit_too_small":  # what is requested may include the answer
-            beside = max(0, (overflow.used or 0) - sent)
-            return min(window, overflow.limit - beside if overflow.limit > 2 * beside else overflow.limit // 2)
-        share = min(1.0, sent / overflow.used) if overflow.used else 1.0  # the provider counts, the estimate is off
-        return max(1, min(window, int(overflow.limit * share)))
-
-    def _guess(self, sent: int) -> int:
-        accepted = self.windows.accepted(self.request.endpoint, self.request.model)
-        return max(1, accepted if accepted < sent else 0, int(WITHOUT_FIGURE * sent))
+    def _accepted(self) -> int:
+        return self.windows.accepted(self.request.endpoint, self.request.model)
 
     async def _learn_window(self, overflow: Overflow, result: CompactionResult) -> None:
         refused = None if overflow.limit is not None else result.tokens_after
-        tokens = overflow.limit if overflow.limit is not None else self._guess(result.tokens_after)
+        tokens = overflow.limit if overflow.limit is not None else assumed_limit(result.tokens_after, self._accepted())
         model, endpoint = self.request.model, self.request.endpoint
         await self.windows.learn(endpoint, model, tokens, self.ports, self.observer, refused=refused)
 
-    def _learn_usage(self, reply: Reply, result: CompactionResult) -> CompactionResult:
+    def _learn_usage(self, usage: Usage, result: CompactionResult) -> CompactionResult:
         if not self.windows.trusts(self.request.endpoint, self.request.model):
             return result
-        self.windows.accept(self.request.endpoint, self.request.model, reply.input_tokens or result.tokens_after)
-        return result.after_usage(reply.input_tokens)
+        self.windows.accept(self.request.endpoint, self.request.model, usage.input_tokens or result.tokens_after)
+        return result.after_usage(usage.input_tokens)
 
     def _announce(self, overflow: Overflow, result: CompactionResult) -> None:
         self.observer.emit(

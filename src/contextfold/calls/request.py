@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError
 from contextfold.observe import Event
-from contextfold.passes.question import Archive, Made, Proposal
-from contextfold.passes.trigger import MANUAL
+from contextfold.passes.perform import Archiver, Made
+from contextfold.passes.question import MANUAL, Proposal
 from contextfold.ports import Cancellation
 from contextfold.record.compaction import Compaction, SummaryRecord
 from contextfold.tokens import Calibration
@@ -27,6 +27,24 @@ Before = Callable[[Proposal], Any]
 
 After = Callable[[Made], Any]
 """Called after a pass that succeeded, before its record is in force; what it raises ends the call, unchanged."""
+
+
+class CompactOptions(TypedDict, total=False):
+    """The options of ``Compactor.compact`` and of all that calls it; see there."""
+
+    format: str | None
+    to: str | None
+    system: str | None
+    tools: Sequence[Any] | None
+    force: bool
+    instructions: str
+    before: Before | None
+    after: After | None
+    calibration: Calibration | None
+    model: str | None
+    endpoint: str
+    cancel: Cancellation | None
+    archive: Archiver | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +66,24 @@ class Request:
     model: str | None = None
     endpoint: str = ""
     cancel: Cancellation | None = None
-    archive: Archive | None = None
+    archive: Archiver | None = None
     """Gets the originals of what leaves the view, before it does."""
     sending: bool = False
     """The view goes to a provider at once: a call without a result is answered in it, as none would take it."""
 
     @classmethod
     def of(
-        cls, messages: Sequence[Any], previous: Compaction | None = None, *, force: bool = False, **options: Any
+        cls, messages: Sequence[Any], previous: Compaction | None = None, **options: Unpack[CompactOptions]
     ) -> Request:
-        """The request of a public call. Raises ``InputError`` for arguments of the wrong kind."""
-        if options.get("calibration") is None:
-            options["calibration"] = UNCALIBRATED
-        request = cls(messages, previous, forced=MANUAL if force else None, **options)
+        """The request of a public call. Raises ``InputError`` for options that there are not, and of the wrong kind."""
+        if unknown := options.keys() - CompactOptions.__annotations__.keys():
+            names = ", ".join(CompactOptions.__annotations__)
+            raise InputError(f"there is no option {', '.join(sorted(unknown))}; there are: {names}")
+        given: dict[str, Any] = dict(options)
+        forced = MANUAL if given.pop("force", False) else None
+        if given.get("calibration") is None:
+            given["calibration"] = UNCALIBRATED
+        request = cls(messages, previous, forced=forced, **given)
         _check(request)
         return request
 
@@ -112,6 +135,12 @@ class CompactionResult:
         return self._text_tokens()
 
     @property
+    def over_window(self) -> bool:
+        """The view does not fit the window: nothing was due, or what was compacted is undone. Compact it with
+        ``force=True``, or send it with ``call``, which makes it smaller after a refusal."""
+        return self.tokens_after > self.window
+
+    @property
     def summary(self) -> SummaryRecord | None:
         """The summary in the view, with its evidence and what it took; None where there is none."""
         return self.compaction.summary if self.compaction else None
@@ -134,6 +163,13 @@ def _check(request: Request) -> None:
         raise InputError(
             f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "
             "pass out.compaction, or Compaction.from_json(text) for a stored one"
+        )
+    if request.tools is not None and (isinstance(request.tools, str | bytes | Mapping)):
+        raise InputError(f"tools must be a list of declarations, not {type(request.tools).__name__}: put it in a list")
+    if request.archive is not None and not hasattr(request.archive, "append"):
+        raise InputError(
+            f"archive must be the archive of one conversation, not {type(request.archive).__name__}: "
+            "open_archive(ADDRESS).thread(ID) of contextfold.archive makes one"
         )
     if not isinstance(request.calibration, Calibration):
         raise InputError(

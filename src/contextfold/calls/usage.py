@@ -3,7 +3,7 @@
 What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic and LangChain, as objects or parsed
 JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
 
-Nothing here raises. Usage that is about other messages than the ones sent is not read (R18): where the provider ran its
+Nothing here raises. Usage that is about other messages than the ones sent is not read: where the provider ran its
 own tools, it counts every round; where it edited the context, it counts what was left.
 """
 
@@ -17,31 +17,31 @@ _HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation", 
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Usage:
     """Tokens as the provider counts them, cached ones included; None where it does not say, or not about this."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     finish: str | None = None
 
-    def merged(self, later: Reply) -> Reply:
+    def merged(self, later: Usage) -> Usage:
         """This and what a later event of the same stream adds: input is said first, the rest last."""
-        return Reply(
+        return Usage(
             self.input_tokens or later.input_tokens,
             later.output_tokens or self.output_tokens,
             later.finish or self.finish,
         )
 
 
-def read_reply(response: object) -> Reply:
-    """What a response, or an event of a stream, says of its request. An object may say it itself (``reply``)."""
-    own = getattr(response, "contextfold_reply", None)
-    if isinstance(own, Reply):
+def read_usage(response: object) -> Usage:
+    """What a response, or an event of a stream, says of its request; an object may say it itself."""
+    own = getattr(response, "contextfold_usage", None)
+    if isinstance(own, Usage):
         return own
     usage = get(response, "usage") or get(response, "usage_metadata")
     finish = _finish(response)
     if _is_about_other_messages(response, usage):
-        return Reply(finish=finish)
+        return Usage(finish=finish)
     read = _number(usage, "prompt_tokens")
     if read is None:
         read = _number(usage, "input_tokens")
@@ -49,7 +49,7 @@ def read_reply(response: object) -> Reply:
             cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
             read += sum(_number(usage, name) or 0 for name in cached)
     written = _number(usage, "completion_tokens")
-    return Reply(read or None, written if written is not None else _number(usage, "output_tokens"), finish)
+    return Usage(read or None, written if written is not None else _number(usage, "output_tokens"), finish)
 
 
 def get(value: object, name: str) -> Any:

@@ -1,8 +1,8 @@
 """The view of a conversation for one request: remembered, decoded, sized, compacted if the policy says so.
 
 What belongs here: bringing together what is remembered (``memory``), how large the window is (``window``), what the
-provider's usage taught (``tokens.usage``) and a pass (``engine``). What does not: the public face (``compactor``),
-sending (``recovery``), and any decision about a message (``plan``).
+provider's usage taught (``tokens.usage``) and a pass (``passes``). What does not: the public face (``compactor``),
+sending (``recovery``), and any decision about a message (``passes.decide``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from contextfold import formats
-from contextfold.calls.memory import Conversation, Memory
+from contextfold.calls.memory import KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
@@ -22,20 +22,21 @@ from contextfold.errors import CannotFit
 from contextfold.formats.base import Format
 from contextfold.messages import Text, ToolCall, ToolResult
 from contextfold.observe import Observer
-from contextfold.passes.perform import archived, run_pass
-from contextfold.passes.question import Job
-from contextfold.passes.trigger import floor_of, triggered
+from contextfold.passes.decide import Nothing
+from contextfold.passes.perform import Made, Means, archived, run_pass
+from contextfold.passes.prepared import Prepared
+from contextfold.passes.question import Proposal, Question, Trigger, floor_of, triggered
 from contextfold.passes.without_pass import Revise
-from contextfold.policy import Limits, Pins, Policy
+from contextfold.policy import Pins, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
-from contextfold.record.view import alternating, answered, build, translate
+from contextfold.record.view import alternating, build, translate
 from contextfold.summary.summarizer import Summarizer
 from contextfold.tokens import TokenCounter
-from contextfold.window import Window, Windows
+from contextfold.window import Window, Windows, bounds
 
 
-class Viewer:
+class Views:
     """Makes views under one policy. One instance serves any number of conversations and threads."""
 
     def __init__(
@@ -66,7 +67,7 @@ class Viewer:
         Args:
             window: tokens that the view is to be compacted for, if fewer than the model's window.
             revise: makes the record in place of a pass.
-            strict: read the history anew and let roles take turns, now and in later views for this endpoint and model.
+            strict: read the history again and let roles take turns, now and in later views for this endpoint and model.
 
         Raises what ``Compactor.compact`` raises.
         """
@@ -77,17 +78,27 @@ class Viewer:
             conversation = await ports.compute(self._open, request, observer)
         if strict:
             self._strict.add((request.endpoint, request.model))
-            await ports.compute(_read_anew, conversation)
+            await ports.compute(conversation.distrust)
         is_guess = window is None and gives_way(found, request)
         try:
-            turn = _Turn(self, conversation, request, observer, ports, found, window, is_guess or window is not None)
+            call = _Call(self, conversation, request, observer, ports, found, window, is_guess or window is not None)
             try:
-                return await turn.result(revise)
+                return await call.result(revise)
             except CannotFit as error:
                 if not is_guess:
                     raise
                 found = widened(found, error, observer)
-            return await _Turn(self, conversation, request, observer, ports, found, None, False).result(revise)
+            return await _Call(self, conversation, request, observer, ports, found, None, False).result(revise)
+        finally:
+            self._memory.put_back(conversation)
+
+    async def due(self, request: Request, ports: Ports, observer: Observer) -> str | None:
+        """Why a pass is due for a request, in words; None when none is. Nothing is compacted."""
+        found = await self.windows.find(request.endpoint, request.model, ports, observer)
+        conversation = await ports.compute(self._open, request, observer)
+        try:
+            trigger = _Call(self, conversation, request, observer, ports, found, None, False).due()
+            return trigger.reason if trigger else None
         finally:
             self._memory.put_back(conversation)
 
@@ -95,7 +106,7 @@ class Viewer:
         """Whether this endpoint refused two neighbors of one role before."""
         return (request.endpoint, request.model) in self._strict
 
-    def _open(self, request: Request, observer: Observer) -> Conversation:
+    def _open(self, request: Request, observer: Observer) -> KnownConversation:
         """The conversation of a request, decoded, sized and under the record that the caller has in force."""
         conversation = self._memory.take(request.messages, self._format(request, observer))
         follow(conversation, request.previous, observer)
@@ -111,13 +122,13 @@ class Viewer:
         return found
 
 
-class _Turn:
+class _Call:
     """One request on its way to a result; every attribute is set once."""
 
     def __init__(
         self,
-        viewer: Viewer,
-        conversation: Conversation,
+        views: Views,
+        conversation: KnownConversation,
         request: Request,
         observer: Observer,
         ports: Ports,
@@ -125,53 +136,55 @@ class _Turn:
         smaller: int | None,
         is_trial: bool,
     ) -> None:
-        self.viewer = viewer
+        self.views = views
         self.conversation = conversation
         self.request = request
         self.observer = observer
         self.ports = ports
         self.window = window
-        self.policy = fitted(viewer.policy, window)
-        limits = limits_of(self.policy, window, viewer.windows.assumed(request.model))
+        self.policy, limits = bounds(views.policy, window, views.windows.assumed(request.model))
         self.limits = limits if smaller is None else limits.shrunk(smaller)
         self.calibration = request.calibration
-        self.is_trial = is_trial
+        self.means = Means(ports, observer, views.summarizer, request.archive, is_trial)
 
     async def result(self, revise: Revise | None) -> CompactionResult:
         conversation, request = self.conversation, self.request
-        history = conversation.history
-        overhead = overhead_of(history.counter, request)
+        overhead = overhead_of(conversation.history.counter, request)
         before = self._size(overhead)
         made: Compaction | None = None
-        messages = len(conversation.view.wire)
         if revise is not None:
-            job = self._job(overhead)
-            made = await self._saved(job, await self.ports.compute(revise, job))
-        elif trigger := triggered(self.policy, self.limits, before, messages, request.forced):
-            if await self.ports.compute(history.refresh):
-                follow(conversation, request.previous, self.observer, anew=True)
+            question = self._question(overhead)
+            made = await self._archived(question, await self.ports.compute(revise, question))
+        elif trigger := self.due():
+            if await self.ports.compute(conversation.history.refresh):
+                follow(conversation, request.previous, self.observer, again=True)
                 before = self._size(overhead)
-            made = await self._between_hooks(await self.ports.compute(self._job, overhead), trigger)
+            made = await self._between_hooks(await self.ports.compute(self._question, overhead), trigger)
         if made is not None:
-            conversation.unsaved = None
+            conversation.attempt = None
             await self.ports.compute(conversation.rebuild, made)
         _report_faults(conversation, self.observer)
-        target = formats.get(request.to) if request.to else history.format
+        target = formats.get(request.to) if request.to else conversation.history.format
         wire, mended = await self._wire(target)
         return self._result(made, before, overhead, wire, mended, target)
+
+    def due(self) -> Trigger | None:
+        """Why a pass is due; None when none is."""
+        tokens = self._size(overhead_of(self.conversation.history.counter, self.request))
+        messages = len(self.conversation.view.wire)
+        return triggered(self.policy, self.limits, tokens, messages, self.request.forced)
 
     async def _wire(self, target: Format) -> tuple[list[Any], Mapping[int, Account]]:
         """The view in a format, and what became of messages that had to be mended for it."""
         conversation, history = self.conversation, self.conversation.history
-        own = target is history.format
-        mended = conversation.view.mended
-        if self.request.sending and (conversation.seen.is_open or not conversation.clean or not own):
-            wire, mended = await self.ports.compute(answered, history, conversation.compaction, target)
-        elif own:
-            wire = list(conversation.view.wire)
+        record, view, sending = conversation.record, conversation.view, self.request.sending
+        if target is not history.format:
+            wire, mended = await self.ports.compute(partial(translate, history, record, target, sending=sending))
         else:
-            wire = await self.ports.compute(translate, history, conversation.compaction, target)
-        return (alternating(wire, target) if self.viewer.is_strict(self.request) else wire), mended
+            if sending and (conversation.seen.is_open or not conversation.seen.clean):
+                view = await self.ports.compute(partial(build, history, record, sending=True))
+            wire, mended = list(view.wire), view.mended
+        return (alternating(wire, target) if self.views.is_strict(self.request) else wire), mended
 
     def _result(
         self,
@@ -183,7 +196,7 @@ class _Turn:
         target: Format,
     ) -> CompactionResult:
         conversation = self.conversation
-        history, compaction = conversation.history, conversation.compaction
+        history, compaction = conversation.history, conversation.record
         tokens = conversation.view.tokens
         return CompactionResult(
             messages=wire,
@@ -213,101 +226,72 @@ class _Turn:
         counter = history.calibrated(self.calibration).counter
         return floor_of(history.messages[:length], counter, self.policy, overhead_of(counter, self.request))
 
-    def _job(self, overhead: Mapping[str, int]) -> Job:
+    def _question(self, overhead: Mapping[str, int]) -> Question:
         conversation = self.conversation
-        return Job(
+        return Question(
             history=conversation.history.calibrated(self.calibration),
-            previous=conversation.compaction,
+            record=conversation.record,
             view_tokens=self._size(overhead),
             view_messages=len(conversation.view.wire),
             overhead={name: self.calibration.apply(size) for name, size in overhead.items()},
             limits=self.limits,
             policy=self.policy,
-            summarizer=self.viewer.summarizer,
-            observer=self.observer,
+            summary_is_free=self.views.summarizer is None,
             forced=self.request.forced,
             instructions=self.request.instructions,
-            archive=self.request.archive,
-            is_trial=self.is_trial,
         )
 
-    async def _between_hooks(self, job: Job, trigger: str) -> Compaction | None:
+    async def _between_hooks(self, question: Question, trigger: Trigger) -> Compaction | None:
         """A pass between the caller's hooks: the one before may veto or pin, the one after saves what it wants."""
         request, ports = self.request, self.ports
         if request.before is not None:
-            said = await ports.call(request.before, job.proposal(trigger))
+            said = await ports.call(request.before, Proposal.of(question, trigger))
             if said is False:
-                job.observer.emit("skipped", "the hook before compaction vetoed it", tokens=job.view_tokens)
+                self.observer.emit("skipped", "the hook before compaction vetoed it", tokens=question.view_tokens)
                 return None
             if isinstance(said, Pins):
-                job = replace(job, policy=job.policy.model_copy(update={"pins": job.policy.pins.joined(said)}))
-        made = await self._saved(job, await self._run(job))
-        if made is not None and request.after is not None:
-            await ports.call(request.after, job.made(made))
-        return made
-
-    async def _saved(self, job: Job, made: Compaction | None) -> Compaction | None:
-        """The record, once the originals of what it hides are saved; None if they are not and the old view goes on."""
-        if made is None or job.archive is None:
-            return made
-        originals = await self.ports.compute(job.originals, made)
-        return made if await archived(job, originals, self.ports) else None
-
-    async def _run(self, job: Job) -> Compaction | None:
-        """A pass, unless one failed for this very state before: a summarizer is not asked twice for nothing."""
-        conversation = self.conversation
-        if not job.forced and conversation.failed == conversation.state:
-            job.observer.emit("skipped", "the summary failed for this very history", tokens=job.view_tokens)
+                pinned = question.policy.model_copy(update={"pins": question.policy.pins.joined(said)})
+                question = replace(question, policy=pinned)
+        made = await self._pass(question)
+        if made is None or await self._archived(question, made.compaction) is None:
             return None
-        unsaved, conversation.unsaved = conversation.unsaved, None
-        if unsaved is not None and await self.ports.compute(self._will_do, unsaved, job):
-            conversation.unsaved = unsaved
+        if request.after is not None:
+            await ports.call(request.after, made)
+        return made.compaction
+
+    async def _archived(self, question: Question, made: Compaction | None) -> Compaction | None:
+        """The record, once the originals of what it hides are saved; None if they are not and the old view goes on."""
+        return made if made is not None and await archived(made, question, self.means) else None
+
+    async def _pass(self, question: Question) -> Made | None:
+        """A pass, unless one failed for this very state before, or its summary is paid for already."""
+        conversation = self.conversation
+        if not question.forced and conversation.attempt == conversation.state:
+            text = "the summary failed for this very history"
+            self.observer.emit("skipped", text, tokens=question.view_tokens)
+            return None
+        prepared, conversation.attempt = conversation.prepared, None
+        lasting = question.policy is self.policy and not question.instructions
+        """Asked as ever, without pins or instructions for this call alone."""
+        if prepared is not None and lasting and await self.ports.compute(prepared.answers, question):
+            conversation.attempt = prepared
             text = "the summary that was made before, and could not be put in force, is taken"
-            job.observer.emit("summary_adopted", text, summary=unsaved.id, trigger=unsaved.trigger)
-            return unsaved
-        made = await run_pass(job, self.ports)
-        if made is not None and made.summary is not None and made.summary.calls and self._is_asked_as_ever(job):
-            conversation.unsaved = made
-        failed = made is None and any(event.name == "summary_failed" for event in job.observer.events)
-        conversation.failed = conversation.state if failed else None
+            self.observer.emit("summary_adopted", text, summary=prepared.made.id, trigger=prepared.made.trigger)
+            return Made(prepared.made, question.evicted(prepared.made))
+        made = await run_pass(question, self.means)
+        if isinstance(made, Nothing):
+            conversation.attempt = conversation.state if made.cause == "summary_failed" else None
+            return None
+        if made.compaction.summary is not None and made.compaction.summary.calls and lasting:
+            conversation.attempt = Prepared(made.compaction, made.compaction.parent)
         return made
-
-    def _is_asked_as_ever(self, job: Job) -> bool:
-        """Without pins or instructions for this call alone."""
-        return job.policy is self.policy and not job.instructions
-
-    def _will_do(self, made: Compaction, job: Job) -> bool:
-        """Whether a record made in an earlier call answers this one: nothing but new messages came in between."""
-        parent = job.previous.id if job.previous else None
-        if not self._is_asked_as_ever(job) or made.parent != parent or made.mismatch(job.history):
-            return False
-        view = build(job.history, made)
-        tokens = view.tokens + sum(job.overhead.values())
-        if job.forced:
-            return tokens <= job.limits.target
-        return triggered(job.policy, job.limits, tokens, len(view.wire)) is None
 
 
 # ---- the window ----
 
 
-def fitted(policy: Policy, window: Window) -> Policy:
-    """The policy, with a trigger that can be reached where a refusal proved the window smaller than the caller knew.
-
-    A trigger by messages alone, or none, stays as it is: off means off.
-    """
-    if window.source != "learned":
-        return policy
-    usable = window.tokens - policy.answer_reserve
-    sizes = [tokens for clause in policy.trigger for size in clause.sizes if (tokens := size.tokens(usable))]
-    sizes += [policy.max_tokens] if policy.max_tokens is not None else []
-    if not sizes or min(sizes) <= usable:
-        return policy
-    return policy.model_copy(update={"max_tokens": max(1, int(REACHABLE * usable))})
-
-
 def gives_way(window: Window, request: Request) -> bool:
-    """Whether nobody has said that the window is no larger: it is a guess after a refusal that named no limit, or the
+    """True if the window is only a guess and may be enlarged: it follows from a refusal that named no limit, or is the
     default, and the provider is about to be asked.
     """
     return window.most > window.tokens or (window.source == "default" and request.sending)
@@ -328,33 +312,18 @@ def widened(window: Window, error: CannotFit, observer: Observer) -> Window:
 
 
 ROOM_ABOVE_FLOOR = 2.5
-"""How many times what must stay is tried where nobody knows the window. The default target, half of it, leaves room."""
-
-REACHABLE = 0.8
-"""Share of a learned window where compaction starts, if the policy's own trigger is above it: the default trigger's."""
-
-
-def limits_of(policy: Policy, window: Window, assumed: Window) -> Limits:
-    """The policy in tokens of a window. Where it was made for a larger one, all that exceeds it comes down with it.
-
-    Raises ``PolicyError`` when the policy does not fit the window that was assumed.
-    """
-    if window.tokens >= assumed.tokens:
-        return Limits.of(policy, window.tokens)
-    usable = max(1, window.tokens - policy.answer_reserve)
-    shrunk = Limits.of(policy, assumed.tokens).shrunk(usable)
-    return replace(shrunk, minimum_gain=int(policy.minimum_gain * usable))
-
+"""Unknown window: assume this multiple of the floor. The default target, half of it, leaves room."""
 
 # ---- steps ----
 
 
-def follow(conversation: Conversation, previous: Compaction | None, observer: Observer, *, anew: bool = False) -> None:
+def follow(
+    conversation: KnownConversation, previous: Compaction | None, observer: Observer, *, again: bool = False
+) -> None:
     """Bring the view under the record that the caller has in force, if it fits the history."""
-    same = previous is conversation.compaction or (
-        previous is not None and conversation.compaction is not None and previous.id == conversation.compaction.id
-    )
-    if same and not anew:
+    known = conversation.record
+    same = previous is known or (previous is not None and known is not None and previous.id == known.id)
+    if same and not again:
         return
     problem = previous.mismatch(conversation.history) if previous is not None else None
     if problem is not None:
@@ -378,22 +347,14 @@ def text_tokens(wire: Sequence[Any], format: Format, counter: TokenCounter) -> i
     return sum(counter.part(part) for part in inner if isinstance(part, Text | ToolCall))
 
 
-def _read_anew(conversation: Conversation) -> None:
-    """In case an object was changed in place, or a message that looked right on its own was not."""
-    conversation.history.refresh()
-    conversation.clean = False
-    conversation.seen.broken = True
-    conversation.rebuild(conversation.compaction)
-
-
-def _report_faults(conversation: Conversation, observer: Observer) -> None:
+def _report_faults(conversation: KnownConversation, observer: Observer) -> None:
     """Say what is broken in the history, once."""
-    if not conversation.to_report:
+    if not conversation.has_news:
         return
-    conversation.to_report = False
-    faults = [] if conversation.clean else [str(fault) for fault in conversation.history.grouping.faults]
+    conversation.has_news = False
+    faults = [] if conversation.seen.clean else [str(fault) for fault in conversation.history.grouping.faults]
     faults += conversation.view.added
-    if len(faults) > conversation.reported:
-        conversation.reported = len(faults)
+    if len(faults) > conversation.faults_told:
+        conversation.faults_told = len(faults)
         more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
         observer.emit("history_repaired", f"{'; '.join(faults[:5])}{more}", faults=faults)

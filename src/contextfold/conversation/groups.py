@@ -177,11 +177,21 @@ class _Pass:
             groups.append(Group(tuple(indices), pending))
         return Grouping(tuple(groups), tuple(group_of), self.answers, self._all_faults(groups, group_of))
 
+    def _is_interrupted(self, group: Group, call: int) -> bool:
+        """Whether a later message shows that a call gets no result: an ordinary state after a crash.
+
+        The group may still be pending, since the agent has not spoken: it stays, and is sent with a placeholder.
+        """
+        if not group.pending:
+            return True
+        later = range(call + 1, len(self.messages))
+        return any(n not in group.indices and not self.messages[n].tool_results for n in later)
+
     def _all_faults(self, groups: list[Group], group_of: list[int]) -> tuple[Fault, ...]:
         dangling = [
             Fault("dangling_call", call.index, call_id)
             for call_id, calls in self.unanswered.items()
             for call in calls
-            if not groups[group_of[call.index]].pending
+            if self._is_interrupted(groups[group_of[call.index]], call.index)
         ]
         return tuple(sorted([*self.faults, *dangling], key=lambda fault: (fault.index, fault.kind, fault.detail)))

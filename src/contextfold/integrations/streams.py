@@ -15,11 +15,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from contextfold.calls.usage import Reply, get, read_reply
+from contextfold.calls.usage import Usage, get, read_usage
 from contextfold.errors import RefusedInStream
 from contextfold.overflow import classify
 
-OnUsage = Callable[[Reply], object]
+OnUsage = Callable[[Usage], object]
 """Called once, when the caller has come to the event that says how many tokens the request took."""
 
 
@@ -28,7 +28,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.has_content = False
-        self.reply = Reply()
+        self.reply = Usage()
 
     def see(self, event: Any) -> None:
         """One more event. Raises ``RefusedInStream`` if it refuses the request before any content came."""
@@ -36,7 +36,7 @@ class Progress:
         if not self.has_content and (refusal := _refusal(chunk)) is not None:
             raise RefusedInStream(refusal)
         holder = get(chunk, "response") or get(chunk, "message") or chunk
-        self.reply = self.reply.merged(read_reply(holder))
+        self.reply = self.reply.merged(read_usage(holder))
         self.has_content = self.has_content or _has_content(chunk)
 
 
@@ -79,7 +79,7 @@ class _Handed:
         self._ahead: deque[Any] = deque()
 
     @property
-    def contextfold_reply(self) -> Reply:
+    def contextfold_usage(self) -> Usage:
         """What the stream has said about its request so far."""
         return self._progress.reply
 

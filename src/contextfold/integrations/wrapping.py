@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from contextfold.calls.usage import Reply
+from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream
 from contextfold.record.compaction import Compaction
@@ -175,7 +175,7 @@ class _Call:
             changed[self.limit] = max_tokens
         return {**self.arguments, **changed}
 
-    def on_usage(self, reply: Reply) -> None:
+    def on_usage(self, reply: Usage) -> None:
         """A stream has said its usage. What it gave before its first content was learned then."""
         trusted = self.owner._compactor.windows.trusts(self.endpoint, self.options["model"])
         if trusted and self.result is not None and not self.told:

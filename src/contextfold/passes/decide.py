@@ -1,9 +1,9 @@
 """The decision: whether to compact, and what becomes of every message. Pure: it performs nothing.
 
-    situation ──▶ triggered? ──▶ what must stay (pins) ──▶ floor fits? ──▶ cheap tiers enough? ──▶ Plan (no summary)
+    question ──▶ triggered? ──▶ what must stay (pins) ──▶ floor fits? ──▶ cheap tiers enough? ──▶ Plan (no summary)
                       │                                       │                  │ no
                       ▼                                       ▼                  ▼
-                    Skip                                  CannotFit     tail, evicted, budgets ──▶ Plan
+                    Nothing                                  CannotFit     tail, evicted, budgets ──▶ Plan
 
 What belongs here: the arithmetic of a pass. What does not: choosing pins (``pins``) and edits (``shorten``), asking for
 summaries (``summary``), building the record (``engine``).
@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
+from contextfold.passes.question import Question, Trigger
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
-from contextfold.passes.trigger import MANUAL, Situation, triggered
 from contextfold.policy import PROSE, Policy, Toggle
 from contextfold.record.compaction import Edit
 
@@ -37,11 +38,22 @@ PATIENCE = 0.92
 NO_USERS: Mapping[int, str] = MappingProxyType({})
 
 
+Cause = Literal[
+    "not_due",  # nothing fires, or a pass would be of no use
+    "vetoed",  # the hook before the pass said no
+    "summary_failed",  # no summary could be had, and the old view still fits
+    "not_archived",  # the archive did not take the originals, and the old view still fits
+    "failed_before",  # the summary failed for this very state before
+]
+"""Why nothing came of a pass: what callers decide by. The reason is for people."""
+
+
 @dataclass(frozen=True, slots=True)
-class Skip:
-    """Nothing is to be done, and why."""
+class Nothing:
+    """Nothing is to be done or nothing came of it, and why."""
 
     reason: str
+    cause: Cause = "not_due"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +80,29 @@ class Plan:
     """False: an earlier summary, if there is one, stands as it is."""
 
 
-def decide(situation: Situation) -> Plan | Skip:
+def decide(question: Question) -> Plan | Nothing:
     """What to do about a conversation. Raises ``CannotFit`` when its floor is above what must be reached."""
-    view = situation.view_tokens, situation.view_messages
-    trigger = triggered(situation.policy, situation.limits, *view, situation.forced)
+    trigger = question.trigger
     if trigger is None:
-        return Skip("below the trigger")
-    return _Pass(situation, trigger).decide()
+        return Nothing("below the trigger")
+    return _Pass(question, trigger).decide()
 
 
 class _Pass:
     """One decision, step by step; every attribute is set once."""
 
-    def __init__(self, situation: Situation, trigger: str) -> None:
-        self.situation = situation
-        self.trigger = trigger
-        self.limits = situation.limits
-        self.sizes = situation.sizes
-        self.by_count = "messages:" in trigger or trigger == MANUAL
-        """Fewer messages are wanted, however few tokens they take."""
-        self.before = situation.previous.gone() if situation.previous else set()
-        held = pins.held(situation.messages, situation.grouping, situation.policy)
+    def __init__(self, question: Question, trigger: Trigger) -> None:
+        self.question = question
+        self.trigger = trigger.reason
+        self.limits = question.limits
+        self.sizes = question.sizes
+        self.by_count = trigger.by_count
+        self.before = question.record.gone() if question.record else set()
+        held = pins.held(question.messages, question.grouping, question.policy)
         self.held = {n: reason for n, reason in held.items() if n not in self.before and reason != pins.PENDING}
         self.pending = {n: reason for n, reason in held.items() if n not in self.before and reason == pins.PENDING}
         self.groups = sorted(
-            (group for group in situation.grouping.groups if any(n not in self.before for n in group.indices)),
+            (group for group in question.grouping.groups if any(n not in self.before for n in group.indices)),
             key=lambda group: group.last,
             reverse=True,
         )
@@ -100,18 +110,18 @@ class _Pass:
         self.floor = self._floor()
         self.floor_tokens = sum(self.floor.values())
 
-    def decide(self) -> Plan | Skip:
+    def decide(self) -> Plan | Nothing:
         """At the policy's target; where only the default stands against what must stay, the default gives way.
 
         An explicit target is a promise and is never raised. While the view fits the window, the default never ends a
         conversation either.
         """
         if self._is_worth_waiting():
-            return Skip("the newest messages are large and not read yet: they can leave at the next call")
+            return Nothing("the newest messages are large and not read yet: they can leave at the next call")
         try:
             return self._at(self.limits.target)
         except CannotFit as problem:
-            if self.situation.policy.target is not None:
+            if self.question.policy.target is not None:
                 raise
             return self._above_target(problem)
 
@@ -121,29 +131,27 @@ class _Pass:
         Until then it has to stay as it is, in the place of what else could be carried. Only under the default trigger,
         and as long as the view leaves room.
         """
-        if self.situation.forced or self.situation.policy.has_own_trigger or not self.groups:
+        if self.question.forced or self.question.policy.has_own_trigger or not self.groups:
             return False
         newest, window = self.groups[0], self.limits.window
-        is_unread = newest.last == len(self.situation.messages) - 1
-        return (
-            is_unread and self._free_size(newest) > LARGE * window and self.situation.view_tokens <= PATIENCE * window
-        )
+        is_unread = newest.last == len(self.question.messages) - 1
+        return is_unread and self._free_size(newest) > LARGE * window and self.question.view_tokens <= PATIENCE * window
 
-    def _above_target(self, problem: CannotFit) -> Plan | Skip:
+    def _above_target(self, problem: CannotFit) -> Plan | Nothing:
         """At a higher target, as low as it can be and below the trigger; below the window where the view exceeds that.
 
         A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do (L5).
         """
         ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
-        room = 2 if self.situation.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
+        room = 2 if self.question.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
         for target in (problem.needed + (ceiling - problem.needed) // room, ceiling):
             if self.limits.target < target <= ceiling:
                 try:
                     return self._at(target)
                 except CannotFit as other:
                     problem = other
-        if self.situation.view_tokens <= self.limits.window:
-            return Skip(f"what must stay takes {problem.needed:,} tokens, too much to end below the trigger")
+        if self.question.view_tokens <= self.limits.window:
+            return Nothing(f"what must stay takes {problem.needed:,} tokens, too much to end below the trigger")
         window = self.limits.window
         for share in (8, 8, 1):  # the first may find that the newest messages need more than was known
             try:
@@ -152,7 +160,7 @@ class _Pass:
                 problem = other
         raise CannotFit(limit=window, floor=problem.floor, limit_name="window") from None
 
-    def _at(self, target: int) -> Plan | Skip:
+    def _at(self, target: int) -> Plan | Nothing:
         if self.floor_tokens + SMALLEST_SUMMARY > target:
             raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
         tail = self._tail(target)
@@ -160,7 +168,7 @@ class _Pass:
 
     def _floor(self) -> dict[str, int]:
         """Tokens that cannot be removed, item by item."""
-        floor = {name: size for name, size in self.situation.overhead.items() if size}
+        floor = {name: size for name, size in self.question.overhead.items() if size}
         for index, reason in sorted(self.held.items()):
             floor[reason] = floor.get(reason, 0) + self.sizes[index]
         return floor
@@ -196,28 +204,28 @@ class _Pass:
         most = max(0, room - SMALLEST_SUMMARY)
         keep = self.limits.keep
         if keep is None:
-            count = self.situation.view_messages // 2 if self.by_count else None
-            return count, min(most, int(self.situation.policy.budgets.recent * room))
+            count = self.question.view_messages // 2 if self.by_count else None
+            return count, min(most, int(self.question.policy.budgets.recent * room))
         tokens = keep.tokens(self.limits.window)
         return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
 
     def _is_turn(self, group: Group) -> bool:
-        return any(self.situation.messages[index].role == "assistant" for index in group.indices)
+        return any(self.question.messages[index].role == "assistant" for index in group.indices)
 
     def _policy_for(self, indices: Sequence[int]) -> Policy:
         """The policy, but the newest turn keeps its reasoning: providers want it back while its calls are answered."""
-        policy = self.situation.policy
+        policy = self.question.policy
         if set(indices).isdisjoint(self.newest_turn):
             return policy
         return policy.model_copy(update={"reasoning": Toggle(enabled=False)})
 
     def _is_orphan(self, group: Group) -> bool:
         """Nothing but results whose calls are missing: the newest turn is the one before them."""
-        answers = self.situation.grouping.answers
+        answers = self.question.grouping.answers
         return all(
             isinstance(part, ToolResult) and (index, number) not in answers
             for index in group.indices
-            for number, part in enumerate(self.situation.messages[index].parts)
+            for number, part in enumerate(self.question.messages[index].parts)
         )
 
     def _free_size(self, group: Group) -> int:
@@ -228,19 +236,19 @@ class _Pass:
 
     def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
         """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
-        if self.situation.summary_is_free or self.by_count:
+        if self.question.summary_is_free or self.by_count:
             return None
         kept = {n for group in tail for n in group.indices}
         edited = {edit.index for edit in self._earlier_edits()}
         old = [n for n in self._present() if n not in kept and n not in self.held and n not in edited]
         old = [n for n in old if n not in self.newest_turn]
         evidence = int(self._share_for_evidence() * (target - self.floor_tokens))
-        wanted = self.situation.view_tokens - target + max(0, evidence - self.situation.summary_tokens)
+        wanted = self.question.view_tokens - target + max(0, evidence - self.question.summary_tokens)
         found = shorten_old(
-            self.situation.messages,
+            self.question.messages,
             old,
-            policy=self.situation.policy,
-            counter=self.situation.counter,
+            policy=self.question.policy,
+            counter=self.question.counter,
             wanted=wanted,
         )
         total = sum(found.saved.values())
@@ -250,20 +258,20 @@ class _Pass:
             target,
             evicted=set(),
             found=found,
-            kept_tokens=self.situation.view_tokens - self.situation.summary_tokens - total,
-            evidence_tokens=max(evidence, self.situation.summary_tokens),
+            kept_tokens=self.question.view_tokens - self.question.summary_tokens - total,
+            evidence_tokens=max(evidence, self.question.summary_tokens),
         )
 
     def _share_for_evidence(self) -> float:
-        return self.situation.policy.budgets.summary * (1 - PROSE) if self.situation.policy.evidence else 0.0
+        return self.question.policy.budgets.summary * (1 - PROSE) if self.question.policy.evidence else 0.0
 
     def _less_evidence(self, target: int) -> Plan | None:
         """A plan that keeps every message and quotes less, where no message is left to evict: after a refusal the
         summary message itself may be what is too much. None where that does not bring the view down to the target.
         """
-        kept_tokens = self.situation.view_tokens - self.situation.summary_tokens
+        kept_tokens = self.question.view_tokens - self.question.summary_tokens
         budget = target - kept_tokens
-        if not SMALLEST_SUMMARY <= budget < self.situation.summary_tokens:
+        if not SMALLEST_SUMMARY <= budget < self.question.summary_tokens:
             return None
         if self._too_little(set(), target):
             return None
@@ -271,13 +279,13 @@ class _Pass:
 
     # ---- with a summary ----
 
-    def _summarizing(self, target: int, tail: Sequence[Group]) -> Plan | Skip:
+    def _summarizing(self, target: int, tail: Sequence[Group]) -> Plan | Nothing:
         room = target - self.floor_tokens
         found, tail_size = self._clip(tail, room)
         users = self._recent_users({n for group in tail for n in group.indices}, room - tail_size - SMALLEST_SUMMARY)
         room -= sum(self.sizes[n] for n in users)
-        summary = max(SMALLEST_SUMMARY, int(self.situation.policy.budgets.summary * room))
-        share = 0 if self.by_count else int(self.situation.policy.budgets.shortened * room)
+        summary = max(SMALLEST_SUMMARY, int(self.question.policy.budgets.summary * room))
+        share = 0 if self.by_count else int(self.question.policy.budgets.shortened * room)
         middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
         found = combined([found, shortened])
         kept = {n for group in [*tail, *middle] for n in group.indices}
@@ -301,7 +309,7 @@ class _Pass:
             found=found,
             kept_tokens=kept_tokens,
             prose_tokens=prose,
-            evidence_tokens=budget - prose if self.situation.policy.evidence else 0,
+            evidence_tokens=budget - prose if self.question.policy.evidence else 0,
             makes_summary=True,
         )
 
@@ -309,7 +317,7 @@ class _Pass:
         self, tail: Sequence[Group], users: Mapping[int, str], budget: int
     ) -> tuple[list[Group], Shortening, int]:
         """Groups next older than the tail that stay shortened, how, and their size, within a budget of tokens."""
-        messages, counter = self.situation.messages, self.situation.counter
+        messages, counter = self.question.messages, self.question.counter
         names = {call.id: call.name for message in messages for call in message.tool_calls}
         edited = {edit.index for edit in self._earlier_edits()}
         middle: list[Group] = []
@@ -333,9 +341,9 @@ class _Pass:
         room = min(self.limits.recent_users, max(0, left) // 4)
         users: dict[int, str] = {}
         for index in reversed(self._present()):
-            if index in kept or index in self.held or not pins.is_person(self.situation.messages[index]):
+            if index in kept or index in self.held or not pins.is_person(self.question.messages[index]):
                 continue
-            if self.situation.messages[index].tool_results or self.sizes[index] > room:
+            if self.question.messages[index].tool_results or self.sizes[index] > room:
                 continue
             room -= self.sizes[index]
             users[index] = "recent user message"
@@ -352,12 +360,12 @@ class _Pass:
             return NOTHING, size
         free = sorted(n for group in tail for n in group.indices if n not in self.held and n not in self.before)
         found = clip_tail(
-            self.situation.messages,
+            self.question.messages,
             free,
             limit=most,
             pending=self.pending,
-            policy=self.situation.policy,
-            counter=self.situation.counter,
+            policy=self.question.policy,
+            counter=self.question.counter,
         )
         left = sum(found.sizes.get(n, self.sizes[n]) for n in free)
         if left > most:
@@ -366,36 +374,37 @@ class _Pass:
         return found, left
 
     def _prose(self, budget: int) -> int:
-        policy = self.situation.policy
-        share = policy.budgets.prose_of(budget, built_in=self.situation.summary_is_free) if policy.evidence else budget
+        policy = self.question.policy
+        share = policy.budgets.prose_of(budget, built_in=self.question.summary_is_free) if policy.evidence else budget
         prose = max(min(budget, SMALLEST_SUMMARY), share)
         cap = policy.summary.max_tokens
         return min(budget, prose if cap is None else cap)
 
-    def _nothing_to_do(self) -> Skip:
-        if self.situation.view_tokens > self.limits.window:
-            rest = self.situation.view_tokens - self.floor_tokens
+    def _nothing_to_do(self) -> Nothing:
+        if self.question.view_tokens > self.limits.window:
+            rest = self.question.view_tokens - self.floor_tokens
             raise CannotFit(
                 limit=self.limits.window, floor={**self.floor, "recent messages": rest}, limit_name="window"
             )
-        return Skip("nothing is left to compact")
+        return Nothing("nothing is left to compact")
 
-    def _too_little(self, evicted: set[int], expected: int) -> Skip | None:
+    def _too_little(self, evicted: set[int], expected: int) -> Nothing | None:
         """A rewrite that frees next to nothing costs more than it saves, while the view still fits."""
-        gain = self.situation.view_tokens - expected
-        fits = self.situation.view_tokens <= self.limits.window
-        forced = self.situation.forced is not None or self.by_count
+        gain = self.question.view_tokens - expected
+        fits = self.question.view_tokens <= self.limits.window
+        forced = self.question.forced is not None or self.by_count
         if forced or not fits or gain >= self.limits.minimum_gain:
             return None
-        return Skip(f"a pass would free {max(0, gain):,} tokens, less than the minimum of {self.limits.minimum_gain:,}")
+        least = self.limits.minimum_gain
+        return Nothing(f"a pass would free {max(0, gain):,} tokens, less than the minimum of {least:,}")
 
     # ---- the plan ----
 
     def _present(self) -> list[int]:
-        return [n for n in range(len(self.situation.messages)) if n not in self.before]
+        return [n for n in range(len(self.question.messages)) if n not in self.before]
 
     def _earlier_edits(self) -> tuple[Edit, ...]:
-        return self.situation.previous.edits if self.situation.previous else ()
+        return self.question.record.edits if self.question.record else ()
 
     def _plan(
         self,
@@ -444,22 +453,22 @@ class _Pass:
         for index, names in tiers.items():
             fates[index] = ("shortened", ", ".join(dict.fromkeys(names)))
         for index in evicted:
-            fates[index] = evicted_fate(self.situation.messages[index])
-        for run in self.situation.previous.fates if self.situation.previous else ():
+            fates[index] = evicted_fate(self.question.messages[index])
+        for run in self.question.record.fates if self.question.record else ():
             if run.fate in ("summarized", "dropped"):
                 fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)
         return tuple(fates)
 
     def _summary_after(self, gone: set[int]) -> int:
         """Behind the leading instructions and, by policy, behind the first user message if older ones are gone."""
-        messages = self.situation.messages
+        messages = self.question.messages
         leading = -1
         while leading + 1 < len(messages) and messages[leading + 1].is_instruction:
             leading += 1
-        if self.situation.policy.summary_place == "after_system" or not gone:
+        if self.question.policy.summary_place == "after_system" or not gone:
             return leading
         first = next((n for n, reason in self.held.items() if reason == pins.FIRST_USER), None)
-        if first is None and self.situation.policy.first_user:  # the only user message is first and newest
+        if first is None and self.question.policy.first_user:  # the only user message is first and newest
             first = pins.first_user(messages)
         return leading if first is None or first > max(gone) else max(leading, first)
 

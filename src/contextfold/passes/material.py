@@ -16,7 +16,7 @@ from contextfold.conversation.history import History
 from contextfold.identifiers import names
 from contextfold.messages import Message, Text
 from contextfold.passes.decide import Plan
-from contextfold.passes.question import Job
+from contextfold.passes.question import Question
 from contextfold.record.compaction import Edit, reduce
 from contextfold.summary import extractive
 from contextfold.summary.bisect import Summary, SummaryStats
@@ -27,10 +27,10 @@ from contextfold.summary.render import render_group
 EXTRACTIVE = "extractive"
 
 
-def material(job: Job, plan: Plan) -> tuple[str | None, list[Unit]]:
+def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
     """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarized."""
-    messages, grouping = job.history.messages, job.history.grouping
-    previous = [job.previous.summary.text] if job.previous and job.previous.summary else []
+    messages, grouping = question.history.messages, question.history.grouping
+    previous = [question.record.summary.text] if question.record and question.record.summary else []
     evicted = set(plan.evicted)
     units: list[Unit] = []
     for group in grouping.groups:
@@ -45,13 +45,13 @@ def material(job: Job, plan: Plan) -> tuple[str | None, list[Unit]]:
     return "\n\n".join(previous) or None, units
 
 
-def extract(job: Job, plan: Plan) -> Summary:
+def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, always made anew from all originals: it does not decay and asks nobody."""
-    gone = [readable(job.history.messages[n]) for n in plan.gone]
-    count = job.history.counter.text
-    text = extractive.summarize(gone, budget=prose_room(job, plan), count=count, language=job.language)
+    gone = [readable(question.history.messages[n]) for n in plan.gone]
+    count = question.counter.text
+    text = extractive.summarize(gone, budget=prose_room(question, plan), count=count, language=question.language)
     stats = SummaryStats(
-        input_tokens=sum(job.history.sizes[n] for n in plan.gone),
+        input_tokens=sum(question.history.sizes[n] for n in plan.gone),
         output_tokens=count(text),
         algorithm=EXTRACTIVE,
     )
@@ -65,15 +65,15 @@ def readable(message: Message) -> Message:
     return message
 
 
-def prose_room(job: Job, plan: Plan) -> int:
+def prose_room(question: Question, plan: Plan) -> int:
     """Tokens that the prose may take: its share less the frame around it."""
-    frame = job.history.counter.text(summary_text("", "-", language=job.language))
+    frame = question.counter.text(summary_text("", "-", language=question.language))
     return max(40, plan.prose_tokens - frame)
 
 
-def evidence(job: Job, plan: Plan, prose: str, budget: int) -> str:
+def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     """Lines of what left the view or was shortened, for the names that are not in the view otherwise."""
-    history = job.history
+    history = question.history
     ends = list(accumulate(history.sizes))
     shortened: dict[int, list[Edit]] = {}
     for edit in plan.edits:

@@ -9,14 +9,16 @@ as ``async def`` over ports (see ``ports``). What does not: any decision of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from contextfold.conversation.ledger import runs
 from contextfold.errors import RECENT, ArchiveError, CannotFit, ContextfoldError, SummaryFailed, is_control_flow
 from contextfold.messages import Message
-from contextfold.observe import SummaryEnd
+from contextfold.observe import Observer, SummaryEnd
 from contextfold.passes import material
-from contextfold.passes.decide import Plan, Skip, decide
-from contextfold.passes.question import Job
+from contextfold.passes.decide import Nothing, Plan, decide
+from contextfold.passes.question import Question
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
@@ -25,99 +27,146 @@ from contextfold.summary.message import summary_text
 from contextfold.summary.summarizer import Summarizer
 
 
-async def run_pass(job: Job, ports: Ports) -> Compaction | None:
-    """The new compaction, or None when nothing changes and the previous one stays in force.
+class Archiver(Protocol):
+    """Where originals go before they leave the view (``contextfold.archive`` has one for files)."""
 
-    Raises ``CannotFit`` when no compaction can reach the target, and ``SummaryFailed`` when no acceptable summary could
-    be had and policy allows neither the old view nor the fallback. Nothing has changed then.
-    """
+    @property
+    def address(self) -> str:
+        """Where they will be, for people and tools; it stands in the summary."""
+        ...
+
+    def append(self, messages: Mapping[int, Message]) -> Any:
+        """Save messages by their index in the history, those that are there already left out. May be ``async def``.
+
+        Raises whatever it likes unless all of them are certain to be there.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a pass is performed with."""
+
+    ports: Ports
+    observer: Observer
+    summarizer: Summarizer | None = None
+    """None: the built-in extractive one."""
+    archive: Archiver | None = None
+    retries: bool = False
+    """The caller will try another way: do not emit ``cannot_fit``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A pass that has succeeded. Its record is in force once the caller takes it."""
+
+    compaction: Compaction
+    evicted: tuple[Any, ...] = ()
+    """The caller's messages that left the view in this pass, in their order."""
+    model: str | None = None
+    """Who wrote the summary; None for the built-in summarizer."""
+    cost: float | None = None
+    """US dollars that the summary took, where the price is known."""
+    seconds: float = 0.0
+    """That the summary took."""
+
+
+async def run_pass(question: Question, means: Means) -> Made | Nothing:
+    """``decide``, then ``perform``, both told in events. Raises what they raise."""
     try:
-        plan = await ports.compute(_decide, job)
-        if isinstance(plan, Skip):
-            job.observer.emit("skipped", plan.reason, tokens=job.view_tokens)
-            return None
-        return await _performed(job, plan, ports)
+        plan = await means.ports.compute(decide, question)
+        if isinstance(plan, Plan):
+            return await perform(question, plan, means)
     except CannotFit as error:
-        if not job.is_trial:
-            job.observer.emit("cannot_fit", str(error), limit=error.limit, floor=error.floor)
+        if not means.retries:
+            means.observer.emit("cannot_fit", str(error), limit=error.limit, floor=error.floor)
         raise
+    means.observer.emit("skipped", plan.reason, tokens=question.view_tokens)
+    return plan
 
 
-async def _performed(job: Job, plan: Plan, ports: Ports) -> Compaction | None:
-    """The record of a plan, or None when there is no summary and the old view goes on."""
-    _announce(job, plan)
-    try:
-        summary = await _prose(job, plan, ports) if plan.makes_summary else None
-    except _KeepOld:
-        return None
+async def perform(question: Question, plan: Plan, means: Means) -> Made | Nothing:
+    """Carry out a plan: prose, evidence, the record. It may come into force once ``archived`` says so.
+
+    ``Nothing`` where no summary could be had and the old view still fits the window. Raises ``CannotFit`` when the view
+    would miss the target, ``SummaryFailed`` when there is no acceptable summary and policy allows neither the old view
+    nor the fallback. Nothing has changed then.
+    """
+    _announce(question, plan, means.observer)
+    summary = await _prose(question, plan, means) if plan.makes_summary else None
+    if isinstance(summary, Nothing):
+        return summary
+    compaction, took = await _checked(question, plan, summary, means)
+    _conclude(question, plan, compaction, took, means.observer)
+    evicted = question.evicted(compaction)
+    return Made(compaction, evicted, took.model or None, took.cost, took.seconds)
+
+
+async def _checked(
+    question: Question, plan: Plan, summary: Summary | None, means: Means
+) -> tuple[Compaction, SummaryStats]:
+    """The record, whose view meets the target, and what its summary took. The hooks around a summary hear its end."""
     took = summary.stats if summary is not None else SummaryStats()
     try:
-        compaction = await ports.compute(_complete, job, plan, summary)
+        compaction = await means.ports.compute(_complete, question, plan, summary, _address(means))
     except CannotFit as error:
-        if summary is not None and took.calls:  # it is paid for: who listens gets it, though no record holds it
-            await job.observer.tell(ports, _end(took, text=summary.text, error=str(error)))
+        if summary is not None and took.calls:  # it is paid for: the caller gets it, though no record holds it
+            await means.observer.tell(means.ports, _end(took, text=summary.text, error=str(error)))
         raise
     if took.calls:
         record = compaction.summary
         ratio = record.compression_ratio if record else 0.0
-        await job.observer.tell(ports, _end(took, text=record.text if record else "", compression_ratio=ratio))
-    _conclude(job, plan, compaction, took)
-    return compaction
+        end = _end(took, text=record.text if record else "", compression_ratio=ratio)
+        await means.observer.tell(means.ports, end)
+    return compaction, took
 
 
-async def archived(job: Job, originals: Mapping[int, Message], ports: Ports) -> bool:
-    """Save the originals of what is about to leave the view. False where that failed and the old view can go on.
+async def archived(compaction: Compaction, question: Question, means: Means) -> bool:
+    """Save the originals of what a record hides, before it comes into force. True without an archive.
 
-    ``originals``: by the index under which they are to be saved. Raises ``ArchiveError`` where saving failed and the
-    old view does not fit the window.
+    False where that failed and the old view can go on. Raises ``ArchiveError`` where the old view does not fit the
+    window. Kept apart from ``perform`` so that a caller can hold on to a summary that is paid for.
     """
-    if job.archive is None:
+    if means.archive is None:
         return True
-    place = job.archive.address
+    originals = await means.ports.compute(question.originals, compaction)
+    place, observer, window = means.archive.address, means.observer, question.limits.window
     try:
-        await ports.call(job.archive.append, originals)
+        await means.ports.call(means.archive.append, originals)
     except Exception as error:
         if is_control_flow(error):
             raise
         text = f"nothing leaves the view, because {place} did not take the originals: {error}"[:500]
-        job.observer.emit("archive_failed", text, archive=place, error=type(error).__name__)
-        if job.view_tokens <= job.limits.window:
+        observer.emit("archive_failed", text, archive=place, error=type(error).__name__)
+        if question.view_tokens <= window:
             return False
         raise ArchiveError(
-            f"the originals could not be saved to {place} ({error}), and the conversation of {job.view_tokens:,} "
-            f"tokens does not fit the window of {job.limits.window:,} unless some of it leaves"
+            f"the originals could not be saved to {place} ({error}), and the conversation of {question.view_tokens:,} "
+            f"tokens does not fit the window of {window:,} unless some of it leaves"
         ) from error
-    job.observer.emit("archived", f"{len(originals)} originals are in {place}", archive=place, count=len(originals))
+    observer.emit("archived", f"{len(originals)} originals are in {place}", archive=place, count=len(originals))
     return True
 
 
-class _KeepOld(Exception):
-    """The summary failed and the old view goes on."""
-
-
-def _decide(job: Job) -> Plan | Skip:
-    return decide(job.situation())
-
-
-def _announce(job: Job, plan: Plan) -> None:
-    job.observer.emit(
+def _announce(question: Question, plan: Plan, observer: Observer) -> None:
+    observer.emit(
         "compaction_started",
-        f"{job.view_tokens:,} tokens reached {plan.trigger}; the target is {plan.target:,}",
+        f"{question.view_tokens:,} tokens reached {plan.trigger}; the target is {plan.target:,}",
         trigger=plan.trigger,
-        tokens=job.view_tokens,
+        tokens=question.view_tokens,
         target=plan.target,
         evicting=len(plan.evicted),
     )
     for tier, saved in plan.saved.items():
-        job.observer.emit("tier_applied", f"{tier} saved {saved:,} tokens", tier=tier, saved=saved)
+        observer.emit("tier_applied", f"{tier} saved {saved:,} tokens", tier=tier, saved=saved)
 
 
-def _conclude(job: Job, plan: Plan, compaction: Compaction, took: SummaryStats) -> None:
+def _conclude(question: Question, plan: Plan, compaction: Compaction, took: SummaryStats, observer: Observer) -> None:
     summary = compaction.summary
-    job.observer.emit(
+    observer.emit(
         "compaction_finished",
-        f"{job.view_tokens:,} tokens became {compaction.tokens_after:,} (target {compaction.target:,})",
-        tokens_before=job.view_tokens,
+        f"{question.view_tokens:,} tokens became {compaction.tokens_after:,} (target {compaction.target:,})",
+        tokens_before=question.view_tokens,
         tokens_after=compaction.tokens_after,
         target=compaction.target,
         trigger=compaction.trigger,
@@ -134,45 +183,49 @@ def _conclude(job: Job, plan: Plan, compaction: Compaction, took: SummaryStats) 
 # ---- prose ----
 
 
-async def _prose(job: Job, plan: Plan, ports: Ports) -> Summary:
+async def _prose(question: Question, plan: Plan, means: Means) -> Summary | Nothing:
     """The summary's prose, by the summarizer, or by the fallback where policy allows it."""
-    if job.summarizer is None:
-        return await ports.compute(material.extract, job, plan)
+    if means.summarizer is None:
+        return await means.ports.compute(material.extract, question, plan)
     spent: list[SummaryStats] = []
     try:
-        return await _ask(job, plan, job.summarizer, ports, spent.append)
+        return await _ask(question, plan, means.summarizer, means, spent.append)
     except Exception as error:
         if is_control_flow(error):
             raise
-        problem = job.observer.scrub(f"{type(error).__name__}: {error}")
+        problem = means.observer.scrub(f"{type(error).__name__}: {error}")
         took = spent[-1] if spent else SummaryStats()
-        await job.observer.tell(ports, _end(took, text=None, error=problem))
-        return await _without_summarizer(job, plan, error, ports)
+        await means.observer.tell(means.ports, _end(took, text=None, error=problem))
+        return await _without_summarizer(question, plan, error, means)
 
 
 async def _ask(
-    job: Job, plan: Plan, summarizer: Summarizer, ports: Ports, on_spent: Callable[[SummaryStats], object]
+    question: Question,
+    plan: Plan,
+    summarizer: Summarizer,
+    means: Means,
+    on_spent: Callable[[SummaryStats], object],
 ) -> Summary:
-    previous, units = await ports.compute(material.material, job, plan)
+    previous, units = await means.ports.compute(material.material, question, plan)
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
-    options = job.policy.summary
-    learned = _learned_window(job)
+    options = question.policy.summary
+    learned = _learned_window(question)
     if learned is not None and options.input_tokens is None and summarizer.window is None:
         options = options.model_copy(update={"input_tokens": learned})
-    if job.instructions:
-        joined = "\n".join(text for text in (options.instructions, job.instructions) if text)
+    if question.instructions:
+        joined = "\n".join(text for text in (options.instructions, question.instructions) if text)
         options = options.model_copy(update={"instructions": joined})
     summary = await summarize(
         units,
         previous=previous,
         summarizer=summarizer,
         options=options,
-        max_tokens=material.prose_room(job, plan),
-        language=job.language,
-        ports=ports,
-        count=job.history.counter.text,
-        observer=job.observer,
+        max_tokens=material.prose_room(question, plan),
+        language=question.language,
+        ports=means.ports,
+        count=question.counter.text,
+        observer=means.observer,
         on_spent=on_spent,
     )
     missing = {index for unit in units for index in unit.indices} - summary.covered
@@ -181,34 +234,30 @@ async def _ask(
     return summary
 
 
-def _learned_window(job: Job) -> int | None:
+def _learned_window(question: Question) -> int | None:
     """What refusals taught at any earlier pass about the prompts that the summarizer takes, in tokens."""
-    return job.previous.summary.learned_window if job.previous and job.previous.summary else None
+    return question.record.summary.learned_window if question.record and question.record.summary else None
 
 
-async def _without_summarizer(job: Job, plan: Plan, error: Exception, ports: Ports) -> Summary:
-    fits = job.view_tokens <= job.limits.window
-    job.observer.emit(
-        "summary_failed",
-        job.observer.scrub(f"{type(error).__name__}: {error}")[:500],
-        error=type(error).__name__,
-        view_fits=fits,
-    )
-    if job.policy.on_failure == "raise":
+async def _without_summarizer(question: Question, plan: Plan, error: Exception, means: Means) -> Summary | Nothing:
+    policy, observer, window = question.policy, means.observer, question.limits.window
+    fits = question.view_tokens <= window
+    problem = observer.scrub(f"{type(error).__name__}: {error}")
+    observer.emit("summary_failed", problem[:500], error=type(error).__name__, view_fits=fits)
+    if policy.on_failure == "raise":
         raise error
     if fits:
-        raise _KeepOld from error
-    if job.policy.fallback is None:
+        return Nothing(f"the summary failed: {problem}", "summary_failed")
+    if policy.fallback is None:
         if isinstance(error, ContextfoldError):
             raise error
-        problem = job.observer.scrub(f"{type(error).__name__}: {error}")
         raise SummaryFailed(
-            f"the summarizer failed ({problem}), the conversation of {job.view_tokens:,} tokens "
-            f"does not fit the window of {job.limits.window:,} without a summary, and no fallback is allowed",
+            f"the summarizer failed ({problem}), the conversation of {question.view_tokens:,} tokens "
+            f"does not fit the window of {window:,} without a summary, and no fallback is allowed",
             attempts=[problem],
         ) from error
-    job.observer.emit("fallback_used", "the built-in extractive summary stands in", fallback=job.policy.fallback)
-    return await ports.compute(material.extract, job, plan)
+    observer.emit("fallback_used", "the built-in extractive summary stands in", fallback=policy.fallback)
+    return await means.ports.compute(material.extract, question, plan)
 
 
 def _end(
@@ -233,26 +282,28 @@ def _end(
 # ---- the record ----
 
 
-def _complete(job: Job, plan: Plan, summary: Summary | None) -> Compaction:
+def _complete(question: Question, plan: Plan, summary: Summary | None, address: str | None) -> Compaction:
     """The record with evidence in the room that is left, and its real size. Raises ``CannotFit`` if it misses.
 
     Without a new summary the earlier prose stands, if there is any, beside new evidence.
     """
-    bare = _new_summary(job, plan, summary) if summary is not None else _standing_summary(job)
-    size = job.history.counter.message(summary_message(bare))
+    bare = (
+        _new_summary(question, plan, summary, address) if summary is not None else _standing_summary(question, address)
+    )
+    size = question.counter.message(summary_message(bare))
     room = min(plan.evidence_tokens + plan.prose_tokens, plan.target - plan.kept_tokens)
-    budget = room - size - 24 if job.policy.evidence else 0
+    budget = room - size - 24 if question.policy.evidence else 0
     while budget > 0:
-        lines = material.evidence(job, plan, bare.text, budget)
-        compaction = _record(job, plan, bare.model_copy(update={"evidence": lines}) if lines else _or_none(bare))
+        lines = material.evidence(question, plan, bare.text, budget)
+        compaction = _record(question, plan, bare.model_copy(update={"evidence": lines}) if lines else _or_none(bare))
         excess = compaction.tokens_after - plan.target
         if excess <= 0:
             return compaction
         budget -= excess + 16
-    compaction = _record(job, plan, _or_none(bare))
+    compaction = _record(question, plan, _or_none(bare))
     if bare.text and (excess := compaction.tokens_after - plan.target) > 0:  # an estimate of the plan was too low
-        shorter = _capped(job, bare.text, plan.target - plan.kept_tokens - excess)
-        compaction = _record(job, plan, _or_none(bare.model_copy(update={"text": shorter, "truncated": True})))
+        shorter = _capped(question, bare.text, plan.target - plan.kept_tokens - excess)
+        compaction = _record(question, plan, _or_none(bare.model_copy(update={"text": shorter, "truncated": True})))
     return _within(plan, compaction)
 
 
@@ -260,41 +311,41 @@ def _or_none(summary: SummaryRecord) -> SummaryRecord | None:
     return summary if summary.text or summary.evidence else None
 
 
-def _standing_summary(job: Job) -> SummaryRecord:
-    if job.previous is not None and job.previous.summary is not None:
-        return job.previous.summary.model_copy(update={"evidence": "", "archive": _address(job)})
+def _standing_summary(question: Question, address: str | None) -> SummaryRecord:
+    if question.record is not None and question.record.summary is not None:
+        return question.record.summary.model_copy(update={"evidence": "", "archive": address})
     return SummaryRecord(
         text="",
-        role=job.policy.summary_role,
-        language=job.language,
+        role=question.policy.summary_role,
+        language=question.language,
         algorithm="evidence",
-        archive=_address(job),
+        archive=address,
     )
 
 
-def _address(job: Job) -> str | None:
+def _address(means: Means) -> str | None:
     """Where the originals will be: they are saved before the record comes into force, or it never does."""
-    return job.archive.address if job.archive is not None else None
+    return means.archive.address if means.archive is not None else None
 
 
-def _new_summary(job: Job, plan: Plan, summary: Summary) -> SummaryRecord:
-    prose = _capped(job, summary.text, plan.target - plan.kept_tokens)
+def _new_summary(question: Question, plan: Plan, summary: Summary, address: str | None) -> SummaryRecord:
+    prose = _capped(question, summary.text, plan.target - plan.kept_tokens)
     stats = summary.stats
     return SummaryRecord(
         text=prose,
-        role=job.policy.summary_role,
-        language=job.language,
+        role=question.policy.summary_role,
+        language=question.language,
         algorithm=stats.algorithm,
         input_tokens=stats.input_tokens,
-        output_tokens=job.history.counter.text(prose),
+        output_tokens=question.counter.text(prose),
         calls=stats.calls,
         chunk_count=stats.chunk_count,
         max_depth=stats.max_depth,
         truncated=stats.truncated or prose != summary.text,
-        learned_window=stats.learned_window or _learned_window(job),
+        learned_window=stats.learned_window or _learned_window(question),
         message_count=len(plan.gone),
-        original_tokens=sum(job.history.sizes[n] for n in plan.gone),
-        archive=_address(job),
+        original_tokens=sum(question.history.sizes[n] for n in plan.gone),
+        archive=address,
     )
 
 
@@ -306,10 +357,10 @@ def _within(plan: Plan, compaction: Compaction) -> Compaction:
     raise CannotFit(limit=plan.target, floor={**plan.floor, RECENT: rest})
 
 
-def _capped(job: Job, prose: str, room: int) -> str:
+def _capped(question: Question, prose: str, room: int) -> str:
     """Prose that a summarizer made longer than the room, clipped to it; the rest is the evidence's task."""
-    count = job.history.counter.text
-    frame = count(summary_text("", "-", language=job.language)) + 8
+    count = question.counter.text
+    frame = count(summary_text("", "-", language=question.language)) + 8
     while prose and count(prose) > max(room - frame, 1):
         keep = max(1, int(len(prose) * (room - frame) / count(prose) * 0.97)) if room > frame else 1
         prose = prose[: min(keep, len(prose) - 1)].rstrip()
@@ -318,27 +369,27 @@ def _capped(job: Job, prose: str, room: int) -> str:
     return prose
 
 
-def _record(job: Job, plan: Plan, summary: SummaryRecord | None) -> Compaction:
+def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Compaction:
     """The record of a plan, with the size of the view that it gives."""
-    alternate = job.policy.alternate
+    alternate = question.policy.alternate
     if summary is not None:
-        summary = summary.model_copy(update={"tokens": job.history.counter.message(summary_message(summary))})
+        summary = summary.model_copy(update={"tokens": question.counter.message(summary_message(summary))})
     compaction = Compaction(
-        parent=job.previous.id if job.previous else None,
-        format=job.history.format.name,
+        parent=question.record.id if question.record else None,
+        format=question.history.format.name,
         covers=plan.covers,
-        fingerprint=job.history.fingerprint(plan.covers),
+        fingerprint=question.history.fingerprint(plan.covers),
         fates=tuple(
             FateRun(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(plan.fates)
         ),
         edits=plan.edits,
         summary=summary,
         summary_after=plan.summary_after,
-        alternate=job.history.format.alternates if alternate is None else alternate,
+        alternate=question.history.format.alternates if alternate is None else alternate,
         trigger=plan.trigger,
-        window=job.limits.window,
+        window=question.limits.window,
         target=plan.target,
-        tokens_before=job.view_tokens,
+        tokens_before=question.view_tokens,
     )
-    tokens = build(job.history, compaction).tokens + sum(job.overhead.values())
+    tokens = build(question.history, compaction).tokens + sum(question.overhead.values())
     return compaction.model_copy(update={"tokens_after": tokens})

@@ -1,7 +1,7 @@
-"""The question that a pass answers: one history, one policy, and the state it starts from.
+"""The question that a pass answers: one history, one policy, and the record in force. Pure data.
 
-What belongs here: the value, the situation that a plan is made from, and what hooks are told before and after.
-What does not: doing anything about it.
+What belongs here: the value, when a pass is due, the floor, and what hooks are told before a pass. What does not: what
+becomes of each message (``decide``), and doing anything about it (``perform``).
 """
 
 from __future__ import annotations
@@ -9,34 +9,104 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from contextfold.conversation import pins
+from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.history import History
 from contextfold.messages import Message
-from contextfold.observe import Observer
-from contextfold.passes.trigger import Situation
 from contextfold.policy import Limits, Policy
 from contextfold.record.compaction import Compaction, summary_message
 from contextfold.record.view import apply
 from contextfold.summary import language
-from contextfold.summary.summarizer import Summarizer
+from contextfold.tokens import TokenCounter
+
+MANUAL = "manual"
+"""The reason of a pass that a caller asked for."""
 
 
-class Archive(Protocol):
-    """Where originals go before they leave the view (``contextfold.archive`` has one for files)."""
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Why a pass is due: ``reason`` in words, as records and events tell it."""
+
+    reason: str
+    by_count: bool = False
+    """Fewer messages are wanted, however few tokens they take."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a decision depends on. Sizes are tokens."""
+
+    history: History
+    record: Compaction | None
+    """The record in force."""
+    view_tokens: int
+    """The view as it is, with what is sent besides the messages."""
+    view_messages: int
+    overhead: Mapping[str, int]
+    """What is sent besides the messages: the system prompt and the tools, by name."""
+    limits: Limits
+    policy: Policy
+    summary_is_free: bool = True
+    """The summarizer is the built-in one: then a pass that only shortens would save no money and keep less."""
+    forced: str | None = None
+    """A reason to compact whatever the trigger says."""
+    instructions: str = ""
+    """For the summarizer, for this pass alone."""
 
     @property
-    def address(self) -> str:
-        """Where they will be, for people and tools; it stands in the summary."""
-        ...
+    def messages(self) -> Sequence[Message]:
+        return self.history.messages
 
-    def append(self, messages: Mapping[int, Message]) -> Any:
-        """Save messages by their index in the history, those that are there already left out. May be ``async def``.
+    @property
+    def grouping(self) -> Grouping:
+        return self.history.grouping
 
-        Raises whatever it likes unless all of them are certain to be there.
-        """
-        ...
+    @property
+    def counter(self) -> TokenCounter:
+        return self.history.counter
+
+    @cached_property
+    def sizes(self) -> Sequence[int]:
+        """``sizes[i]`` is message ``i`` as the view has it now: shortened by the record in force, where it is."""
+        if self.record is None or not self.record.edits:
+            return self.history.sizes
+        edited = {edit.index for edit in self.record.edits}
+        view = apply(self.messages, self.record)
+        now = {item.index: self.counter.message(item.message) for item in view if item.index in edited}
+        return [now.get(index, size) for index, size in enumerate(self.history.sizes)]
+
+    @cached_property
+    def summary_tokens(self) -> int:
+        """What the summary message takes in the view now."""
+        if self.record is None or self.record.summary is None:
+            return 0
+        return self.counter.message(summary_message(self.record.summary))
+
+    @cached_property
+    def language(self) -> str:
+        """The code of the language that the summary is to be in: the conversation's, unless the policy names one."""
+        if self.policy.summary.language:
+            return self.policy.summary.language
+        if self.record is not None and self.record.summary is not None:
+            return self.record.summary.language
+        return language.dominant(message.text for message in self.messages if pins.is_person(message))
+
+    @property
+    def trigger(self) -> Trigger | None:
+        """Why a pass is due; None when none is."""
+        return triggered(self.policy, self.limits, self.view_tokens, self.view_messages, self.forced)
+
+    def evicted(self, made: Compaction) -> tuple[Any, ...]:
+        """The caller's messages that a new record takes out of the view, in their order."""
+        before = self.record.gone() if self.record else set()
+        return tuple(self.history.wire[n] for n in sorted(made.gone() - before))
+
+    def originals(self, made: Compaction) -> dict[int, Message]:
+        """What is not word for word in the view under a record, by index in the history."""
+        hidden = made.gone() | {edit.index for edit in made.edits}
+        return {index: self.messages[index] for index in sorted(hidden)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,87 +120,33 @@ class Proposal:
     messages: Sequence[Any]
     """The whole history, as the caller has it."""
     previous: Compaction | None
+    """The record in force."""
+
+    @classmethod
+    def of(cls, question: Question, trigger: Trigger) -> Proposal:
+        wire = tuple(question.history.wire)
+        return cls(trigger.reason, question.view_tokens, question.limits.window, wire, question.record)
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A pass that has succeeded, for a caller's hook to save what it wants before the record is in force."""
+def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced: str | None = None) -> Trigger | None:
+    """What makes a view of ``tokens`` tokens and ``messages`` messages compact; None when nothing does."""
+    if forced:
+        return Trigger(forced, by_count=forced == MANUAL)
+    for clause in policy.clauses(limits.window):
+        if clause.reached(tokens=tokens, messages=messages, window=limits.window):
+            return Trigger(str(clause), by_count=any(size.unit == "messages" for size in clause.sizes))
+    if policy.max_tokens is not None and tokens >= policy.max_tokens:
+        return Trigger(f"max_tokens:{policy.max_tokens}")
+    return None
 
-    compaction: Compaction
-    evicted: tuple[Any, ...]
-    """The caller's messages that left the view in this pass, in their order."""
 
-
-@dataclass(frozen=True)
-class Job:
-    """One question to the engine: what is to be done about this history? Sizes are tokens."""
-
-    history: History
-    previous: Compaction | None
-    view_tokens: int
-    view_messages: int
-    overhead: Mapping[str, int]
-    limits: Limits
-    policy: Policy
-    summarizer: Summarizer | None
-    """None: the built-in extractive one."""
-    observer: Observer
-    forced: str | None = None
-    instructions: str = ""
-    archive: Archive | None = None
-    is_trial: bool = False
-    """Whoever asks has another way if nothing can be made to fit, and says so himself if he has none."""
-
-    @cached_property
-    def language(self) -> str:
-        """The code of the language that the summary is to be in (R14)."""
-        if self.policy.summary.language:
-            return self.policy.summary.language
-        if self.previous is not None and self.previous.summary is not None:
-            return self.previous.summary.language
-        return language.dominant(message.text for message in self.history.messages if pins.is_person(message))
-
-    def proposal(self, trigger: str) -> Proposal:
-        """What a hook is told before the pass."""
-        wire = tuple(self.history.wire)
-        return Proposal(trigger, self.view_tokens, self.limits.window, wire, self.previous)
-
-    def made(self, compaction: Compaction) -> Made:
-        """What a hook is told after the pass."""
-        before = self.previous.gone() if self.previous else set()
-        return Made(compaction, tuple(self.history.wire[n] for n in sorted(compaction.gone() - before)))
-
-    def originals(self, compaction: Compaction) -> dict[int, Message]:
-        """What is not word for word in the view under a compaction, by index in the history."""
-        hidden = compaction.gone() | {edit.index for edit in compaction.edits}
-        return {index: self.history.messages[index] for index in sorted(hidden)}
-
-    def situation(self) -> Situation:
-        """What the plan is made from; sizes are as the present view has the messages."""
-        sizes: Sequence[int] = self.history.sizes
-        if self.previous is not None and self.previous.edits:
-            counter = self.history.counter
-            edited = {edit.index for edit in self.previous.edits}
-            view = apply(self.history.messages, self.previous, self.history.format)
-            now = {item.index: counter.message(item.message) for item in view if item.index in edited}
-            sizes = [now.get(index, size) for index, size in enumerate(self.history.sizes)]
-        return Situation(
-            messages=self.history.messages,
-            sizes=sizes,
-            grouping=self.history.grouping,
-            previous=self.previous,
-            view_tokens=self.view_tokens,
-            view_messages=self.view_messages,
-            overhead=self.overhead,
-            limits=self.limits,
-            policy=self.policy,
-            counter=self.history.counter,
-            summary_tokens=self._summary_tokens(),
-            summary_is_free=self.summarizer is None,
-            forced=self.forced,
-        )
-
-    def _summary_tokens(self) -> int:
-        if self.previous is None or self.previous.summary is None:
-            return 0
-        return self.history.counter.message(summary_message(self.previous.summary))
+def floor_of(
+    messages: Sequence[Message], counter: TokenCounter, policy: Policy, overhead: Mapping[str, int]
+) -> dict[str, int]:
+    """Tokens that no compaction of this history can remove, item by item."""
+    floor = {name: size for name, size in overhead.items() if size}
+    for index, reason in sorted(pins.held(messages, group(messages), policy).items()):
+        if reason == pins.PENDING and not messages[index].tool_calls:
+            continue  # a result beside a pending call may be clipped
+        floor[reason] = floor.get(reason, 0) + counter.message(messages[index])
+    return floor

@@ -13,47 +13,47 @@ from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate, runs
 from contextfold.messages import Media, Part, Text, ToolCall, ToolResult
-from contextfold.passes.question import Job
+from contextfold.passes.question import Question
 from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
 
-Revise = Callable[[Job], Compaction | None]
+Revise = Callable[[Question], Compaction | None]
 
 HALVED = "history limit halved after an overflow"
 
 
-def halved(job: Job) -> Compaction | None:
+def halved(question: Question) -> Compaction | None:
     """The last resort: the older half of what may leave the view is dropped; None when nothing may leave.
 
     Half of the tokens, in whole groups, and half of the evidence beside the summary. Instructions, the first and the
     newest user message, pins, pending calls and the newest group stay.
     """
-    dropped = _older_half(job)
-    summary = _with_half_the_evidence(job)
-    if not dropped and summary is _summary(job):
+    dropped = _older_half(question)
+    summary = _with_half_the_evidence(question)
+    if not dropped and summary is _summary(question):
         return None
-    return _revised(job, "overflow: history limit halved", dropped=dropped, summary=summary)
+    return _revised(question, "overflow: history limit halved", dropped=dropped, summary=summary)
 
 
-def clipped(job: Job, characters: int | None) -> Compaction | None:
+def clipped(question: Question, characters: int | None) -> Compaction | None:
     """Items over a provider's cap on one field are clipped below it; None when none can be.
 
     ``characters``: the cap on one string, or the bytes of one medium. None: not known; then the largest item of the
     view gives way to half of itself. What must stay word for word is not clipped.
     """
-    items = sorted(_items(job), key=lambda item: -item[0])
+    items = sorted(_items(question), key=lambda item: -item[0])
     if characters is None:
         characters = items[0][0] // 2 if items else 0
-    edits = [_clip(job, index, number, size, characters) for size, index, number in items if size > characters]
-    return _revised(job, "overflow: item_too_long", edits=edits) if edits else None
+    edits = [_clip(question, index, number, size, characters) for size, index, number in items if size > characters]
+    return _revised(question, "overflow: item_too_long", edits=edits) if edits else None
 
 
 # ---- what leaves ----
 
 
-def _older_half(job: Job) -> list[int]:
-    groups = list(_droppable(job))
-    sizes = job.situation().sizes
+def _older_half(question: Question) -> list[int]:
+    groups = list(_droppable(question))
+    sizes = question.sizes
     total = sum(sizes[index] for group in groups for index in group)
     dropped: list[int] = []
     taken = 0
@@ -65,44 +65,44 @@ def _older_half(job: Job) -> list[int]:
     return dropped
 
 
-def _droppable(job: Job) -> Iterator[list[int]]:
+def _droppable(question: Question) -> Iterator[list[int]]:
     """The indices of whole groups that may leave, oldest first."""
-    history = job.history
-    held = pins.held(history.messages, history.grouping, job.policy)
-    gone = job.previous.gone() if job.previous else set()
+    history = question.history
+    held = pins.held(history.messages, history.grouping, question.policy)
+    gone = question.record.gone() if question.record else set()
     groups = sorted(history.grouping.groups, key=lambda group: group.last)
-    newest = next((group for group in reversed(groups) if _says_something(job, group)), None)
+    newest = next((group for group in reversed(groups) if _says_something(question, group)), None)
     for group in groups:
         left = [index for index in group.indices if index not in gone]
         if left and group is not newest and held.keys().isdisjoint(left):
             yield left
 
 
-def _says_something(job: Job, group: Group) -> bool:
-    return any(job.history.messages[index].role == "assistant" for index in group.indices)
+def _says_something(question: Question, group: Group) -> bool:
+    return any(question.history.messages[index].role == "assistant" for index in group.indices)
 
 
-def _summary(job: Job) -> SummaryRecord | None:
-    return job.previous.summary if job.previous else None
+def _summary(question: Question) -> SummaryRecord | None:
+    return question.record.summary if question.record else None
 
 
-def _with_half_the_evidence(job: Job) -> SummaryRecord | None:
-    summary = _summary(job)
+def _with_half_the_evidence(question: Question) -> SummaryRecord | None:
+    summary = _summary(question)
     if summary is None or not summary.evidence:
         return summary
     lines = summary.evidence.splitlines()
     shorter = summary.model_copy(update={"evidence": "\n".join(lines[: len(lines) // 2])})
-    return shorter.model_copy(update={"tokens": job.history.counter.message(summary_message(shorter))})
+    return shorter.model_copy(update={"tokens": question.counter.message(summary_message(shorter))})
 
 
 # ---- what is clipped ----
 
 
-def _items(job: Job) -> Iterator[tuple[int, int, int]]:
+def _items(question: Question) -> Iterator[tuple[int, int, int]]:
     """(characters or bytes, message, part) of what may be clipped in the view."""
-    history = job.history
-    held = pins.held(history.messages, history.grouping, job.policy)
-    gone = job.previous.gone() if job.previous else set()
+    history = question.history
+    held = pins.held(history.messages, history.grouping, question.policy)
+    gone = question.record.gone() if question.record else set()
     for index, message in enumerate(history.messages):
         if index not in gone and index not in held:
             for number, part in enumerate(message.parts):
@@ -124,12 +124,12 @@ def _length(part: Part) -> int:
     return 0
 
 
-def _clip(job: Job, index: int, number: int, size: int, characters: int) -> Edit:
+def _clip(question: Question, index: int, number: int, size: int, characters: int) -> Edit:
     """Media become references; of a text so many tokens stay as its characters allow, less a tenth for the marker."""
-    part = job.history.messages[index].parts[number]
+    part = question.history.messages[index].parts[number]
     if isinstance(part, Media) or _is_media_result(part):
         return Edit(index=index, part=number, tier="media", limit=0)
-    tokens = job.history.counter.part(part)
+    tokens = question.counter.part(part)
     return Edit(index=index, part=number, tier="oversized", limit=math.floor(tokens * characters / size * 0.9))
 
 
@@ -142,7 +142,7 @@ def _is_media_result(part: Part) -> bool:
 
 
 def _revised(
-    job: Job,
+    question: Question,
     trigger: str,
     *,
     dropped: Sequence[int] = (),
@@ -150,7 +150,7 @@ def _revised(
     summary: SummaryRecord | None = None,
 ) -> Compaction:
     """The record in force with more dropped, more shortened and, if given, another summary."""
-    base = job.previous or _empty(job)
+    base = question.record or _empty(question)
     touched = {edit.index for edit in edits}
     replaced = {(edit.index, edit.part) for edit in edits}
     kept = [edit for edit in base.edits if edit.index not in set(dropped) and (edit.index, edit.part) not in replaced]
@@ -159,35 +159,37 @@ def _revised(
     changes |= dict.fromkeys(touched, ("shortened", "oversized"))
     record = base.model_copy(
         update={
-            "parent": job.previous.id if job.previous else None,
+            "parent": question.record.id if question.record else None,
             "covers": covers,
-            "fingerprint": job.history.fingerprint(covers),
-            "fates": _fates(job, base, covers, changes),
+            "fingerprint": question.history.fingerprint(covers),
+            "fates": _fates(question, base, covers, changes),
             "edits": tuple(sorted([*kept, *edits], key=lambda edit: (edit.index, edit.part))),
             "summary": summary or base.summary,
             "trigger": trigger,
-            "window": job.limits.window,
-            "target": job.limits.target,
-            "tokens_before": job.view_tokens,
+            "window": question.limits.window,
+            "target": question.limits.target,
+            "tokens_before": question.view_tokens,
         }
     )
-    tokens = build(job.history, record).tokens + sum(job.overhead.values())
+    tokens = build(question.history, record).tokens + sum(question.overhead.values())
     return Compaction.model_validate(record.model_dump() | {"tokens_after": tokens})
 
 
-def _empty(job: Job) -> Compaction:
-    alternate = job.policy.alternate
+def _empty(question: Question) -> Compaction:
+    alternate = question.policy.alternate
     return Compaction(
-        format=job.history.format.name,
+        format=question.history.format.name,
         covers=0,
-        fingerprint=job.history.fingerprint(0),
+        fingerprint=question.history.fingerprint(0),
         fates=(),
-        alternate=job.history.format.alternates if alternate is None else alternate,
+        alternate=question.history.format.alternates if alternate is None else alternate,
     )
 
 
-def _fates(job: Job, base: Compaction, covers: int, changes: Mapping[int, tuple[Fate, str]]) -> tuple[FateRun, ...]:
-    held = pins.held(job.history.messages, job.history.grouping, job.policy)
+def _fates(
+    question: Question, base: Compaction, covers: int, changes: Mapping[int, tuple[Fate, str]]
+) -> tuple[FateRun, ...]:
+    held = pins.held(question.history.messages, question.history.grouping, question.policy)
     fates: list[tuple[Fate, str]] = [("pinned", held[n]) if n in held else ("kept", "recent") for n in range(covers)]
     for run in base.fates:
         fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)

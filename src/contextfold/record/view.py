@@ -1,13 +1,15 @@
 """From a history and a record to the view, and from the view to wire objects: the list that a caller sends.
 
-What belongs here: ``apply``, encoding a view, keeping the caller's own objects wherever nothing changed, and joining
-neighbors that compaction brought together where a format wants turns. What does not: choosing (``passes``).
+    history, record ──apply──▶ items ──ready──▶ items that a provider accepts ──encode──▶ wire objects
+
+What belongs here: these three steps, keeping the caller's own objects wherever nothing changed. What does not: deciding
+(``passes``), and the rules of pairing and roles themselves (``conversation.repair``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from contextfold.conversation.history import History
@@ -33,20 +35,40 @@ class ViewItem:
     account: Account | None = None
 
 
-def apply(
-    messages: Sequence[Message], compaction: Compaction | None, target: Format, *, answered: bool = False
-) -> list[ViewItem]:
-    """The view of a history under a compaction, valid for a provider of format ``target``. The history is not changed.
+def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewItem]:
+    """What a record leaves of a history, the summary in its place. Not yet valid to send: see ``ready``.
 
-    ``answered``: as it is sent at once: calls that still wait for their results get one that says so.
-    The caller has made sure that the compaction matches (``matches``).
+    The caller has made sure that the record belongs to the history (``Compaction.mismatch``).
     """
-    chosen = _chosen(messages, compaction)
-    placed = repair([item.message for item in chosen])
-    placed = conform(answer_pending(placed) if answered else placed, target)
-    placed = bare_end(placed, target) if answered else placed
+    if record is None:
+        return [ViewItem(message, index) for index, message in enumerate(messages)]
+    gone = record.gone()
+    edits: dict[int, list[Edit]] = {}
+    for edit in record.edits:
+        edits.setdefault(edit.index, []).append(edit)
+    items: list[ViewItem] = []
+    for index, message in enumerate(messages):
+        if index in gone:
+            continue
+        reduced = reduce(message, edits[index]) if index in edits else message
+        items.append(ViewItem(reduced, index, changed=reduced is not message))
+    if record.summary is not None:
+        place = sum(1 for item in items if item.index is not None and item.index <= record.summary_after)
+        items.insert(place, ViewItem(summary_message(record.summary), None, changed=True))
+    return items
+
+
+def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -> list[ViewItem]:
+    """The same view, valid for a provider of format ``target``. The one place where a list is made valid to send.
+
+    ``sending``: it is sent at once, so calls at its very end that still wait for their results get one that says so.
+    Calls that a later message shows to be interrupted have theirs in any case, so that the view only grows.
+    """
+    placed = repair([item.message for item in items])
+    placed = conform(answer_pending(placed) if sending else placed, target)
+    placed = bare_end(placed, target) if sending else placed
     shown = {place.position for place in placed}
-    left_out = {item.index for position, item in enumerate(chosen) if position not in shown}
+    left_out = {item.index for position, item in enumerate(items) if position not in shown}
     view: list[ViewItem] = []
     before: int | None = -1
     for place in placed:
@@ -54,10 +76,10 @@ def apply(
             view.append(ViewItem(place.message, None, changed=True, joinable=True, account=place.account))
             before = None
             continue
-        item = chosen[place.position]
+        item = items[place.position]
         changed = item.changed or place.message is not item.message
-        neighbor = _are_neighbors(before, item.index, left_out)
-        view.append(ViewItem(place.message, item.index, changed, not neighbor or place.moved, place.account))
+        joinable = place.moved or not _are_neighbors(before, item.index, left_out)
+        view.append(replace(item, message=place.message, changed=changed, joinable=joinable, account=place.account))
         before = item.index
     return view
 
@@ -67,25 +89,6 @@ def _are_neighbors(before: int | None, index: int | None, left_out: Container[in
     if before is None or index is None or index <= before:
         return False
     return all(between in left_out for between in range(before + 1, index))
-
-
-def _chosen(messages: Sequence[Message], compaction: Compaction | None) -> list[ViewItem]:
-    if compaction is None:
-        return [ViewItem(message, index) for index, message in enumerate(messages)]
-    gone = compaction.gone()
-    edits: dict[int, list[Edit]] = {}
-    for edit in compaction.edits:
-        edits.setdefault(edit.index, []).append(edit)
-    items: list[ViewItem] = []
-    for index, message in enumerate(messages):
-        if index in gone:
-            continue
-        reduced = reduce(message, edits[index]) if index in edits else message
-        items.append(ViewItem(reduced, index, changed=reduced is not message))
-    if compaction.summary is not None:
-        place = sum(1 for item in items if item.index is not None and item.index <= compaction.summary_after)
-        items.insert(place, ViewItem(summary_message(compaction.summary), None, changed=True))
-    return items
 
 
 @dataclass(slots=True)
@@ -102,24 +105,32 @@ class View:
     added: tuple[str, ...] = ()
 
 
-def build(history: History, compaction: Compaction | None) -> View:
-    """The view of a history in its own format. With nothing to change, the caller's very objects."""
-    items = apply(history.messages, compaction, history.format)
-    alternate = history.format.alternates if compaction is None else compaction.alternate
-    wire = _encoded(history, items, alternate)
+def build(history: History, record: Compaction | None, *, sending: bool = False) -> View:
+    """The view of a history in its own format, sized. With nothing to change, the caller's very objects."""
+    items = ready(apply(history.messages, record), history.format, sending=sending)
+    wire = _encoded(history, items, history.format.alternates if record is None else record.alternate)
     own = {id(history.wire[item.index]): item.index for item in items if item.index is not None and not item.changed}
     tokens = sum(
         history.sizes[own[id(entry)]] if id(entry) in own else history.counter.message(history.format.decode(entry))
         for entry in wire
     )
     added = tuple(item.account[1] for item in items if item.account is not None and item.index is None)
-    return View(wire, tokens, _mended(history, compaction, items), added)
+    return View(wire, tokens, _mended(history, record, items), added)
 
 
-def _mended(history: History, compaction: Compaction | None, items: Sequence[ViewItem]) -> dict[int, Account]:
+def translate(
+    history: History, record: Compaction | None, target: Format, *, sending: bool = False
+) -> tuple[list[Any], Mapping[int, Account]]:
+    """The view of a history in another format, and what became of messages that could not be sent as they stand."""
+    items = ready(apply(history.messages, record), target, sending=sending)
+    wire = target.encode([item.message for item in items])
+    return (alternating(wire, target) if target.alternates else wire), _mended(history, record, items)
+
+
+def _mended(history: History, record: Compaction | None, items: Sequence[ViewItem]) -> dict[int, Account]:
     """What mending did to messages that the record let be."""
-    edited = {edit.index for edit in compaction.edits} if compaction else set()
-    gone = compaction.gone() if compaction else set()
+    edited = {edit.index for edit in record.edits} if record else set()
+    gone = record.gone() if record else set()
     shown = {item.index: item.account for item in items if item.index is not None}
     mended: dict[int, Account] = {}
     for index, message in enumerate(history.messages):
@@ -130,13 +141,6 @@ def _mended(history: History, compaction: Compaction | None, items: Sequence[Vie
         if account is not None and index not in gone and index not in edited:
             mended[index] = account
     return mended
-
-
-def translate(history: History, compaction: Compaction | None, target: Format) -> list[Any]:
-    """The view of a history in another format."""
-    messages = [item.message for item in apply(history.messages, compaction, target)]
-    wire = target.encode(messages)
-    return alternating(wire, target) if target.alternates else wire
 
 
 def _encoded(history: History, items: Sequence[ViewItem], alternate: bool) -> list[Any]:
@@ -165,21 +169,6 @@ def _encode_one(format: Format, message: Message, known: Message | None) -> list
     if message.source is not None or known is None:
         return format.encode([message])
     return format.encode([known, message])[1:]
-
-
-def answered(
-    history: History, compaction: Compaction | None, target: Format
-) -> tuple[list[Any], Mapping[int, Account]]:
-    """The view to send at once, in a format: calls that still wait for their results get one that says so.
-
-    With it, what became of messages that could not be sent as they stand in the history.
-    """
-    items = apply(history.messages, compaction, target, answered=True)
-    mended = _mended(history, compaction, items)
-    if target is history.format:
-        return _encoded(history, items, target.alternates if compaction is None else compaction.alternate), mended
-    wire = target.encode([item.message for item in items])
-    return (alternating(wire, target) if target.alternates else wire), mended
 
 
 def alternating(wire: Sequence[Any], target: Format) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from contextfold.errors import InputError
 from contextfold.store.options import SessionOptions
 from contextfold.store.protocol import SessionStore, SummaryStore
-from contextfold.store.request import Means
+from contextfold.store.request import EngineParts
 from contextfold.store.retention import Retention
 from contextfold.store.session import Session, SessionResult
 from contextfold.store.values import (
@@ -69,7 +69,7 @@ def open_store(url: str) -> SQLStore:
     return _opened.setdefault(made.database.url.render_as_string(hide_password=False), made)
 
 
-def open_session(means: Means, thread_id: str, store: Any, **options: Any) -> Session:
+def open_session(means: EngineParts, thread_id: str, store: Any, **options: Any) -> Session:
     """A session on a store, or on the store at a URL; what ``Compactor.session`` calls.
 
     What refusals teach of the window of a model that has a name is kept in the store, if that can, unless the compactor

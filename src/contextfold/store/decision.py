@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contextfold.observe import Observer
-from contextfold.passes.trigger import triggered
+from contextfold.passes.question import triggered
 from contextfold.policy import Limits, Policy
 from contextfold.store.options import SessionOptions
 
@@ -51,8 +51,8 @@ class Rules:
         """Why a summary has to be in force before the next request, in words; None when none has."""
         if not self.options.enable_context_optimization:
             return None
-        if reason := triggered(self.policy, self.limits, size.tokens, size.messages):
-            return reason
+        if trigger := triggered(self.policy, self.limits, size.tokens, size.messages):
+            return trigger.reason
         upper = self.options.upper_threshold
         if upper is not None and size.message_tokens > upper and self.worthwhile(size):
             return f"tokens:{upper}"

@@ -18,16 +18,17 @@ transactions: a worker that dies in between leaves one that is prepared, and the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from contextfold.calls.views import fitted, limits_of
 from contextfold.errors import ContextfoldError
+from contextfold.messages import Message
 from contextfold.observe import Observer
-from contextfold.passes.perform import archived, run_pass
-from contextfold.passes.question import Archive, Job
-from contextfold.passes.trigger import MANUAL, triggered
+from contextfold.passes.decide import Nothing
+from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass
+from contextfold.passes.question import MANUAL, Question, triggered
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
@@ -40,8 +41,9 @@ from contextfold.store.lease import Loan
 from contextfold.store.loading import Loaded, Material
 from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
-from contextfold.store.request import Means, Request, Settled
+from contextfold.store.request import EngineParts, Request, Settled
 from contextfold.store.values import NewSummary, SessionState, StoredSummary, Thread, Trigger
+from contextfold.window import bounds
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
 """Seconds between looks whether somebody else has finished summarizing: the first, and at most."""
@@ -58,7 +60,7 @@ class Flow:
     """The steps of one session. Safe for concurrent use."""
 
     def __init__(
-        self, means: Means, thread: Thread, store: Any, options: SessionOptions, archive: Archive | None = None
+        self, means: EngineParts, thread: Thread, store: Any, options: SessionOptions, archive: Archiver | None = None
     ) -> None:
         self.means = means
         self.thread = thread
@@ -86,8 +88,7 @@ class Flow:
         """The policy and its limits, within what refusals taught of the window (R21)."""
         windows = self.means.windows
         found = await windows.find("", None, ports, observer)
-        policy = fitted(self.policy, found)
-        return policy, limits_of(policy, found, windows.assumed())
+        return bounds(self.policy, found, windows.assumed())
 
     async def look(self, request: Request, ports: Ports) -> Size:
         """How large the view is, summarized or not."""
@@ -234,29 +235,23 @@ class _Settling:
 
     async def _pass_as(self, owner: str, loaded: Loaded, rules: Rules, size: Size, reason: str) -> Step:
         material = await self._material(loaded)
+        question = self._question(loaded, material, rules, size, reason)
+        means = self._means(material.layout)
         started = self.ports.clock.now()
-        job = self._job(loaded, material, rules, size, reason)
-        made = await run_pass(job, self.ports)
-        if made is None or not await self._is_archived(job, material.layout, made):
+        made = await run_pass(question, means)
+        if isinstance(made, Nothing) or not await archived(made.compaction, question, means):
             return "nothing"
-        took = recording.spent(self.observer, self.ports.clock.now() - started)
-        return await self._record(owner, loaded, material, made, took)
+        return await self._record(owner, loaded, material, made, self.ports.clock.now() - started)
 
-    async def _is_archived(self, job: Job, layout: Layout, made: Compaction) -> bool:
-        """Save the originals before they leave the view, under their sequence numbers; see ``archived``."""
-        if job.archive is None:
-            return True
-        originals = await self.ports.compute(job.originals, made)
-        sequences = ((layout.sequence(place), message) for place, message in originals.items())
-        return await archived(job, {n: message for n, message in sequences if n is not None}, self.ports)
+    def _means(self, layout: Layout) -> Means:
+        archive = _BySequence(self.flow.archive, layout) if self.flow.archive is not None else None
+        return Means(self.ports, self.observer, self.flow.means.summarizer, archive)
 
-    async def _record(
-        self, owner: str, loaded: Loaded, material: Material, made: Compaction, took: dict[str, Any]
-    ) -> Step:
+    async def _record(self, owner: str, loaded: Loaded, material: Material, made: Made, seconds: float) -> Step:
         """Record what was made, and put it in force unless it was made for later."""
         store, thread, state = self.flow.store, self.flow.thread, loaded.state
         trigger: Trigger = self.request.forced or "proactive"
-        links = self._links(loaded, material.layout, made)
+        links = self._links(loaded, material.layout, made.compaction)
         summary: NewSummary = await self.ports.compute(
             partial(
                 recording.new_summary,
@@ -266,7 +261,7 @@ class _Settling:
                 parent=loaded.summary,
                 revision=state.revision,
                 trigger=trigger,
-                took=took,
+                seconds=seconds,
             )
         )
         stored: StoredSummary = await ask(self.ports, store.record_summary, thread, summary)
@@ -290,26 +285,25 @@ class _Settling:
         already = gone_from(loaded.layout, loaded.summary.record) if loaded.summary else []
         return recording.new_links(layout, record, set(already))
 
-    def _job(self, loaded: Loaded, material: Material, rules: Rules, size: Size, reason: str) -> Job:
-        fires = triggered(rules.policy, rules.limits, size.tokens, size.messages) == reason
+    def _question(self, loaded: Loaded, material: Material, rules: Rules, size: Size, reason: str) -> Question:
+        trigger = triggered(rules.policy, rules.limits, size.tokens, size.messages)
+        fires = trigger is not None and trigger.reason == reason
         view = loaded.conversation.view
         tokens, messages = size.tokens, len(view.wire)
         if material.record is None and loaded.summary is not None:  # it was set aside
             view = build(material.history, None)
             tokens, messages = view.tokens + size.overhead, len(view.wire)
-        return Job(
+        return Question(
             history=material.history,
-            previous=material.record,
+            record=material.record,
             view_tokens=tokens,
             view_messages=messages,
             overhead=self._overhead(loaded),
             limits=rules.limits,
             policy=rules.policy,
-            summarizer=self.flow.means.summarizer,
-            observer=self.observer,
+            summary_is_free=self.flow.means.summarizer is None,
             forced=None if fires else reason,
             instructions=self.request.instructions,
-            archive=self.flow.archive,
         )
 
     # ---- what a pass reads ----
@@ -360,8 +354,8 @@ class _Settling:
             flow.rejected.add(state.prepared_id)
             self._discard(state.prepared_id, problem or "")
             return False
-        job = self._job(loaded, Material(prepared.layout, history, prepared.record), rules, size, reason)
-        if not await self._is_archived(job, prepared.layout, prepared.record):
+        question = self._question(loaded, Material(prepared.layout, history, prepared.record), rules, size, reason)
+        if not await archived(prepared.record, question, self._means(prepared.layout)):
             return False
         links = self._links(loaded, prepared.layout, prepared.record)
         swap = partial(flow.store.put_in_force, revision=state.revision)
@@ -377,3 +371,16 @@ class _Settling:
         now = await self.reader.state(self.ports)
         if now.revision != state.revision and not self.request.instructions:
             self.forced = None
+
+
+class _BySequence:
+    """An archive that is told places in a layout, and saves under the sequence numbers of the session."""
+
+    def __init__(self, archive: Archiver, layout: Layout) -> None:
+        self._archive = archive
+        self._layout = layout
+        self.address = archive.address
+
+    def append(self, messages: Mapping[int, Message]) -> Any:
+        numbered = ((self._layout.sequence(place), message) for place, message in messages.items())
+        return self._archive.append({number: message for number, message in numbered if number is not None})

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
-from contextfold.calls.memory import Conversation
+from contextfold.calls.memory import KnownConversation
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import is_clean
 from contextfold.formats.base import Format
@@ -51,7 +51,7 @@ class Loaded:
 
     state: SessionState
     summary: StoredSummary | None
-    conversation: Conversation
+    conversation: KnownConversation
     until: int
     joins: bool = True
     """The next message follows one that may have left the view: it may have to be joined with what is there now."""
@@ -65,7 +65,7 @@ class Loaded:
         self.conversation.append([message.wire for message in messages])
         self.until += len(messages)
         if self.joins and messages:
-            self.conversation.rebuild(self.conversation.compaction)
+            self.conversation.rebuild(self.conversation.record)
             self.joins = False
 
     def size(self, overhead: int) -> Size:
@@ -125,7 +125,7 @@ def view_conversation(
     """The view under a record, from the messages of ``view_ranges``."""
     source = formats.get(state.format or "openai-chat")
     history = PartialHistory(source, counter_for(source, count_text))
-    conversation = Conversation(history)
+    conversation = KnownConversation(history)
     if summary is None:
         return Loaded(state, None, conversation, 0)
     found = {message.sequence: message.wire for message in messages}
@@ -138,7 +138,7 @@ def view_conversation(
             history.stand_in(BLANK)
     gone = summary.record.gone()
     shown = [message for place, message in enumerate(history.messages) if place not in gone]
-    conversation.clean = is_clean(shown, conversation.seen)
+    is_clean(shown, conversation.seen)
     conversation.rebuild(summary.record)
     return Loaded(state, summary, conversation, summary.layout.after(known))
 

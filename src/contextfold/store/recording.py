@@ -6,12 +6,11 @@ not: writing them (the store).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 from contextfold.conversation.ledger import Fate, Ledger, Run, runs
 from contextfold.messages import Message
-from contextfold.observe import Observer
+from contextfold.passes.perform import Made
 from contextfold.record.compaction import Compaction
 from contextfold.store.layout import Layout
 from contextfold.store.loading import Material
@@ -36,32 +35,33 @@ def new_links(layout: Layout, record: Compaction, already: Collection[int]) -> l
 
 def new_summary(
     material: Material,
-    made: Compaction,
+    made: Made,
     links: Sequence[Link],
     *,
     parent: StoredSummary | None,
     revision: int,
     trigger: Trigger,
-    took: Mapping[str, Any],
+    seconds: float,
 ) -> NewSummary:
-    """What is recorded of a pass. ``took``: ``model``, ``cost`` in US dollars, ``seconds``."""
-    places = {material.layout.sequence(place): place for place in made.gone()}
+    """What is recorded of a pass that took ``seconds``."""
+    compaction = made.compaction
+    places = {material.layout.sequence(place): place for place in compaction.gone()}
     left = sum(material.history.sizes[places[link.sequence]] for link in links)
     count = len(links) + (parent.message_count if parent else 0)
     original = left + (parent.original_tokens if parent else 0)
-    summary = made.summary
+    summary = compaction.summary
     if summary is not None:
         summary = summary.model_copy(update={"message_count": count, "original_tokens": original})
-    record = made.model_copy(update={"parent": parent.record.id if parent else None, "summary": summary})
+    record = compaction.model_copy(update={"parent": parent.record.id if parent else None, "summary": summary})
     return NewSummary(
         parent_id=parent.id if parent else None,
         base_revision=revision,
         trigger=trigger,
-        reason=made.trigger,
+        reason=compaction.trigger,
         algorithm=summary.algorithm if summary else SHORTENING,
         text=summary.text if summary else "",
         tokens=summary.tokens if summary else 0,
-        covers=max(material.layout.sequences(range(made.covers)), default=-1) + 1,
+        covers=max(material.layout.sequences(range(compaction.covers)), default=-1) + 1,
         message_count=count,
         original_tokens=original,
         input_tokens=summary.input_tokens if summary else 0,
@@ -70,20 +70,14 @@ def new_summary(
         chunk_count=summary.chunk_count if summary else 0,
         max_depth=summary.max_depth if summary else 0,
         truncated=summary.truncated if summary else False,
-        model=took.get("model") or None,
-        cost=took.get("cost"),
-        seconds=took["seconds"],
-        tokens_before=made.tokens_before,
-        tokens_after=made.tokens_after,
+        model=made.model,
+        cost=made.cost,
+        seconds=seconds,
+        tokens_before=compaction.tokens_before,
+        tokens_after=compaction.tokens_after,
         record=record,
         layout=material.layout,
     )
-
-
-def spent(observer: Observer, seconds: float) -> dict[str, Any]:
-    """What the pass that has just ended says of its model and cost, and how long it took."""
-    said = next((event.data for event in reversed(observer.events) if event.name == "compaction_finished"), {})
-    return {"model": said.get("model"), "cost": said.get("cost"), "seconds": seconds}
 
 
 def lineage(summaries: Sequence[StoredSummary], newest: int | None) -> list[StoredSummary]:

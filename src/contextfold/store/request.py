@@ -1,6 +1,6 @@
 """One call on a session, as values: what it takes from its compactor, what is asked for, and what came of it.
 
-What belongs here: ``Means``, ``Request`` and ``Settled``. What does not: how one becomes the other (``flow``).
+What belongs here: ``EngineParts``, ``Request`` and ``Settled``. What does not: how one becomes the other (``flow``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextfold.window import Windows
 
 
 @dataclass(frozen=True)
-class Means:
+class EngineParts:
     """What a session takes from its compactor. ``observe``: an observer for each call."""
 
     policy: Policy

@@ -14,7 +14,7 @@ from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify
-from contextfold.passes.question import Archive
+from contextfold.passes.perform import Archiver
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.recall.ranking import Order
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
@@ -23,11 +23,11 @@ from contextfold.store.finding import Entry, Finder, Hit, Time, Wanted
 from contextfold.store.flow import Flow
 from contextfold.store.options import SessionOptions, UserConfig, options_for
 from contextfold.store.reading import ask
-from contextfold.store.request import Means, Request, Settled
+from contextfold.store.request import EngineParts, Request, Settled
 from contextfold.store.values import SessionState, StoredSummary, Thread
 from contextfold.store.writing import Writer, encoded
 
-__all__ = ["Means", "Session", "SessionResult", "encoded"]
+__all__ = ["EngineParts", "Session", "SessionResult", "encoded"]
 
 SMALLER = 0.75
 """Share of a refused view that the next one may have, where the refusal names no limit."""
@@ -61,7 +61,7 @@ class Session:
 
     def __init__(
         self,
-        means: Means,
+        means: EngineParts,
         thread_id: str,
         store: Any,
         *,
@@ -70,7 +70,7 @@ class Session:
         user: Any = None,
         get_optimization_config: UserConfig | None = None,
         format: str | None = None,
-        archive: str | Archive | None = None,
+        archive: str | Archiver | None = None,
     ) -> None:
         self.thread = Thread(namespace, thread_id)
         self.options = options_for(options, user, get_optimization_config)
@@ -303,7 +303,7 @@ class Session:
         return AsyncPorts(self._flow.policy.summary.parallel)
 
 
-def _archive(archive: str | Archive | None, thread: Thread) -> Archive | None:
+def _archive(archive: str | Archiver | None, thread: Thread) -> Archiver | None:
     """The thread's file in the archive at an address, or what the caller has made himself."""
     if not isinstance(archive, str):
         return archive

@@ -13,9 +13,6 @@ from contextfold.conversation.repair.rules import acceptable
 from contextfold.formats.base import Format
 from contextfold.messages import Message
 
-INTERRUPTED = "\0"
-"""Among the ids of open calls: there are some, but somebody spoke since."""
-
 
 @dataclass(slots=True)
 class Seen:
@@ -30,6 +27,8 @@ class Seen:
     """Whether the last call with an id was one of a custom tool, where results have to know."""
     renamed: set[str] = field(default_factory=set)
     """Those of them that may go by another id in the view."""
+    clean: bool = True
+    """Nothing in the list needed mending so far."""
     broken: bool = False
     """Results did not follow their calls: what comes at the end of the list may belong further up in the view."""
     begun: bool = False
@@ -44,16 +43,18 @@ class Seen:
 
 
 def is_clean(messages: Sequence[Message], seen: Seen) -> bool:
-    """Whether appended messages need no mending, given what was seen before. Updates ``seen``.
+    """Whether appended messages need no mending and leave what stands before them alone. Updates ``seen``.
 
     Stricter than ``repair`` and ``conform``: False means "look closely", not "broken".
     """
     clean = True
     for message in messages:
+        interrupts = _interrupts(message, seen)
         paired = _is_paired(message, seen)
-        clean = _conforms(message, seen) and paired and clean
+        clean = _conforms(message, seen) and paired and not interrupts and clean
         seen.broken = seen.broken or not paired
         seen.speaker = message.role
+    seen.clean = seen.clean and clean
     return clean
 
 
@@ -98,20 +99,19 @@ def _is_free(call_id: str, seen: Seen, forbidden: re.Pattern[str]) -> bool:
     return not taken and not forbidden.search(call_id)
 
 
+def _interrupts(message: Message, seen: Seen) -> bool:
+    """Whether the next message shows that calls get no result: the placeholder stands before it from now on."""
+    if not seen.open_calls or message.tool_results:
+        return False
+    speaks_on = message.split and message.role == "assistant" and seen.speaker == "assistant"
+    if not speaks_on:
+        seen.open_calls.clear()
+    return not speaks_on
+
+
 def _is_paired(message: Message, seen: Seen) -> bool:
-    """Whether each result of the next message follows its call, and each call has one or may still get it."""
-    open_calls = seen.open_calls
-    results = message.tool_results
-    known = {result.call_id for result in results} & open_calls
-    paired = len(known) == len(results)
-    open_calls -= known
-    speaks_on = message.split and message.role == "assistant"
-    if message.role == "assistant" and open_calls:
-        # between the calls of one turn, before any result, it may go on
-        paired = paired and speaks_on and INTERRUPTED not in open_calls and seen.speaker == "assistant"
-    if not results and not speaks_on:
-        unanswered = bool(open_calls) and message.role != "assistant"
-        open_calls.clear()
-        open_calls.update((INTERRUPTED,) if unanswered else ())
-    open_calls.update(call.id for call in message.tool_calls)
-    return paired
+    """Whether each result of the next message follows its call."""
+    known = {result.call_id for result in message.tool_results} & seen.open_calls
+    seen.open_calls -= known
+    seen.open_calls.update(call.id for call in message.tool_calls)
+    return len(known) == len(message.tool_results)

@@ -35,7 +35,8 @@ from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey, Turns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
 from contextfold.observe import Event, logger
-from contextfold.passes.question import Made, Proposal
+from contextfold.passes.perform import Made
+from contextfold.passes.question import Proposal
 from contextfold.policy import Policy, parse_trigger
 from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.record.compaction import Compaction

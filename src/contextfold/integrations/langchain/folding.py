@@ -27,9 +27,9 @@ from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.rolling import RollingSummarizer
 from contextfold.messages import Message, Text
 from contextfold.observe import Observer
-from contextfold.passes.decide import Plan, Skip, decide
-from contextfold.passes.perform import run_pass
-from contextfold.passes.question import Job
+from contextfold.passes.decide import Nothing, Plan, decide
+from contextfold.passes.perform import Means, perform
+from contextfold.passes.question import Question
 from contextfold.policy import Budgets, Limits, Oversized, Pins, Policy, Size, Toggle, ToolArguments, ToolOutputs
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, SummaryRecord
@@ -84,8 +84,8 @@ class Folding:
 
         Earlier summaries among them are updated. Raises what the summarizer raises, and ``SummaryFailed``.
         """
-        job = await ports.compute(self._job, messages, "manual", 0, 0, observer)
-        history, earlier = job.history, layout.read(messages)
+        question = await ports.compute(self._question, messages, "manual", 0, 0, observer)
+        history, earlier = question.history, layout.read(messages)
         groups = [list(group.indices) for group in history.grouping.groups]
         writer: Any = self.writer if self.reader is None else self._rolling(history, groups, messages)
         summary = await summarize(
@@ -94,14 +94,14 @@ class Folding:
             summarizer=as_summarizer(writer),
             options=self._options(),
             max_tokens=self._prose[1],
-            language=job.language,
+            language=question.language,
             ports=ports,
             count=self.counter.text,
             observer=observer,
         )
         gone = set(range(len(history.messages)))
         lines = self._evidence(history, gone, summary.text, earlier.evidence, EVIDENCE[1]) if self.has_evidence else ""
-        return layout.summary_body(summary.text, lines, language=job.language)
+        return layout.summary_body(summary.text, lines, language=question.language)
 
     async def fold(
         self,
@@ -120,47 +120,49 @@ class Folding:
         size with the ``overhead``, which is what is sent beside the messages. Raises what the summarizer raises, and
         nothing has changed then.
         """
-        job = await ports.compute(self._job, messages, trigger, tokens, overhead, observer)
-        planned = await ports.compute(self._planned, job, threshold, tokens)
+        question = await ports.compute(self._question, messages, trigger, tokens, overhead)
+        planned = await ports.compute(self._planned, question, threshold, tokens, observer)
         if planned is None:
             return None
-        job, plan = planned
+        question, plan = planned
+        summarizer = as_summarizer(self.writer)
         if self.reader is not None:
             evicted = set(plan.evicted)
-            leaving = [[n for n in group.indices if n in evicted] for group in job.history.grouping.groups]
-            rolling = self._rolling(job.history, [indices for indices in leaving if indices], messages)
-            job = replace(job, summarizer=as_summarizer(rolling))
-        record = await run_pass(job, ports)
-        if record is None or record.summary is None:
+            leaving = [[n for n in group.indices if n in evicted] for group in question.history.grouping.groups]
+            rolling = self._rolling(question.history, [indices for indices in leaving if indices], messages)
+            summarizer = as_summarizer(rolling)
+        made = await perform(question, plan, Means(ports, observer, summarizer))
+        if isinstance(made, Nothing) or made.compaction.summary is None:
             return None
-        return await ports.compute(self._replaced, job, record, messages, _room(tokens, threshold, EVIDENCE))
+        return await ports.compute(
+            self._replaced, question, made.compaction, messages, _room(tokens, threshold, EVIDENCE)
+        )
 
     # ---- the question ----
 
-    def _job(self, messages: Sequence[AnyMessage], trigger: str, tokens: int, overhead: int, observer: Observer) -> Job:
+    def _question(self, messages: Sequence[AnyMessage], trigger: str, tokens: int, overhead: int) -> Question:
         """The question without its limits. Earlier summaries stand as the previous record, not as messages."""
         history = History(FORMAT, self.counter)
         history.extend([message for message in messages if not layout.is_summary(message)])
         earlier = layout.read(messages)
-        job = Job(
+        question = Question(
             history=history,
-            previous=None,
+            record=None,
             view_tokens=tokens,
             view_messages=len(messages),
             overhead={"system prompt and tools": overhead} if overhead else {},
             limits=Limits(self.window, None, self.window, self.window, self.keep, 0, 0),
             policy=self._policy(),
-            summarizer=as_summarizer(self.writer),
-            observer=observer,
+            summary_is_free=False,
             forced=trigger,
         )
         if not earlier.prose:
-            return job
-        summary = SummaryRecord(text=earlier.prose, language=job.language)
+            return question
+        summary = SummaryRecord(text=earlier.prose, language=question.language)
         nothing = Compaction(
             format=FORMAT.name, covers=0, fingerprint=history.fingerprint(0), fates=(), summary=summary
         )
-        return replace(job, previous=nothing)
+        return replace(question, record=nothing)
 
     def _policy(self) -> Policy:
         return Policy(
@@ -207,35 +209,41 @@ class Folding:
         material = max(LEAST_CHUNK, self.chunk_tokens)
         return max(SMALLEST_REQUEST, int((material + self.counter.text(words)) / 0.95) + 1)
 
-    def _planned(self, job: Job, threshold: int | None, tokens: int) -> tuple[Job, Plan] | None:
+    def _planned(
+        self, question: Question, threshold: int | None, tokens: int, observer: Observer
+    ) -> tuple[Question, Plan] | None:
         """The question with limits under which it has an answer, and the plan: below the trigger if that is possible,
         else what ``keep`` says; None when nothing can leave.
         """
         room = _room(tokens, threshold, self._prose)
-        wanted = self._kept(job) + sum(job.overhead.values()) + room
+        wanted = self._kept(question) + sum(question.overhead.values()) + room
         quoted = _room(tokens, threshold, EVIDENCE) if self.has_evidence else 0
         ceilings = [] if threshold is None else [int(BELOW_TRIGGER * threshold) - quoted]
         skipped = "what must stay leaves no room for a summary"
         for ceiling in [*ceilings, None]:
             target = wanted if ceiling is None else min(wanted, ceiling)
             limits = Limits(max(self.window, target + 1), target + 1, target, target, self.keep, 0, 0)
-            asked = replace(job, limits=limits)
+            asked = replace(question, limits=limits)
             try:
-                plan = decide(asked.situation())
+                plan = decide(asked)
             except CannotFit:
                 continue
             if isinstance(plan, Plan) and plan.evicted:
                 return asked, plan
-            skipped = plan.reason if isinstance(plan, Skip) else skipped
-        job.observer.emit("skipped", skipped, tokens=tokens)
+            skipped = plan.reason if isinstance(plan, Nothing) else skipped
+        observer.emit("skipped", skipped, tokens=tokens)
         return None
 
-    def _kept(self, job: Job) -> int:
+    def _kept(self, question: Question) -> int:
         """Tokens of what ``keep`` says, in whole groups, and of what stays in any case."""
-        sizes, groups = job.history.sizes, sorted(job.history.grouping.groups, key=lambda group: -group.last)
-        floor = sum(size for size, message in zip(sizes, job.history.messages, strict=True) if message.is_instruction)
-        newest = max((size for size, m in zip(sizes, job.history.messages, strict=True) if m.is_user_turn), default=0)
-        floor += sum(sum(sizes[n] for n in group.indices) for group in groups if self._is_pinned(job, group))
+        sizes, groups = question.history.sizes, sorted(question.history.grouping.groups, key=lambda group: -group.last)
+        floor = sum(
+            size for size, message in zip(sizes, question.history.messages, strict=True) if message.is_instruction
+        )
+        newest = max(
+            (size for size, m in zip(sizes, question.history.messages, strict=True) if m.is_user_turn), default=0
+        )
+        floor += sum(sum(sizes[n] for n in group.indices) for group in groups if self._is_pinned(question, group))
         allowed = self.keep.tokens(self.window)
         if allowed is not None:
             return floor + newest + allowed
@@ -247,8 +255,8 @@ class Folding:
             kept += sum(sizes[n] for n in group.indices)
         return floor + newest + kept
 
-    def _is_pinned(self, job: Job, group: Group) -> bool:
-        return any(job.history.messages[n].id in self.pinned for n in group.indices)
+    def _is_pinned(self, question: Question, group: Group) -> bool:
+        return any(question.history.messages[n].id in self.pinned for n in group.indices)
 
     def _rolling(
         self, history: History, groups: Sequence[Sequence[int]], messages: Sequence[AnyMessage]
@@ -263,14 +271,16 @@ class Folding:
 
     # ---- the answer ----
 
-    def _replaced(self, job: Job, record: Compaction, messages: Sequence[AnyMessage], budget: int) -> list[AnyMessage]:
+    def _replaced(
+        self, question: Question, record: Compaction, messages: Sequence[AnyMessage], budget: int
+    ) -> list[AnyMessage]:
         """The new list: leading instructions, the summary, and what stays, as the objects that came in."""
         assert record.summary is not None
-        kept = build(job.history, record.model_copy(update={"summary": None})).wire
+        kept = build(question.history, record.model_copy(update={"summary": None})).wire
         prose, earlier, lines = record.summary.text, layout.read(messages), ""
         if self.has_evidence:
-            lines = self._evidence(job.history, record.gone(), prose, earlier.evidence, budget)
-        body = layout.summary_body(prose, lines, language=job.language)
+            lines = self._evidence(question.history, record.gone(), prose, earlier.evidence, budget)
+        body = layout.summary_body(prose, lines, language=question.language)
         newest = layout.newest_assistant(messages)
         summary = self._carriers(body, newest.id if newest else None)
         leading = next((n for n, message in enumerate(kept) if message.type != "system"), len(kept))

@@ -1,0 +1,37 @@
+"""A summary that is paid for and not in force yet: made in an earlier call or in the background, never asked for twice.
+
+What belongs here: whether it may still come into force. What does not: making it (``perform``), and keeping it
+(``calls.memory``, a store).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contextfold.conversation.history import History
+from contextfold.passes.question import Question, triggered
+from contextfold.record.compaction import Compaction
+from contextfold.record.view import build
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """``made``: the record. ``base``: the id of the record that was in force when it was made; None for none."""
+
+    made: Compaction
+    base: str | None
+
+    def still_fits(self, history: History) -> bool:
+        """Whether what it covers is unchanged: nothing but new messages came since."""
+        return self.made.mismatch(history) is None
+
+    def answers(self, question: Question) -> bool:
+        """Whether it does what a pass for this question would: it fits, and leaves no pass due."""
+        in_force = question.record.id if question.record else None
+        if in_force != self.base or question.instructions or not self.still_fits(question.history):
+            return False
+        view = build(question.history, self.made)
+        tokens = view.tokens + sum(question.overhead.values())
+        if question.forced:
+            return tokens <= question.limits.target
+        return triggered(question.policy, question.limits, tokens, len(view.wire)) is None
