@@ -38,7 +38,7 @@ find their turn among the first ten with it, 70 without."""
 AS_PART = 0.6
 """What a word counts that is only found inside a compound, or instead of a compound or name that no text has."""
 
-MOST_READ = 200
+MOST_READ = 100
 """Messages that are scored exactly, unless more are asked for."""
 
 PIECE_BITS, LENGTH_BITS = 7, 4

@@ -47,8 +47,8 @@ _INSERT = {
 _PLACES = {
     "sqlite": "SELECT rowid FROM session_words WHERE session_words MATCH :query AND rowid >= :first AND rowid < :stop "
     "ORDER BY rowid",
-    "postgresql": "SELECT id FROM session_words WHERE words @@ CAST(:query AS tsquery) AND id >= :first AND id < :stop "
-    "ORDER BY id",
+    # no range and no order: the planner would take the key's index for them, and read every row of a session
+    "postgresql": "SELECT id FROM session_words WHERE words @@ CAST(:query AS tsquery)",
 }
 _READ = {
     "sqlite": "SELECT rowid, words FROM session_words WHERE rowid >= :first AND rowid < :stop ORDER BY rowid",
@@ -134,7 +134,13 @@ class _Index:
         base = self._base
         # of the driver's cursor: a row of SQLAlchemy costs as much as the query itself, and there may be a million
         found = self._connection.execute(text(_PLACES[self._dialect]), asked).cursor
-        return [] if found is None else [row - base for (row,) in found.fetchall()]
+        places = [] if found is None else [row - base for (row,) in found.fetchall()]
+        if self._dialect == "postgresql":
+            places.sort()
+            first, stop = self._rows.start, self._rows.stop
+            if places and not (first <= places[0] and places[-1] < stop):
+                places = [place for place in places if first <= place < stop]
+        return places
 
     def texts(self, sequences: Sequence[int]) -> Mapping[int, Text]:
         rows: dict[int, list[tuple[Sequence[str], int, Sequence[str]]]] = {}
@@ -152,12 +158,15 @@ class _Index:
         if self._dialect == "postgresql":
             asked = {"firsts": firsts, "width": len(spans[0]) if spans else 0}
             return list(self._connection.execute(text(_READ["postgresql"]), asked))
-        query = text(_READ["sqlite"])
-        return [
-            row
-            for first, span in zip(firsts, spans, strict=True)
-            for row in self._connection.execute(query, {"first": first, "stop": first + len(span)})
-        ]
+        cursor = self._connection.connection.cursor()  # as above: hundreds of small queries
+        try:
+            return [
+                row
+                for first, span in zip(firsts, spans, strict=True)
+                for row in cursor.execute(_READ["sqlite"], {"first": first, "stop": first + len(span)}).fetchall()
+            ]
+        finally:
+            cursor.close()
 
 
 def _key(thread: Thread) -> dict[str, str]:
