@@ -34,6 +34,22 @@ class InputError(ContextfoldError, ValueError):
     """The given data cannot be read. The text names the file, line or index, and what to do."""
 
 
+def whole_number(name: str, value: object, least: int, most: int | None = None) -> int:
+    """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{name} is {value!r}: it must be a whole number")
+    if value < least or (most is not None and value > most):
+        allowed = (
+            f"be {least:,} to {most:,}"
+            if most is not None
+            else f"be at least {least:,}"
+            if least
+            else "not be negative"
+        )
+        raise InputError(f"{name} is {value}: it must {allowed}")
+    return value
+
+
 class FormatError(InputError):
     """A wire object is not what its format says. ``index`` is its place in the list, if known."""
 

@@ -6,10 +6,10 @@ What belongs here: hashing what a message says. What does not: comparing a recor
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
+from contextfold import json_values
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 
@@ -51,4 +51,4 @@ def _content(part: Part) -> list[str]:
 def _plain(source: Any) -> str:
     if isinstance(source, dict) and "cache_control" in source:
         source = {key: value for key, value in source.items() if key != "cache_control"}
-    return json.dumps(source, ensure_ascii=False, sort_keys=True, default=str)
+    return json_values.write(source, sort_keys=True, default=str)

@@ -10,13 +10,12 @@ by are its words. Short messages of users are one line each, so that what people
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from contextfold import identifiers
+from contextfold import identifiers, json_values
 from contextfold.identifiers import Kind
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
@@ -232,18 +231,19 @@ def _joined(shown: Sequence[str], values: Sequence[str]) -> Iterator[Line]:
 
 def _arguments(call: ToolCall) -> Any:
     try:
-        return json.loads(call.arguments)
+        return json_values.read(call.arguments)
     except ValueError:
         return call.arguments
 
 
-def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """The scalars inside a JSON value, each with the key that it stands under."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _leaves(inner, str(name))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(inner, key)
-    elif value is not None and not isinstance(value, bool) and value != "":
-        yield key, str(value)
+def _leaves(value: Any) -> Iterator[tuple[str, str]]:
+    """The scalars inside a JSON value, in order, each with the key that it stands under."""
+    waiting = [("", value)]
+    while waiting:  # a loop: each of many leaves would climb through every level above it
+        key, found = waiting.pop()
+        if isinstance(found, dict):
+            waiting.extend((str(name), inner) for name, inner in reversed(found.items()))
+        elif isinstance(found, list):
+            waiting.extend((key, inner) for inner in reversed(found))
+        elif found is not None and not isinstance(found, bool) and found != "":
+            yield key, str(found)

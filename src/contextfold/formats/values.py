@@ -7,11 +7,11 @@ which live in the module of that format, and the passage from one format to anot
 from __future__ import annotations
 
 import base64
-import json
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from contextfold import json_values
 from contextfold.errors import FormatError
 from contextfold.messages import NO_METADATA, Media, Opaque, Part, Text, ToolResult
 
@@ -116,7 +116,10 @@ def is_touched(part: Part) -> bool:
 
 def json_text(value: Any) -> str:
     """JSON as text; characters outside ASCII stay readable."""
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return json_values.write(value)
+    except (ValueError, TypeError) as error:
+        raise FormatError(f"a value in it is not JSON: {error}") from None
 
 
 def json_object(text: str) -> dict[str, Any] | None:
@@ -124,8 +127,8 @@ def json_object(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return {}
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json_values.read(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
@@ -186,19 +189,10 @@ def media_note(media: Media) -> Text:
 
 def readable(value: Any) -> str:
     """Every string of a JSON value that a person could read, one to a line; identifiers and ciphertext left out."""
-    return "\n".join(text for text in _strings(value) if text.strip())
-
-
-def _strings(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:  # a loop, because nothing limits how deep these values are nested
-        found = waiting.pop()
-        if isinstance(found, str):
-            yield found
-        elif isinstance(found, dict):
-            waiting.extend(reversed([inner for key, inner in found.items() if key not in _UNREADABLE_KEYS]))
-        elif isinstance(found, list):
-            waiting.extend(reversed(found))
+    try:
+        return "\n".join(text for text in json_values.strings(value, _UNREADABLE_KEYS) if text.strip())
+    except ValueError as error:
+        raise FormatError(f"a block cannot be read: {error}") from None
 
 
 def opaque(block: Mapping[str, Any], label: str | None = None) -> Opaque:

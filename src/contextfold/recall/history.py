@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
-from contextfold.errors import InputError
-from contextfold.messages import Message, Reasoning
+from contextfold.errors import InputError, whole_number
+from contextfold.messages import Message, Reasoning, well_formed
 from contextfold.recall.markdown import as_markdown
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import Order, rank
@@ -109,8 +109,8 @@ class MessageSearch:
 
     def read(self, start: int = 0, count: int = 50) -> list[Entry]:
         """Messages as people read them, from number ``start`` on, at most ``count``."""
-        if start < 0 or count < 1:
-            raise InputError(f"start {start} must not be negative, and count {count} must be at least 1")
+        whole_number("start", start, 0)
+        whole_number("count", count, 1)
         return self._entries[start : start + count]
 
     def tools(self, max_tokens: int = DEFAULT_TOKENS) -> HistoryTools:
@@ -143,15 +143,15 @@ def checked(
     query: str, limit: int, order: str, roles: str | Iterable[str] | None, neighbors: int
 ) -> tuple[Query, tuple[str, ...] | None]:
     """The query and the roles of a search. Raises ``InputError`` for what cannot be asked."""
-    asked = parse_query(query)
+    if not isinstance(query, str):
+        raise InputError(f"the query is {query!r}: it must be text")
+    asked = parse_query(well_formed(query))
     if asked.is_empty:
         raise InputError(f"the query {query!r} has no word to look for")
-    if limit < 1:
-        raise InputError(f"limit is {limit}: it must be at least 1")
+    whole_number("limit", limit, 1)
     if order not in ("best", "newest"):
         raise InputError(f"order is {order!r}: it must be 'best' or 'newest'")
-    if not 0 <= neighbors <= MOST_NEIGHBORS:
-        raise InputError(f"neighbors is {neighbors}: it must be 0 to {MOST_NEIGHBORS}")
+    whole_number("neighbors", neighbors, 0, MOST_NEIGHBORS)
     wanted = None if roles is None else (roles,) if isinstance(roles, str) else tuple(sorted(set(roles)))
     if wanted is not None and (unknown := [role for role in wanted if role not in ROLES]):
         raise InputError(f"role {unknown[0]!r} is not one of {', '.join(ROLES)}")

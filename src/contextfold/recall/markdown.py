@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Callable, Iterator
 
+from contextfold import json_values
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 Keep = Callable[[bytes, str | None], str]
@@ -42,7 +42,7 @@ def _part(part: Part, keep: Keep) -> Iterator[str]:
                 yield _block(part.text, "text")
         case Opaque():
             yield part.label
-            yield _block(json.dumps(part.source, ensure_ascii=False, default=str) if part.source else part.text, "json")
+            yield _block(json_values.write(part.source, default=str) if part.source else part.text, "json")
 
 
 def _medium(part: Media, keep: Keep) -> str:

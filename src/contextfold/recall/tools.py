@@ -6,11 +6,11 @@ does not: the search itself (``store``). Results are delimited as data: what a t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from contextfold import json_values
 from contextfold.tokens import count_tokens
 
 SEARCH = "search_history"
@@ -139,11 +139,11 @@ class HistoryTools:
         if name not in _SCHEMAS:
             raise LookupError(f"{name!r} is not one of {SEARCH}, {READ}")
         try:
-            given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+            given = json_values.read(arguments) if isinstance(arguments, str) else dict(arguments)
             if not isinstance(given, dict):
                 raise ValueError("the arguments must be an object")
             return self._search(given) if name == SEARCH else self._read(given)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             return f"{name} could not be carried out: {error}"
 
     def langchain(self) -> list[Any]:

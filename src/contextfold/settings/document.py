@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from contextfold import yaml_values
 from contextfold.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ def read(file: str | Path) -> Document:
     name = str(file)
     try:
         text = Path(file).read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text)
+        node, values = yaml_values.read(text)
     except OSError as error:
         raise InputError(f"{name} cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from contextfold import formats
-from contextfold.errors import InputError
+from contextfold.errors import InputError, whole_number
 from contextfold.ports import Ports
 from contextfold.recall.history import Entry, Hit, beside, checked, readable
 from contextfold.recall.memory import MemoryIndex
@@ -62,8 +62,8 @@ class Finder:
 
     async def read(self, start: int, count: int, ports: Ports) -> list[Entry]:
         """Messages from sequence number ``start`` on, at most ``count``."""
-        if start < 0 or not 0 < count <= LONGEST_PAGE:
-            raise InputError(f"start {start} must not be negative, and count {count} must be 1 to {LONGEST_PAGE:,}")
+        whole_number("start", start, 0)
+        whole_number("count", count, 1, LONGEST_PAGE)
         state = await self._reader.state(ports)
         wanted = range(start, min(start + count, state.message_count))
         return await self._entries(wanted, state.format or "", ports)

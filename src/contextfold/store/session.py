@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError
+from contextfold.errors import InputError, whole_number
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify
 from contextfold.passes.perform import Archiver
@@ -275,8 +275,9 @@ class Session:
         return min(exact, sent - 1)
 
     async def _history(self, start: int, count: int | None, ports: Ports) -> list[Any]:
-        if start < 0 or (count is not None and count < 0):
-            raise InputError(f"start and count must not be negative, and are {start} and {count}")
+        whole_number("start", start, 0)
+        if count is not None:
+            whole_number("count", count, 0)
         total = (await self._flow.reader.state(ports)).message_count
         stop = total if count is None else min(total, start + count)
         messages = await self._flow.reader.messages([range(start, stop)] if stop > start else [], ports)

@@ -7,13 +7,12 @@ Hidden reasoning is never read (R6).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from contextfold import identifiers
+from contextfold import identifiers, json_values
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
 
@@ -177,7 +176,7 @@ def _action(call: ToolCall, result: ToolResult | None, order: int) -> Action:
 def _target(call: ToolCall) -> str:
     """What the call worked on: its most telling argument, or the text of a custom tool."""
     try:
-        arguments = json.loads(call.arguments)
+        arguments = json_values.read(call.arguments)
     except ValueError:
         return call.arguments
     if not isinstance(arguments, Mapping):

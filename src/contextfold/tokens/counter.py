@@ -9,12 +9,12 @@ frame a message, and about eight a tool call or the declaration of a tool. Other
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from contextfold.errors import PolicyError
+from contextfold import json_values
+from contextfold.errors import InputError, PolicyError
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens.estimate import estimate
 from contextfold.tokens.media import Rule, media_tokens
@@ -74,7 +74,10 @@ class TokenCounter:
         A tool is a mapping in the shape of any provider, or an object with a name, a description and a schema of its
         arguments (``args_schema``, as a JSON schema or a pydantic model), or a function.
         """
-        return sum(TOOL_OVERHEAD + self.text(compact_json(_declaration(tool))) for tool in tools or ())
+        try:
+            return sum(TOOL_OVERHEAD + self.text(compact_json(_declaration(tool))) for tool in tools or ())
+        except ValueError as error:
+            raise InputError(f"tools: a declaration cannot be read: {error}") from None
 
     def _reasoning(self, part: Reasoning) -> int:
         """Its text, or what the ciphertext stands for where that is more, or all there is.
@@ -96,9 +99,7 @@ class TokenCounter:
 
 def compact_json(value: Any) -> str:
     """JSON without white space, in the order of the value. What JSON cannot say is the name of its type."""
-    return json.dumps(
-        value, ensure_ascii=False, separators=(",", ":"), skipkeys=True, default=lambda thing: type(thing).__name__
-    )
+    return json_values.write(value, compact=True, skipkeys=True, default=lambda thing: type(thing).__name__)
 
 
 def _checked(count_text: Callable[[str], int], text: str) -> int:
@@ -125,10 +126,17 @@ def _ciphertext_tokens(source: Any, keys: Iterable[str]) -> int:
 
 def _without_data(value: Any) -> Any:
     """A copy without base64 in it: that is bytes, and no provider reads it as text."""
+    try:
+        return _bare(value)
+    except RecursionError:  # no text in it that anyone could read, and a thousand levels deep: any size will do
+        return value
+
+
+def _bare(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_data(inner) for key, inner in value.items()}
+        return {key: _bare(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_data(inner) for inner in value]
+        return [_bare(inner) for inner in value]
     return "" if isinstance(value, str) and _DATA.match(value) else value
 
 

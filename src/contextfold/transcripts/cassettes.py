@@ -6,10 +6,9 @@ only when a file looks like a cassette.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from contextfold import formats
+from contextfold import formats, json_values, yaml_values
 from contextfold.errors import InputError
 from contextfold.transcripts import requests
 from contextfold.transcripts.conversation import Conversation
@@ -46,7 +45,9 @@ def _parsed(document: Document) -> Any:
     import yaml
 
     try:
-        return yaml.load(document.text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml_values.read(document.text, fast=True)[1]
+    except ValueError as error:
+        raise InputError(f"{document.name}: {error}: record the traffic anew") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
@@ -61,7 +62,7 @@ def _body(interaction: Any) -> dict[str, Any]:
         body = body["string"]
     if isinstance(body, str | bytes):
         try:
-            body = json.loads(body)
+            body = json_values.read(body)
         except ValueError:
             return {}
     return body if isinstance(body, dict) else {}

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from contextfold import json_values
 from contextfold.errors import InputError
 from contextfold.formats.values import kind_of
 
@@ -50,8 +51,8 @@ def parse(data: bytes, name: str) -> Document:
     if not text.strip():
         raise InputError(f"{name}: the file is empty: give a conversation as JSON or JSON Lines")
     try:
-        value = json.loads(text)
-    except RecursionError:
+        value = json_values.read(text)
+    except json_values.TooDeep:
         raise InputError(f"{name}: the JSON is nested too deeply to be a conversation") from None
     except ValueError as error:
         return _not_one_value(text, name, error)
@@ -81,8 +82,8 @@ def _not_one_value(text: str, name: str, error: ValueError) -> Document:
 
 def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:
     try:
-        return json.loads(line)
-    except RecursionError:
+        return json_values.read(line)
+    except json_values.TooDeep:
         raise InputError(f"{name}: line {number}: the JSON is nested too deeply to be a message") from None
     except ValueError as error:
         column = getattr(error, "colno", 1)
@@ -96,8 +97,8 @@ def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:
 
 def _is_json(line: str) -> bool:
     try:
-        json.loads(line)
-    except (ValueError, RecursionError):
+        json_values.read(line)
+    except ValueError:
         return False
     return True
 

@@ -7,11 +7,10 @@ whose last event holds the whole answer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-from contextfold import formats
+from contextfold import formats, json_values
 from contextfold.formats.values import json_text, readable
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import Document
@@ -125,7 +124,7 @@ def _data(text: str) -> Iterator[dict[str, Any]]:
     for line in text.split("\n") if text.lstrip().startswith(("event:", "data:", ":")) else ():
         if line.startswith("data:"):
             try:
-                value = json.loads(line[5:])
+                value = json_values.read(line[5:])
             except ValueError:
                 continue
             if isinstance(value, dict) and ("messages" in value or "id" in value):

@@ -136,7 +136,10 @@ def as_text(result: ToolResult) -> list[Part]:
         Text(quoting.without_marks(part.text)) if isinstance(part, Text) else replace(part, source=None)
         for part in result.content
     ]
-    return [Text(heading), *inner, Text(ORPHAN_END.format(call_id=call_id))]
+    end = ORPHAN_END.format(call_id=call_id)
+    if inner and isinstance(inner[-1], Text):
+        return [Text(heading), *inner[:-1], Text(f"{inner[-1].text}\n{end}")]
+    return [Text(heading), *inner, Text(end)]
 
 
 def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:

@@ -20,6 +20,7 @@ from contextfold.conversation.groups import group
 from contextfold.conversation.ledger import Account
 from contextfold.conversation.repair.pairing import Placed
 from contextfold.formats.base import Format
+from contextfold.formats.values import is_touched
 from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
 
 SILENT = "[This message was empty]"
@@ -75,7 +76,13 @@ def _speaking(placed: Sequence[Placed], format: Format) -> Iterator[Placed]:
 
 
 def acceptable(message: Message, format: Format, *, leading: bool) -> Message:
-    """A message of another format that is empty is lost on the way into this one."""
+    """The message as a format takes it. One of another format that is empty is lost on the way into this one.
+
+    One whose strings had to be mended when it was read (``messages.well_formed``) could not be written by any client,
+    so it is sent as it was read.
+    """
+    if not message.edited and message.source is not None and any(is_touched(part) for part in message.parts):
+        message = message.with_parts(message.parts)
     if message.is_empty and message.source_format != format.name:
         return message.with_parts(())
     return format.acceptable(message, leading=leading)

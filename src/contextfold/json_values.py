@@ -1,0 +1,159 @@
+"""JSON of strangers: of any depth, and values that no JSON can be.
+
+What belongs here: reading and writing JSON without an error that is not ours. What does not: what the values mean.
+
+Python's encoder and decoder recurse, and give up with ``RecursionError`` somewhere around a thousand levels, sooner the
+deeper the caller already is. A tool call of two kilobytes can be nested deeper than that, and providers take it. So
+what is too deep to be read is text to us, and what is too deep to be written by the encoder is written by a loop, which
+gives the very same text: it depends on no one's stack whether a fingerprint changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+MOST_VALUES, MOST_CHARACTERS = 1_000_000, 200_000_000
+"""In one block of a message. More come from objects that share their parts, at a multiple of their size each time."""
+
+DEEPEST = 300
+"""Levels of JSON that are read. Fixed, so that it hangs on no one's stack whether a text has a value; and what reads
+the value may recurse."""
+
+_END = object()
+
+
+class TooDeep(ValueError):
+    """A JSON text that may be right, and has more levels than are read."""
+
+
+def read(text: str | bytes, *, strict: bool = True) -> Any:
+    """The value of a JSON text. Raises ``ValueError``; ``TooDeep`` for one of more than ``DEEPEST`` levels."""
+    try:
+        value = json.loads(text, strict=strict)
+    except RecursionError:
+        raise TooDeep("it is nested too deeply") from None
+    if isinstance(value, dict | list):
+        _measure(value)
+    return value
+
+
+def write(
+    value: Any,
+    *,
+    compact: bool = False,
+    sort_keys: bool = False,
+    skipkeys: bool = False,
+    default: Callable[[Any], Any] | None = None,
+) -> str:
+    """The value as JSON; characters outside ASCII stay readable. ``compact``: without blanks.
+
+    Raises ``ValueError`` for one that contains itself, and ``TypeError`` for what JSON cannot say and ``default`` does
+    not.
+    """
+    comma, colon = separators = (",", ":") if compact else (", ", ": ")
+    try:
+        return json.dumps(
+            value, ensure_ascii=False, separators=separators, sort_keys=sort_keys, skipkeys=skipkeys, default=default
+        )
+    except RecursionError:
+        return "".join(_pieces(value, comma, colon, sort_keys, skipkeys, default))
+
+
+def strings(value: Any, skipped: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Every string inside, in order, but those under ``skipped`` keys. A loop, because nothing limits the depth.
+
+    Raises ``ValueError`` for a value that contains itself, or has more values than any message.
+    """
+    around: set[int] = set()
+    waiting: list[tuple[Any, Any]] = [(None, value)]
+    characters = 0
+    for _ in range(MOST_VALUES):
+        if not waiting:
+            return
+        leaving, found = waiting.pop()
+        if leaving is _END:
+            around.discard(found)
+        elif isinstance(found, str):
+            if (characters := characters + len(found)) > MOST_CHARACTERS:
+                break
+            yield found
+        elif isinstance(found, dict | list):
+            _enter(found, around)
+            waiting.append((_END, id(found)))
+            inner = [entry for key, entry in found.items() if key not in skipped] if isinstance(found, dict) else found
+            waiting.extend((None, entry) for entry in reversed(inner))
+    raise ValueError(f"it holds more than {MOST_VALUES:,} values or {MOST_CHARACTERS:,} characters")
+
+
+def _measure(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        if not level:
+            return
+        inside = (found.values() if isinstance(found, dict) else found for found in level if found)
+        level = [inner for found in inside for inner in found if isinstance(inner, dict | list)]
+    raise TooDeep(f"it is nested deeper than {DEEPEST} levels")
+
+
+def _enter(container: Any, around: set[int]) -> None:
+    if id(container) in around:
+        raise ValueError("it contains itself")
+    around.add(id(container))
+
+
+def _pieces(
+    value: Any,
+    comma: str,
+    colon: str,
+    sort_keys: bool,
+    skipkeys: bool,
+    default: Callable[[Any], Any] | None,
+) -> Iterator[str]:
+    """What ``json.dumps`` would give, piece by piece."""
+    around: set[int] = set()
+    waiting: list[Iterator[tuple[str, Any]]] = [iter([("", value)])]
+    closing: list[tuple[str, int]] = []
+    while waiting:
+        before, found = next(waiting[-1], (None, None))
+        if before is None:
+            waiting.pop()
+            if closing:
+                bracket, entered = closing.pop()
+                around.discard(entered)
+                yield bracket
+            continue
+        yield before
+        while not isinstance(found, str | int | float | dict | list | tuple | None) and default is not None:
+            found = default(found)
+        if isinstance(found, dict | list | tuple):
+            _enter(found, around)
+            is_object = isinstance(found, dict)
+            yield "{" if is_object else "["
+            closing.append(("}" if is_object else "]", id(found)))
+            waiting.append(
+                _fields(found, comma, colon, sort_keys, skipkeys) if isinstance(found, dict) else _items(found, comma)
+            )
+        else:
+            yield json.dumps(found, ensure_ascii=False)
+
+
+def _items(values: Any, comma: str) -> Iterator[tuple[str, Any]]:
+    for number, inner in enumerate(values):
+        yield (comma if number else ""), inner
+
+
+def _fields(
+    fields: Mapping[Any, Any], comma: str, colon: str, sort_keys: bool, skipkeys: bool
+) -> Iterator[tuple[str, Any]]:
+    entries = sorted(fields.items()) if sort_keys else fields.items()
+    first = True
+    for key, inner in entries:
+        if not isinstance(key, str | int | float | bool | None):
+            if skipkeys:
+                continue
+            raise TypeError(f"a key of a JSON object is a string, not {type(key).__name__}")
+        name = key if isinstance(key, str) else json.dumps(key)
+        yield f"{'' if first else comma}{json.dumps(name, ensure_ascii=False)}{colon}", inner
+        first = False

@@ -1,0 +1,271 @@
+"""No input ends in an error that is not ours, and none takes long: odd text, deep and endless values, odd numbers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from contextfold import Compaction, Compactor, count_tokens, json_values, overflow
+from contextfold.errors import ContextfoldError, InputError
+from contextfold.recall import HistoryTools
+from contextfold.settings import load
+from contextfold.transcripts import read_file
+
+HALF = "name_\ud83d"
+SECONDS = 5.0
+"""Far above what any of these takes (most: milliseconds), and far below what they took: minutes, or for ever."""
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < SECONDS
+
+
+def nested(depth: int, opening: str = '{"a":', middle: str = "1", closing: str = "}") -> str:
+    return opening * depth + middle + closing * depth
+
+
+def deep(depth: int) -> Any:
+    value: Any = "bottom_value_7"
+    for _ in range(depth):
+        value = {"a": [value]}
+    return value
+
+
+def endless() -> dict[str, Any]:
+    value: dict[str, Any] = {"type": "odd", "text_of_it": "x"}
+    value["inner"] = [value]
+    return value
+
+
+def bomb(levels: int = 40) -> Any:
+    value: Any = ["lol"] * 9
+    for _ in range(levels):
+        value = [value] * 9
+    return {"type": "odd", "inner": value}
+
+
+def chat(arguments: str = "{}", output: str = "done", said: str = "go on") -> list[dict[str, Any]]:
+    call = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": arguments}}
+    talk = [
+        entry
+        for n in range(8)
+        for entry in (
+            {"role": "user", "content": f"question_{n} " + "about it " * 150},
+            {"role": "assistant", "content": f"answer_{n}"},
+        )
+    ]
+    return [
+        {"role": "user", "content": "start"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": output},
+        *talk,
+        {"role": "user", "content": said},
+    ]
+
+
+def anthropic(value: Any) -> list[dict[str, Any]]:
+    return [
+        {"role": "user", "content": "start"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "run", "input": value}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]},
+        *(
+            {"role": role, "content": f"{role} {n} " + "about it " * 150}
+            for n in range(8)
+            for role in ("assistant", "user")
+        ),
+    ]
+
+
+# ---- odd text --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("summarizer", [None, lambda prompt: f"A summary of {HALF}."], ids=["built in", "a model"])
+def test_half_a_character_stops_nothing(summarizer: Any) -> None:
+    messages = chat(json.dumps({"path": HALF}), f"{HALF} in main_{HALF}.py\n{HALF}", f"what is {HALF}?")
+    messages[0]["content"] = f"always use {HALF} as db_name_7"
+    compactor = Compactor(window=1_500, summarizer=summarizer)
+    out = compactor.compact(messages)
+    assert out.changed
+    assert Compaction.from_json(out.compaction.to_json()) == out.compaction
+    json.dumps(out.messages, ensure_ascii=False).encode()
+    longer = [*messages, *chat()[3:]]
+    again = compactor.compact(longer, previous=out.compaction)
+    assert again.changed
+    assert compactor.compact(longer, previous=again.compaction).messages == again.messages
+
+
+def test_two_halves_that_belong_together_are_their_character() -> None:
+    out = Compactor(window=1_500).compact(chat(said="look: \ud83d\ude00"))
+    assert count_tokens(out.messages) == count_tokens([*out.messages[:-1], {"role": "user", "content": "look: 😀"}])
+
+
+# ---- deep and endless values -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [100, 290, 310, 1_100, 30_000])
+@pytest.mark.parametrize(
+    "shape", [('{"a":', "1", "}"), ("[", "1", "]"), ("[", "", "")], ids=["objects", "lists", "open"]
+)
+def test_arguments_of_any_depth_are_compacted(depth: int, shape: tuple[str, str, str]) -> None:
+    text = nested(depth, *shape)
+    for messages in (chat(text), chat(output=text), chat(json.dumps({"code": text}))):
+        with quickly():
+            out = Compactor(window=1_500).compact(messages)
+        assert out.changed
+
+
+@pytest.mark.parametrize("depth", [100, 1_100, 10_000])
+def test_arguments_that_are_values_of_any_depth_are_compacted(depth: int) -> None:
+    with quickly():
+        out = Compactor(window=1_500).compact(anthropic(deep(depth)))
+    assert out.changed
+
+
+@pytest.mark.parametrize("value", [endless(), bomb()], ids=["endless", "billions"])
+def test_values_that_no_request_could_hold_are_refused(value: Any) -> None:
+    blocks = [value, {"type": "tool_use", "id": "c1", "name": "run", "input": value}]
+    for block in blocks[: 1 if value.get("inner") != [value] else 2]:
+        messages = [{"role": "user", "content": "start"}, {"role": "assistant", "content": [block]}]
+        with quickly(), pytest.raises(InputError):
+            Compactor(window=1_500).compact(messages, format="anthropic")
+
+
+def test_what_is_too_deep_for_the_encoder_is_written_all_the_same() -> None:
+    text = json_values.write(deep(10_000), compact=True)
+    assert text == '{"a":[' * 10_000 + '"bottom_value_7"' + "]}" * 10_000
+
+
+# ---- records ---------------------------------------------------------------------------------------------------------
+
+
+def record() -> dict[str, Any]:
+    out = Compactor(window=1_500).compact(chat())
+    assert out.changed
+    return json.loads(out.compaction.to_json())
+
+
+TAMPERED: list[dict[str, Any]] = [
+    {"edits": [{"index": 1, "part": 99, "tier": "tool_arguments", "limit": 20}]},
+    {"edits": [{"index": 1, "part": -1, "tier": "tool_arguments", "limit": 20}]},
+    {"edits": [{"index": 10**8, "part": 0, "tier": "tool_arguments", "limit": 20}]},
+    {"edits": [{"index": 1, "part": 0, "tier": "no_such_tier", "limit": 20}]},
+    {"fates": [{"start": 0, "stop": 10**8, "fate": "summarized", "reason": "x"}]},
+    {"fates": [{"start": 0, "stop": 10**8, "fate": "summarized", "reason": "x"}], "covers": 10**8},
+    {
+        "fates": [
+            {"start": 0, "stop": 5, "fate": "kept", "reason": "x"},
+            {"start": 2, "stop": 9, "fate": "kept", "reason": "x"},
+        ]
+    },
+    {"fates": [{"start": 5, "stop": 5, "fate": "kept", "reason": "x"}]},
+    {"fates": [{"start": -5, "stop": 5, "fate": "kept", "reason": "x"}]},
+    {"covers": -1},
+    {"covers": 10**400},
+    {"covers": float("inf")},
+    {"covers": None},
+    {"summary_after": -7},
+    {"summary": {"text": "x", "role": "tool"}},
+    {"summary": {"text": {}, "role": "user"}},
+    {"version": 10**30},
+    {"version": "x"},
+    {"fates": "x"},
+    {"format": 7},
+    {"fingerprint": "\ud83d"},
+]
+
+
+@pytest.mark.parametrize("change", TAMPERED, ids=lambda change: json.dumps(change)[:60])
+def test_a_tampered_record_is_refused_or_set_aside(change: dict[str, Any]) -> None:
+    text = json.dumps({**record(), **change})
+    with quickly():
+        try:
+            found = Compaction.from_json(text)
+        except InputError as error:
+            assert len(str(error)) < 600
+            return
+        out = Compactor(window=100_000).compact(chat(), previous=found)
+    assert "compaction_set_aside" in [event.name for event in out.events]
+    assert out.messages == chat()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[" * 100_000, '{"a":' * 100_000, "null", "[]", "7", "1e999", b"\xff\xfe\xff", b"\x00", "{", "9" * 5_000],
+)
+def test_what_is_no_record_is_refused(text: str | bytes) -> None:
+    with quickly(), pytest.raises(InputError):
+        Compaction.from_json(text)
+
+
+# ---- tools, files, errors of providers -------------------------------------------------------------------------------
+
+
+class Found:
+    """A history that any words are found in."""
+
+    def search(self, query: str, *, limit: int = 20) -> list[Any]:
+        return [SimpleNamespace(index=3, role="user", snippet=query[:80], text=query)][:limit]
+
+    def read(self, start: int = 0, count: int = 50) -> list[Any]:
+        return []
+
+
+ARGUMENTS = [
+    '{"query": "x", "limit": 1e999}',
+    '{"start": 1e999}',
+    '{"start": "1e999"}',
+    '{"start": -1e999, "count": 1e999}',
+    '{"start": "nan"}',
+    "[" * 100_000,
+    '{"query": 7}',
+    "null",
+    '{"query": "\\ud83d"}',
+    '{"start": 1' + "0" * 5_000 + "}",
+    '{"query": "' + "a " * 50_000 + '"}',
+]
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=lambda text: text[:30])
+@pytest.mark.parametrize("name", ["search_history", "read_history"])
+def test_a_tool_call_that_makes_no_sense_is_answered(name: str, arguments: str) -> None:
+    tools = HistoryTools(Found())
+    with quickly():
+        assert tools.dispatch(name, arguments)
+
+
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(20)
+)
+MERGED = "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+
+
+@pytest.mark.parametrize(
+    "text", [LAUGHS, MERGED, "a: " + "[" * 20_000, "[" * 20_000, "? " * 20_000], ids=lambda text: text[:12]
+)
+def test_a_yaml_file_of_any_shape_is_read_or_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(text)
+    cassette = tmp_path / "cassette.yaml"
+    cassette.write_text("interactions:\n- " + text.replace("\n", "\n  "))
+    with quickly():
+        with pytest.raises(ContextfoldError):
+            load(file)
+        with pytest.raises(ContextfoldError):
+            read_file(cassette)
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"error":' * 50_000, "{" * 100_000, "'{[" * 30_000, "1,1," * 30_000])
+def test_the_body_of_an_error_may_be_anything(body: str) -> None:
+    with quickly():
+        assert overflow.classify(status=400, body=body) is None
+        assert overflow.classify(RuntimeError(body)) is None
