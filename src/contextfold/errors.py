@@ -46,7 +46,7 @@ def whole_number(name: str, value: object, least: int, most: int | None = None) 
             if least
             else "not be negative"
         )
-        raise InputError(f"{name} is {value}: it must {allowed}")
+        raise InputError(f"{name} {value} must {allowed}")
     return value
 
 

@@ -269,3 +269,22 @@ def test_the_body_of_an_error_may_be_anything(body: str) -> None:
     with quickly():
         assert overflow.classify(status=400, body=body) is None
         assert overflow.classify(RuntimeError(body)) is None
+
+
+@pytest.mark.parametrize("odd", ["5", 1.5, True, None, -1, [], float("inf")], ids=repr)
+def test_a_number_that_is_none_is_refused_wherever_a_session_takes_one(odd: Any, tmp_path: Path) -> None:
+    session = Compactor(window=2_000).session("s", store=f"sqlite:///{tmp_path / 's.db'}")
+    session.append(chat())
+    asked = [lambda: session.search("question_1", limit=odd), lambda: session.read(odd), lambda: session.read(0, odd)]
+    for ask in [*asked, *([] if odd is None else [lambda: session.history(odd), lambda: session.history(0, odd)])]:
+        with pytest.raises(InputError):
+            ask()
+
+
+def test_a_session_that_took_half_a_character_is_summarized(tmp_path: Path) -> None:
+    session = Compactor(window=1_500).session("s", store=f"sqlite:///{tmp_path / 's.db'}")
+    session.append(chat(json.dumps({"path": HALF}), HALF, HALF))
+    session.append(chat(said=HALF))
+    assert session.compact().changed
+    assert session.search(HALF)
+    json.dumps(session.view(), ensure_ascii=False).encode()
