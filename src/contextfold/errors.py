@@ -34,11 +34,11 @@ class InputError(ContextfoldError, ValueError):
     """The given data cannot be read. The text names the file, line or index, and what to do."""
 
 
-def whole_number(name: str, value: object, least: int, most: int | None = None) -> int:
+def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} is {value!r}: it must be a whole number")
-    if value < least or (most is not None and value > most):
+    if (least is not None and value < least) or (most is not None and value > most):
         allowed = (
             f"be {least:,} to {most:,}"
             if most is not None
@@ -46,7 +46,7 @@ def whole_number(name: str, value: object, least: int, most: int | None = None) 
             if least
             else "not be negative"
         )
-        raise InputError(f"{name} {value} must {allowed}")
+        raise InputError(f"{name} is {value}: it must {allowed}")
     return value
 
 

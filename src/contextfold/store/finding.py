@@ -62,8 +62,8 @@ class Finder:
 
     async def read(self, start: int, count: int, ports: Ports) -> list[Entry]:
         """Messages from sequence number ``start`` on, at most ``count``."""
-        whole_number("start", start, 0)
-        whole_number("count", count, 1, LONGEST_PAGE)
+        if whole_number("start", start) < 0 or not 0 < whole_number("count", count) <= LONGEST_PAGE:
+            raise InputError(f"start {start} must not be negative, and count {count} must be 1 to {LONGEST_PAGE:,}")
         state = await self._reader.state(ports)
         wanted = range(start, min(start + count, state.message_count))
         return await self._entries(wanted, state.format or "", ports)
