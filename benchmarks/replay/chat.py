@@ -10,16 +10,22 @@ What belongs here: questions about one message, independent of contextfold, whic
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Hashable
 from typing import Any, TypeAlias
+
+from contextfold.inspector import anchors
+from contextfold.inspector.anchors import argument_text, leaves
+
+__all__ = [
+    "IMAGE_BLOCKS", "Call", "Message", "argument_text", "calls", "content_text", "identity", "images", "leaves",
+    "rendered", "searchable", "with_calls",
+]  # fmt: skip
 
 Message: TypeAlias = dict[str, Any]
 Call: TypeAlias = tuple[str, str, str]
 """Id, name and arguments (as JSON text) of a tool call."""
 
 IMAGE_BLOCKS = frozenset({"image", "image_url", "input_image"})
-_ESCAPES = re.compile(r'\\+[nrt"]')
 
 
 def content_text(content: Any) -> str:
@@ -45,28 +51,11 @@ def calls(message: Message) -> list[Call]:
     return [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in found]
 
 
-def leaves(value: Any) -> list[str]:
-    """The scalars inside a JSON value, as text. Keys are left out: they come from a schema, values do not."""
-    if isinstance(value, dict):
-        return [leaf for inner in value.values() for leaf in leaves(inner)]
-    if isinstance(value, list):
-        return [leaf for inner in value for leaf in leaves(inner)]
-    return [] if value is None or isinstance(value, bool) else [str(value)]
-
-
-def argument_text(arguments: str) -> str:
-    """The values of a call's arguments, one to a line; the arguments as they are where they are no JSON."""
-    try:
-        return "\n".join(leaves(json.loads(arguments)))
-    except ValueError:
-        return arguments
-
-
 def searchable(message: Message) -> str:
     """Everything that a model could read an identifier from, with JSON escapes flattened."""
     parts = [content_text(message.get("content"))]
     parts += [argument_text(arguments) for _, _, arguments in calls(message)]
-    return _ESCAPES.sub(" ", "\n".join(parts))
+    return anchors.searched(parts)
 
 
 def rendered(message: Message) -> str:

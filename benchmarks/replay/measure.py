@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias
 
 from benchmarks.replay.chat import Message
+from contextfold.inspector.replay import Request
 
 if TYPE_CHECKING:
-    from benchmarks.replay.recording import Need, Recording
+    from benchmarks.replay.recording import Recording
     from benchmarks.replay.strategies.base import Strategy
+    from contextfold.inspector.recording import Need
 
 Number: TypeAlias = int | float
 Totals: TypeAlias = Mapping[str, Number]
@@ -28,39 +30,17 @@ Totals: TypeAlias = Mapping[str, Number]
 MAXIMUM = "max_"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One request that the agent's model would have got. Sizes are tokens, times are seconds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(Request):
+    """One request that the agent's model would have got, as one strategy makes it."""
 
     recording: Recording
     """The conversation, and all that is known of it. ``recording.known`` has every message by its number."""
     strategy: Strategy
     """The instance that made the view; it lives for one conversation. Only to be read."""
     window: int
-    index: int
-    """Place in the conversation of the answer that really came next. What stands before it is the history."""
-    view: Sequence[Message]
-    """What the strategy would send. Empty where it failed."""
-    numbers: tuple[int, ...]
-    """The view as numbers of ``recording.known``: equal messages have equal numbers."""
-    present: frozenset[int]
-    """The same as a set."""
-    foreign: tuple[int, ...]
-    """Those of ``numbers`` that are no message of the conversation: summaries, notes, shortened messages."""
-    tokens: int
-    """Size of the view."""
-    cached: int
-    """Tokens at its start that are the same as in the view before: a provider reads them from its cache."""
-    rewritten: bool
-    """Not the view before with something appended: the prefix was changed."""
-    rewrites: int
-    """How many views of this replay were rewritten so far, this one included."""
     problems: tuple[str, ...]
     """Why a provider would refuse the view, apart from its size."""
-    error: str
-    """What the strategy raised; empty where it raised nothing."""
-    seconds: float
-    """The strategy's own time for this call, without the summarizer's and the adapter's."""
 
     @property
     def history(self) -> Sequence[Message]:

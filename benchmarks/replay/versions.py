@@ -18,9 +18,11 @@ from benchmarks.replay import strategies, tokens
 
 HERE = Path(__file__).resolve().parent
 INSTRUMENT = (
-    "anchors", "chat", "conversation", "extract", "measure", "recording", "replay", "summarizer", "tokens", "validity",
+    "chat", "conversation", "extract", "measure", "recording", "replay", "summarizer", "tokens", "validity",
 )  # fmt: skip
 """Modules that decide figures; the others choose, run, save and show."""
+SHARED = ("anchors", "money", "recording", "replay")
+"""Those of ``contextfold.inspector`` that decide figures too."""
 PACKAGES = ("contextfold", "langchain", "langchain-core", "deepagents", "langmem", "tiktoken", "genai-prices")
 
 
@@ -36,7 +38,12 @@ def packages() -> dict[str, str]:
 
 def of_instrument() -> str:
     """A hash of the code that measures, and the tokenizer that it counts with."""
-    files = [HERE / f"{name}.py" for name in INSTRUMENT] + sorted((HERE / "measures").glob("*.py"))
+    shared = Path(contextfold.__file__).parent / "inspector"
+    files = (
+        [HERE / f"{name}.py" for name in INSTRUMENT]
+        + [shared / f"{name}.py" for name in SHARED]
+        + sorted((HERE / "measures").glob("*.py"))
+    )
     return f"{_hash(files)}:{tokens.tokenizer().name}"
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from benchmarks.replay import anchors, tokens
+from benchmarks.replay import tokens
 from benchmarks.replay.chat import identity
 from benchmarks.replay.measures.cost import CACHED, UNCACHED, spent
 from benchmarks.replay.replay import replay, steps
 from benchmarks.replay.strategies import create
 from benchmarks.replay.summarizer import OUTPUT_TOKENS, Summarizer
 from loops import FIRST, RARE, SEEN, WINDOW, Made, column, figure, made, tool_loop, totals_of
+
+from contextfold.inspector import anchors
 
 Messages = list[dict[str, Any]]
 

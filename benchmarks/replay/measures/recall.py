@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from benchmarks.replay import anchors
 from benchmarks.replay.measure import Column, Number, Step, share_column
-from benchmarks.replay.recording import Need, Recording
+from benchmarks.replay.recording import Recording
 from benchmarks.replay.strategies.base import Strategy
+from contextfold.inspector.replay import is_found, is_in_context
 
-CONTEXT_WORDS = 2
-"""Plain words around an identifier that must have come along for it to count as in context."""
 HARD = 4
 """The window divided by this is the distance from which on a need is hard."""
 
@@ -84,12 +82,12 @@ class Recall:
         self._totals: dict[str, Number] = {f"recall_{name}": 0 for name in names}
 
     def step(self, step: Step) -> None:
+        known = self._recording.known
         for need in step.needs:
-            whole = not need.homes.isdisjoint(step.present)
-            found = whole or any(anchors.occurs(need.anchor, self._text(number)) for number in step.foreign)
+            found = is_found(need, step, known)
             self._add("needed", "found", found)
             if need.distance >= self._window // HARD:
-                in_context = whole or (found and self._in_context(need, step.foreign))
+                in_context = found and is_in_context(need, step, known)
                 self._add("hard", "hard_found", found)
                 self._add("", "hard_usable", found and step.usable)
                 self._add("", "hard_context", in_context and step.usable)
@@ -104,15 +102,3 @@ class Recall:
         if whole:
             self._totals[f"recall_{whole}"] += 1
         self._totals[f"recall_{part}"] += holds
-
-    def _text(self, number: int) -> str:
-        return self._recording.known.searchable(number)
-
-    def _in_context(self, need: Need, foreign: Sequence[int]) -> bool:
-        """No bare list of names: near the identifier stand plain words that stood near one of its occurrences."""
-        around = self._recording.known.surroundings
-        said = [words for n in sorted(need.homes) for words in around(need.anchor, n) if len(words) >= CONTEXT_WORDS]
-        if not said:  # it only ever stood among other names
-            return True
-        kept = [words for n in foreign for words in around(need.anchor, n)]
-        return any(len(now & then) >= CONTEXT_WORDS for now in kept for then in said)

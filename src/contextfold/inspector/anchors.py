@@ -2,13 +2,18 @@
 
 The instrument's own idea of an identifier, kept apart from ``contextfold.identifiers`` on purpose: what is measured
 must not be defined by what is measured against it.
+
+What belongs here: anchors, where they stand in a text, and the text of a message that they are looked for in. What
+does not: which of them an answer needed (``recording``).
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 _EXTENSIONS = (
     "py|pyi|go|ts|tsx|js|jsx|mjs|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|sh|bash|zsh|sql|md|rst|txt|json|jsonl|yaml|"
@@ -38,8 +43,34 @@ _ANCHOR = re.compile(
 )
 _WORD = re.compile(r"\w+", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z]{3,}|[\u3040-\u30ff\u3400-\u9fff]{2}")
+_ESCAPES = re.compile(r'\\+[nrt"]')
 SHORTEST, LONGEST = 4, 300
 """Characters of an anchor."""
+
+
+def searched(texts: Iterable[str]) -> str:
+    """The texts of a message as the one in which anchors are looked for: JSON escapes are flattened to blanks."""
+    return _ESCAPES.sub(" ", "\n".join(texts))
+
+
+def argument_text(arguments: str) -> str:
+    """The values of a call's arguments, one to a line; the arguments as they are where they are no JSON.
+
+    Keys are left out: they come from a schema, values do not.
+    """
+    try:
+        return "\n".join(leaves(json.loads(arguments)))
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def leaves(value: Any) -> list[str]:
+    """The scalars inside a JSON value, as text."""
+    if isinstance(value, dict):
+        return [leaf for inner in value.values() for leaf in leaves(inner)]
+    if isinstance(value, list):
+        return [leaf for inner in value for leaf in leaves(inner)]
+    return [] if value is None or isinstance(value, bool) else [str(value)]
 
 
 def find(text: str) -> set[str]:

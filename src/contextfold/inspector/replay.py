@@ -1,0 +1,146 @@
+"""The replay of a conversation: before each answer of the agent, the view that its model would have got.
+
+Teacher forcing: the conversation never changes. Before each answer whatever makes views is asked for the view of
+everything so far, and the answer that really came tells what was needed.
+
+What belongs here: the loop, the values of one request that follow from views alone (what a cache holds of it, whether
+the prefix was rewritten), and whether a need was met. What does not: prices (``money``), and what others judge of a
+request (the benchmark's measures).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contextfold.inspector import anchors
+from contextfold.inspector.recording import Known, Need, Recording
+
+CONTEXT_WORDS = 2
+"""Plain words around an anchor that must have come along for it to count as in context."""
+
+Ask = Callable[[list[Any]], Sequence[Any]]
+"""From the history so far (a list of its own) to the view. What it raises is an error of that request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request that the agent's model would have got. Sizes are tokens, times are seconds."""
+
+    index: int
+    """Place in the conversation of the answer that really came next. What stands before it is the history."""
+    view: Sequence[Any]
+    """What would be sent. Empty where making it failed."""
+    numbers: tuple[int, ...]
+    """The view as numbers of ``recording.known``: equal messages have equal numbers."""
+    present: frozenset[int]
+    """The same as a set."""
+    foreign: tuple[int, ...]
+    """Those of ``numbers`` that are no message of the conversation: summaries, notes, shortened messages."""
+    tokens: int
+    """Size of the view."""
+    cached: int
+    """Tokens at its start that are the same as in the view before: a provider reads them from its cache."""
+    rewritten: bool
+    """Not the view before with something appended: the prefix was changed."""
+    rewrites: int
+    """How many views of this replay were rewritten so far, this one included."""
+    error: str
+    """What was raised instead of a view; empty where nothing was."""
+    seconds: float
+    """The time that making the view took."""
+
+
+def requests(
+    recording: Recording, ask: Ask, *, steps: Iterable[int] | None = None, outside: Callable[[], float] | None = None
+) -> Iterator[Request]:
+    """Every request of a replay. ``steps``: their indices, those of the recording if not given.
+
+    ``outside``: seconds spent so far that are not to be counted as the view's.
+    """
+    previous: tuple[int, ...] = ()
+    rewrites = 0
+    for index in recording.steps if steps is None else steps:
+        view, numbers, error, seconds = _asked(recording, ask, index, outside or _nothing)
+        rewritten = bool(previous) and numbers[: len(previous)] != previous
+        rewrites += rewritten
+        sizes = [recording.known.tokens(number) for number in numbers]
+        yield Request(
+            index=index,
+            view=view,
+            numbers=numbers,
+            present=frozenset(numbers),
+            foreign=tuple(number for number in numbers if number not in recording.source),
+            tokens=sum(sizes),
+            cached=sum(sizes[: _same(numbers, previous)]),
+            rewritten=rewritten,
+            rewrites=rewrites,
+            error=error,
+            seconds=seconds,
+        )
+        previous = numbers
+
+
+def _nothing() -> float:
+    return 0.0
+
+
+def _asked(
+    recording: Recording, ask: Ask, index: int, outside: Callable[[], float]
+) -> tuple[Sequence[Any], tuple[int, ...], str, float]:
+    view: Sequence[Any] = ()
+    error = ""
+    not_ours = outside()
+    started = time.perf_counter()
+    try:
+        view = ask(list(recording.messages[:index]))
+    except Exception as raised:  # noqa: BLE001  the agent would have stopped here: nothing reaches the model
+        error = _said(raised)
+    spent = time.perf_counter() - started - (outside() - not_ours)
+    try:
+        return view, tuple(recording.known.number(message) for message in view), error, spent
+    except (AttributeError, KeyError, TypeError) as raised:  # no messages of this shape
+        return (), (), _said(raised), spent
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def _same(now: Sequence[int], before: Sequence[int]) -> int:
+    """How many messages at the start of two views are the same."""
+    for count, (one, other) in enumerate(zip(now, before, strict=False)):
+        if one != other:
+            return count
+    return min(len(now), len(before))
+
+
+# ---- was it needed? ----
+
+
+def is_whole(need: Need, request: Request) -> bool:
+    """Whether a message that holds the anchor stands in the view as it was."""
+    return not need.homes.isdisjoint(request.present)
+
+
+def is_found(need: Need, request: Request, known: Known) -> bool:
+    """Whether the anchor stands in the view verbatim, in a message as it was or in anything else there."""
+    return is_whole(need, request) or any(
+        anchors.occurs(need.anchor, known.searchable(number)) for number in request.foreign
+    )
+
+
+def is_in_context(need: Need, request: Request, known: Known) -> bool:
+    """Whether it is found and is no bare name: beside it stand plain words that stood beside it in the source."""
+    if is_whole(need, request):
+        return True
+    if not is_found(need, request, known):
+        return False
+    around = known.surroundings
+    said = [words for n in sorted(need.homes) for words in around(need.anchor, n) if len(words) >= CONTEXT_WORDS]
+    if not said:  # it only ever stood among other names
+        return True
+    kept = [words for n in request.foreign for words in around(need.anchor, n)]
+    return any(len(now & then) >= CONTEXT_WORDS for now in kept for then in said)
