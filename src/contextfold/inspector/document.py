@@ -1,0 +1,349 @@
+"""The document between engine and page: one JSON object that says what was there, and where each message went.
+
+Version 1. Sizes are tokens, money is billionths of a dollar, indices are places in ``messages``, and positions in a
+text count UTF-16 units as JavaScript does. ``docs/inspector.md`` describes every field; another program may rely on it.
+A field may be added without another version; one that changes its meaning makes a new one.
+
+    contextfold  "view"            version     1
+    source       {kind: file | store, name, format, recorded}
+    messages     [{role, tokens, parts: [{type, text, ...}], id?, name?}]
+    lines        [[speaker, text, index of the message it came from or null]]   quoted by the evidence of summaries
+    changes      [[index, part, tier, pieces or null]]                           what became of shortened parts
+    prices       [{key, model, text}]
+    runs         [{name, settings, requests, states, marks, needs, money, ...}]  two where settings are compared
+
+A **request** is a moment: the view that the agent's model got, or would have got, before an answer. ``requests`` holds
+them as columns of equal length. A **state** is what is in force from one compaction to the next: the fates of all
+messages, what was shortened, the summary. What the view is at a request follows from its state: all messages before it
+whose fate is not ``summarized`` or ``dropped``, with the summary behind message ``summary.after``.
+
+What belongs here: these fields and how they are filled from values of the engine. What does not: running anything
+(``replayed``), reading stores (``stored``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from contextfold import evidence as lines_for_quoting
+from contextfold.conversation.ledger import Run
+from contextfold.inspector.money import LISTS, PriceList, described
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.observe import scrub
+from contextfold.recall.tools import READ, SEARCH
+from contextfold.record.compaction import Compaction, Edit, SummaryRecord, reduce
+
+VERSION = 1
+
+Scrub = Callable[[str], str]
+
+GONE = ("summarized", "dropped")
+
+
+def redactor(keys: Iterable[str] = ()) -> Scrub:
+    """Takes keys out of a text (``observe.scrub``). Texts repeat in views, so what it said is remembered."""
+    known = tuple(keys)
+    return lru_cache(maxsize=50_000)(lambda text: scrub(text, known))
+
+
+# ---- messages ----
+
+
+def message_entry(message: Message, tokens: int, clean: Scrub) -> dict[str, Any]:
+    """A message of ``messages``."""
+    entry: dict[str, Any] = {"role": message.role, "tokens": tokens}
+    if message.id is not None:
+        entry["id"] = clean(message.id)
+    if message.name:
+        entry["name"] = clean(message.name)
+    return {**entry, "parts": [_part(part, clean) for part in message.parts]}
+
+
+def _part(part: Part, clean: Scrub) -> dict[str, Any]:
+    match part:
+        case Text():
+            return {"type": "text", "text": clean(part.text)}
+        case ToolCall():
+            recall = {"recall": True} if part.name in (SEARCH, READ) else {}
+            return {
+                "type": "call",
+                "name": clean(part.name),
+                "call": clean(part.id),
+                "text": clean(part.arguments),
+                **recall,
+            }
+        case ToolResult():
+            named = {"name": clean(part.name)} if part.name else {}
+            failed = {"error": True} if part.is_error else {}
+            return {"type": "result", **named, "call": clean(part.call_id), **failed, "text": part_text(part, clean)}
+        case Reasoning():
+            return {"type": "reasoning", "text": clean(part.text)}
+        case Media():
+            return {"type": "media", "text": _medium(part, clean)}
+        case Opaque():
+            return {"type": "other", "name": clean(part.label), "text": clean(part.text)}
+
+
+def part_text(part: Part, clean: Scrub) -> str:
+    """The text of a part as the document has it."""
+    if isinstance(part, ToolCall):
+        return clean(part.arguments)
+    if isinstance(part, ToolResult):
+        return "\n".join(part_text(inner, clean) for inner in part.content)
+    return _medium(part, clean) if isinstance(part, Media) else clean(part.text)
+
+
+def _medium(part: Media, clean: Scrub) -> str:
+    """A reference: the bytes of media are left out of the document."""
+    size = f", {len(part.data) * 3 // 4:,} bytes" if part.data else ""
+    place = f", {clean(part.url)}" if part.url and not part.url.startswith("data:") else ""
+    return f"[{part.kind}: {part.media_type or 'unknown type'}{size}{place}]"
+
+
+# ---- states ----
+
+
+class Shared:
+    """What the states of a document have in common, said once: quoted lines and shortened parts, by their numbers.
+
+    Passes carry most of both over from the pass before.
+    """
+
+    def __init__(self, messages: Sequence[Message], clean: Scrub) -> None:
+        self.messages = messages
+        self.clean = clean
+        self.lines: list[list[Any]] = []
+        self.changes: list[list[Any]] = []
+        self._origins = Origins(messages)
+        self._line_numbers: dict[tuple[str, str], int] = {}
+        self._change_numbers: dict[tuple[Any, ...], int] = {}
+
+    def line(self, speaker: str, text: str, gone: Collection[int]) -> int:
+        """The number of a quoted line; where it came from is looked up when it is first met."""
+        key = speaker, text
+        if key not in self._line_numbers:
+            self._line_numbers[key] = len(self.lines)
+            self.lines.append([speaker, self.clean(text), self._origins.of(speaker, text, gone)])
+        return self._line_numbers[key]
+
+    def change(self, index: int, part: int, edits: Sequence[Edit]) -> int:
+        """The number of a shortened part: what tiers made of it, in pieces as ``pieces`` gives them."""
+        key = (index, part, *((edit.tier, edit.limit) for edit in edits))
+        if key not in self._change_numbers:
+            before = self.messages[index].parts[part]
+            alone = self.messages[index].with_parts((before,))
+            left = reduce(alone, [edit.model_copy(update={"part": 0}) for edit in edits]).parts
+            became = pieces(part_text(before, self.clean), part_text(left[0], self.clean)) if left else None
+            self._change_numbers[key] = len(self.changes)
+            self.changes.append([index, part, ", ".join(edit.tier for edit in edits), became])
+        return self._change_numbers[key]
+
+
+def state_entry(
+    request: int,
+    runs: Sequence[Run],
+    compaction: Compaction | None,
+    shared: Shared,
+    *,
+    places: Callable[[int], int | None] = lambda place: place,
+    **more: Any,
+) -> dict[str, Any]:
+    """A state of a run, from request number ``request`` on.
+
+    ``places`` maps places in the record's history to indices of messages, where these differ. ``more`` is what is
+    known of the compaction besides its record.
+    """
+    fates = fate_entries(runs, shared.clean)
+    entry: dict[str, Any] = {"from": request, "fates": fates, "changed": [], "summary": None, "compaction": None}
+    if compaction is None:
+        return entry
+    gone = {index for run in runs if run.fate in GONE for index in range(run.start, run.stop)}
+    entry["changed"] = _changed(compaction, shared, places)
+    entry["compaction"] = {
+        "id": compaction.id,
+        "trigger": shared.clean(compaction.trigger),
+        "window": compaction.window,
+        "target": compaction.target,
+        "tokens_before": compaction.tokens_before,
+        "tokens_after": compaction.tokens_after,
+        **more,
+    }
+    if compaction.summary is not None:
+        after = [found for place in range(compaction.summary_after + 1) if (found := places(place)) is not None]
+        entry["summary"] = summary_entry(compaction.summary, max(after, default=-1), shared, gone)
+    return entry
+
+
+def fate_entries(runs: Iterable[Run], clean: Scrub) -> list[list[Any]]:
+    """Runs as [start, stop, fate, reason]. Messages after the last one are kept."""
+    return [[run.start, run.stop, run.fate, clean(run.reason)] for run in runs]
+
+
+def _changed(compaction: Compaction, shared: Shared, places: Callable[[int], int | None]) -> list[int]:
+    edits: dict[tuple[int, int], list[Edit]] = {}
+    for edit in compaction.edits:
+        edits.setdefault((edit.index, edit.part), []).append(edit)
+    found = [(places(place), part, some) for (place, part), some in edits.items()]
+    return [shared.change(index, part, some) for index, part, some in found if index is not None]
+
+
+def summary_entry(summary: SummaryRecord, after: int, shared: Shared, gone: Collection[int]) -> dict[str, Any]:
+    """The summary of a view: its prose, and the numbers of the lines that its evidence quotes."""
+    quoted = [shared.line(speaker, text, gone) for speaker, text in evidence_lines(summary.evidence)]
+    names = ("role", "language", "algorithm", "tokens", "message_count", "original_tokens", "compression_ratio")
+    took = ("input_tokens", "output_tokens", "calls", "chunk_count", "max_depth", "truncated")
+    return {
+        "after": after,
+        "text": shared.clean(summary.text),
+        "evidence": quoted,
+        **{name: getattr(summary, name) for name in (*names, *took)},
+        "archive": shared.clean(summary.archive) if summary.archive else None,
+    }
+
+
+_MARK = re.compile(rf"\[(user|assistant|tool)\]|{re.escape(lines_for_quoting.PARTS)}")
+
+
+def evidence_lines(text: str) -> Iterator[tuple[str, str]]:
+    """(speaker, line) of the text of evidence; the speaker of parts of lines is ``part``."""
+    speaker = "assistant"
+    for line in text.splitlines():
+        mark = _MARK.fullmatch(line)
+        if mark:
+            speaker = mark[1] or "part"
+        elif line.strip():
+            yield speaker, line
+
+
+class Origins:
+    """Finds the message that a quoted line came from."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._texts: dict[str, list[tuple[int, str]]] = {"user": [], "assistant": [], "tool": []}
+        self._exact: dict[tuple[str, str], list[int]] = {}
+        self._found: dict[tuple[str, str], list[int]] = {}
+        for index, message in enumerate(messages):
+            self.add(index, message)
+
+    def add(self, index: int, message: Message) -> None:
+        """Messages are added in their order."""
+        if message.is_instruction:
+            return
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                self._note("tool", index, part.text, part.text.splitlines())
+            elif isinstance(part, ToolCall):
+                shown = lines_for_quoting.lines_of(Message("assistant", (part,)))
+                self._note("assistant", index, part.arguments, [line.text for line in shown])
+            elif isinstance(part, Text | Opaque):
+                speaker = "user" if message.role == "user" else "assistant"
+                self._note(speaker, index, part.text, part.text.splitlines())
+
+    def _note(self, speaker: str, index: int, text: str, lines: Iterable[str]) -> None:
+        self._texts[speaker].append((index, text))
+        for line in lines:
+            places = self._exact.setdefault((speaker, line.strip()), [])
+            if not places or places[-1] != index:
+                places.append(index)
+
+    def of(self, speaker: str, line: str, gone: Collection[int]) -> int | None:
+        """The newest message out of view that holds the line, else the newest that does; None where none is known."""
+        places = self._exact.get((speaker, line.strip())) or self._holding(speaker, line.strip())
+        return next((index for index in reversed(places) if index in gone), places[-1] if places else None)
+
+    def _holding(self, speaker: str, line: str) -> list[int]:
+        key = speaker, line
+        if key not in self._found:
+            where = self._texts.values() if speaker == "part" else (self._texts[speaker],)
+            self._found[key] = sorted({index for texts in where for index, text in texts if line in text})
+        return self._found[key]
+
+
+# ---- what a text became ----
+
+MOST_STEPS = 2_000_000
+"""Products of the numbers of words that are compared word by word; beyond, what is between stands as it is."""
+
+_WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
+
+
+def pieces(old: str, new: str) -> list[list[int] | str]:
+    """``new`` as pieces: [start, stop] of ``old`` where it was taken over, a string where it was not."""
+    if old == new:
+        return [[0, _units(old)]] if old else []
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    found: list[list[int] | str] = [[0, head]] if head else []
+    found += _middle(old[head : len(old) - tail], new[head : len(new) - tail], head)
+    found += [[len(old) - tail, len(old)]] if tail else []
+    return [piece if isinstance(piece, str) else [_units(old[: piece[0]]), _units(old[: piece[1]])] for piece in found]
+
+
+def _middle(old: str, new: str, offset: int) -> list[list[int] | str]:
+    before, after = _WORDS.findall(old), _WORDS.findall(new)
+    if not new or not old or len(before) * len(after) > MOST_STEPS:
+        return [new] if new else []
+    starts = [0]
+    for word in before:
+        starts.append(starts[-1] + len(word))
+    found: list[list[int] | str] = []
+    for tag, first, stop, low, high in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal" and (stop - first > 3 or "\n" in before[first:stop]):
+            found.append([offset + starts[first], offset + starts[stop]])
+        elif high > low:
+            text = "".join(after[low:high])
+            if found and isinstance(found[-1], str):
+                found[-1] += text
+            else:
+                found.append(text)
+    return found
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters at the start of two texts are the same."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
+
+
+# ---- the rest ----
+
+
+def prices_entry(lists: Sequence[PriceList] = LISTS) -> list[dict[str, str]]:
+    return [{"key": prices.key, "model": prices.model, "text": described(prices)} for prices in lists]
+
+
+def document(source: Mapping[str, Any], messages: Sequence[Any], shared: Shared, runs: Sequence[Any]) -> dict[str, Any]:
+    """The whole document."""
+    from contextfold import __version__
+
+    return {
+        "contextfold": "view",
+        "version": VERSION,
+        "made_by": f"contextfold {__version__}",
+        "source": dict(source),
+        "messages": list(messages),
+        "lines": shared.lines,
+        "changes": shared.changes,
+        "prices": prices_entry(),
+        "runs": list(runs),
+    }
+
+
+def as_json(value: Any) -> bytes:
+    """The document as bytes. A lone half of a surrogate pair, which UTF-8 cannot say, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
