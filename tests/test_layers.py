@@ -38,6 +38,8 @@ ALLOWED = {
     ("ports.py", "threading"): "the sync driver runs branches in threads",
     ("calls/memory.py", "threading"): "a lock around what it remembers of conversations",
     ("cli/", "typer"): "the commands are declared with it; cli.main imports these modules when it runs",
+    ("inspector/server.py", "anyio"): "it serves pages; a store blocks, so it is asked in worker threads",
+    ("inspector/server.py", "starlette"): "only contextfold view imports it, when it serves a page",
     ("integrations/deepagents/", "deepagents"): "only users of deepagents import these modules",
     ("integrations/", "langchain"): "only users of LangChain import these modules",
     ("integrations/", "langchain_core"): "as above",

@@ -34,6 +34,7 @@ from contextfold.cli.options import (
     plain_errors,
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.cli.view import view
 
 if TYPE_CHECKING:
     from contextfold.compactor import CompactionResult, Compactor
@@ -198,6 +199,7 @@ def _compactor(
 
 app.add_typer(sessions.app, name="sessions")
 app.command()(sessions.recall)
+app.command()(view)
 
 
 @contextmanager

@@ -64,13 +64,13 @@ def _read_bytes(file: str) -> bytes:
         raise InputError(f"{display_name(file)} cannot be read: {_reason(error)}") from error
 
 
-def check_writable(output: str) -> None:
-    """Raise ``InputError`` if ``output`` plainly cannot be written, so that nobody waits for a summary in vain."""
+def check_writable(output: str, option: str = "--output") -> None:
+    """Raise ``InputError`` if ``output`` plainly cannot be written, so that no one waits for a summary in vain."""
     path = Path(output)
     if path.is_dir():
-        raise InputError(f"--output {output} is a folder: name a file in it")
+        raise InputError(f"{option} {output} is a folder: name a file in it")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"--output {output}: there is no folder {path.absolute().parent}")
+        raise InputError(f"{option} {output}: there is no folder {path.absolute().parent}")
 
 
 def write_atomically(output: str, data: bytes) -> None:

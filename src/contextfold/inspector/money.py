@@ -10,6 +10,7 @@ Money is counted in whole billionths of a dollar, so that sums are exact in any 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -102,3 +103,30 @@ def billionths(prices: PriceList, call: Call) -> int:
     rates = rates_for(prices, call.input)
     plain = call.input - call.cached - call.written
     return plain * rates.input + call.cached * rates.cached + call.written * rates.written + call.output * rates.output
+
+
+def money(
+    columns: Mapping[str, Sequence[int]], states: Sequence[Mapping[str, Any]], *, pending: bool
+) -> dict[str, dict[str, list[int]]]:
+    """By price list, for each request: what it cost ``with`` compaction (its summary included), and ``without``.
+
+    Without: the whole history each time, as a provider would cache it perfectly, however large it becomes.
+    """
+    summaries: dict[int, list[Call]] = {}
+    for state in states:
+        summary = state["summary"]
+        if summary and summary["calls"]:
+            call = Call(summary["input_tokens"], 0, 0, summary["output_tokens"])
+            summaries.setdefault(state["from"], []).append(call)
+    found: dict[str, dict[str, list[int]]] = {}
+    count = len(columns["index"]) - pending
+    rows = list(zip(columns["history"], columns["view"], columns["cached"], columns["answer"], strict=True))[:count]
+    for prices in LISTS:
+        with_, without, before = [], [], 0
+        for number, (history, view, cached, answer) in enumerate(rows):
+            calls = [Call(view, cached, view - cached, answer if view else 0), *summaries.get(number, ())]
+            with_.append(sum(billionths(prices, call) for call in calls))
+            without.append(billionths(prices, Call(history, before, history - before, answer)))
+            before = history
+        found[prices.key] = {"with": with_, "without": without}
+    return found

@@ -18,6 +18,9 @@ from typing import Any
 from contextfold.inspector import anchors
 from contextfold.inspector.recording import Known, Need, Recording
 
+COLUMNS = ("index", "history", "view", "cached", "rewritten", "answer", "state")
+"""What a document says of each request, as columns of equal length."""
+
 CONTEXT_WORDS = 2
 """Plain words around an anchor that must have come along for it to count as in context."""
 
@@ -83,6 +86,12 @@ def requests(
         previous = numbers
 
 
+def pieced(recording: Recording, steps: Iterable[int], view: Callable[[int, int], Sequence[Any]]) -> Iterator[Request]:
+    """Requests whose views are known already: ``view(number, until)`` gives that of a request."""
+    numbered = iter(range(10**9))
+    yield from requests(recording, lambda history: view(next(numbered), len(history)), steps=steps)
+
+
 def _nothing() -> float:
     return 0.0
 
@@ -144,3 +153,32 @@ def is_in_context(need: Need, request: Request, known: Known) -> bool:
         return True
     kept = [words for n in request.foreign for words in around(need.anchor, n)]
     return any(len(now & then) >= CONTEXT_WORDS for now in kept for then in said)
+
+
+class Judge:
+    """Counts what answers needed from their past by what the view had of it, and lists what it did not have."""
+
+    def __init__(self, recording: Recording, clean: Callable[[str], str]) -> None:
+        self._recording = recording
+        self._clean = clean
+        self.counts = {"needed": 0, "whole": 0, "carried": 0, "bare": 0, "lost": 0}
+        """``whole``: in a message as it was. ``carried``: elsewhere in the view, with words that stood beside it.
+        ``bare``: elsewhere, without. ``lost``: not in the view."""
+        self.missing: list[list[Any]] = []
+        """[request, anchor, index where it was last said, tokens since then, ``bare`` or ``lost``]"""
+
+    def step(self, number: int, request: Request) -> None:
+        for need in self._recording.needs.get(request.index, ()):
+            kind = self._kind(need, request)
+            self.counts["needed"] += 1
+            self.counts[kind] += 1
+            if kind in ("bare", "lost"):
+                self.missing.append([number, self._clean(need.anchor), need.last, need.distance, kind])
+
+    def _kind(self, need: Need, request: Request) -> str:
+        known = self._recording.known
+        if is_whole(need, request):
+            return "whole"
+        if not is_found(need, request, known):
+            return "lost"
+        return "carried" if is_in_context(need, request, known) else "bare"

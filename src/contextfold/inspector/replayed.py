@@ -22,9 +22,9 @@ from contextfold.inspector.document import (
     redactor,
     state_entry,
 )
-from contextfold.inspector.money import LISTS, Call, billionths
+from contextfold.inspector.money import money
 from contextfold.inspector.recording import Recording
-from contextfold.inspector.replay import Request, is_found, is_in_context, is_whole, requests
+from contextfold.inspector.replay import COLUMNS, Judge, Request, requests
 from contextfold.inspector.wire import Wire
 from contextfold.messages import Message
 from contextfold.observe import Event
@@ -113,9 +113,8 @@ class _Replay:
         self._events: list[Event] = []
         self._columns: dict[str, list[int]] = {name: [] for name in COLUMNS}
         self._states: list[dict[str, Any]] = []
-        self._needs: list[list[Any]] = []
         self._marks: list[dict[str, Any]] = []
-        self._counts = {"needed": 0, "whole": 0, "carried": 0, "bare": 0, "lost": 0}
+        self._judge = Judge(talk.recording, shared.clean)
 
     def run(self, progress: Callable[[int], object] | None) -> dict[str, Any]:
         talk = self._talk
@@ -140,8 +139,8 @@ class _Replay:
             "requests": self._columns,
             "states": self._states,
             "marks": self._marks,
-            "needs": self._needs,
-            "needed": self._counts,
+            "needs": self._judge.missing,
+            "needed": self._judge.counts,
             "money": money(self._columns, self._states, pending=talk.pending),
         }
 
@@ -191,50 +190,4 @@ class _Replay:
         for event in () if request.error else self._events:
             if event.name in TOLD:
                 self._marks.append({"at": number, "kind": event.name, "text": self._clean(event.message)})
-        self._judge(number, request)
-
-    def _judge(self, number: int, request: Request) -> None:
-        """What the answer repeats from the past, by whether the view had it."""
-        known = self._talk.recording.known
-        for need in self._talk.recording.needs.get(request.index, ()):
-            self._counts["needed"] += 1
-            if is_whole(need, request):
-                self._counts["whole"] += 1
-                continue
-            found = is_found(need, request, known)
-            if found and is_in_context(need, request, known):
-                self._counts["carried"] += 1
-                continue
-            kind = "bare" if found else "lost"
-            self._counts[kind] += 1
-            self._needs.append([number, self._clean(need.anchor), need.last, need.distance, kind])
-
-
-COLUMNS = ("index", "history", "view", "cached", "rewritten", "answer", "state")
-
-
-def money(
-    columns: Mapping[str, Sequence[int]], states: Sequence[Mapping[str, Any]], *, pending: bool
-) -> dict[str, dict[str, list[int]]]:
-    """By price list, for each request: what it cost ``with`` compaction (its summary included), and ``without``.
-
-    Without: the whole history each time, as a provider would cache it perfectly, however large it becomes.
-    """
-    summaries: dict[int, list[Call]] = {}
-    for state in states:
-        summary = state["summary"]
-        if summary and summary["calls"]:
-            call = Call(summary["input_tokens"], 0, 0, summary["output_tokens"])
-            summaries.setdefault(state["from"], []).append(call)
-    found: dict[str, dict[str, list[int]]] = {}
-    count = len(columns["index"]) - pending
-    rows = list(zip(columns["history"], columns["view"], columns["cached"], columns["answer"], strict=True))[:count]
-    for prices in LISTS:
-        with_, without, before = [], [], 0
-        for number, (history, view, cached, answer) in enumerate(rows):
-            calls = [Call(view, cached, view - cached, answer if view else 0), *summaries.get(number, ())]
-            with_.append(sum(billionths(prices, call) for call in calls))
-            without.append(billionths(prices, Call(history, before, history - before, answer)))
-            before = history
-        found[prices.key] = {"with": with_, "without": without}
-    return found
+        self._judge.step(number, request)

@@ -28,6 +28,8 @@ class Wire:
         self._decoded.update((id(entry), message) for entry, message in zip(wire, messages, strict=True))
 
     def decoded(self, entry: Any) -> Message:
+        if isinstance(entry, Message):  # what stands in a view for no wire object of the history
+            return entry
         found = self._decoded.get(id(entry))
         return self.format.decode(entry, 0) if found is None else found
 

@@ -1,0 +1,316 @@
+"""``contextfold view``: where every message went, in a browser or as one file.
+
+What belongs here: this command, its options, and what they mean together. What does not: the replay, the document and
+the page (``inspector``).
+"""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextfold.cli import files
+from contextfold.cli.options import BaseUrl, From, Pick, SummarizerName, at_least_one, plain_errors
+from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.errors import InputError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from contextfold.inspector.replayed import Setting
+    from contextfold.store import Thread
+    from contextfold.transcripts import Conversation
+
+EXTRA = "the page on loopback needs the extra view: pip install 'contextfold[view]'; --out FILE.html works without"
+
+
+def view(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE|THREAD]",
+            show_default=False,
+            help="A session file; with --store, the id of a thread (none: the list of all).",
+        ),
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="URL", help="sqlite:///FILE or postgresql+psycopg://...")
+    ] = None,
+    namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Whose threads.")] = "",
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="REPORT.html", help="Write one self-contained file and end.")
+    ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare", metavar="A B", help="Two settings side by side, each NAME=VALUE[,NAME=VALUE]: window=32000."
+        ),
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens of the model.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="The receiving model.")] = None,
+    trigger: Annotated[str | None, typer.Option("--trigger", metavar="SIZE", help="As for compact.")] = None,
+    target: Annotated[str | None, typer.Option("--target", metavar="SIZE", help="As for compact.")] = None,
+    keep: Annotated[str | None, typer.Option("--keep", metavar="SIZE", help="As for compact.")] = None,
+    config: Annotated[str | None, typer.Option("--config", metavar="YAML", help="A file with settings.")] = None,
+    summarizer: SummarizerName = EXTRACTIVE,
+    base_url: BaseUrl = None,
+    source_format: From = None,
+    pick: Pick = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of loopback; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address and open no browser.")] = False,
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="With --store: undo and compact from the page.")
+    ] = False,
+) -> None:
+    """See where every message went: a session file replayed turn by turn, or the sessions of a store as they run.
+
+    The page is served on loopback, under an address with a token, until Ctrl-C. --out writes it as one file instead.
+    """
+    with plain_errors(file or store or ""):
+        options = {
+            "window": window,
+            "model": model,
+            "trigger": trigger,
+            "target": target,
+            "keep": keep,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        named = Named(summarizer, base_url)
+        if out is not None and out != files.STANDARD:
+            files.check_writable(out, "--out")
+        if store is None:
+            if file is None:
+                raise InputError("give a session file, or --store URL for the sessions of a store")
+            if allow_changes:
+                raise InputError("--allow-changes is for --store: a file is only read")
+            conversation = files.load(file, format=source_format, pick=pick)
+            document = _replayed(conversation, _settings(compare, given, config, named))
+        elif file is not None and (out is not None or compare is not None):
+            thread, opened = _thread(file, namespace), _open(store, file, namespace)
+            document = _of_store(opened, thread, compare, given, config, named)
+        elif out is not None or compare is not None:
+            raise InputError("--out and --compare show one session: name its thread")
+        else:
+            _serve(_live(store, file, namespace, given, named, allow_changes), port, no_open)
+            return
+        if out is not None:
+            _write(document, out)
+        else:
+            _serve(_report(document), port, no_open)
+
+
+# ---- settings ----
+
+
+def _settings(
+    compare: tuple[str, str] | None, given: Mapping[str, Any], config: str | None, named: Named
+) -> list[Setting]:
+    """The one setting of the options, or two that each say what differs from it."""
+    if compare is None:
+        return [_setting(_shown(given), given, config, named)]
+    both = [_parsed(text) for text in compare]
+    return [
+        _setting(text, {**given, **differing}, config, named) for text, differing in zip(compare, both, strict=True)
+    ]
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """``window=32000,keep=fraction:0.2`` as names and values."""
+    import yaml
+
+    found: dict[str, Any] = {}
+    for pair in text.split(","):
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise InputError(f"--compare {text!r}: {pair!r} is not NAME=VALUE, such as window=32000")
+        try:
+            found[name.strip().replace("-", "_")] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            found[name.strip().replace("-", "_")] = value
+    if "window" in found and (not isinstance(found["window"], int) or found["window"] < 1):
+        raise InputError(f"--compare {text!r}: the window is a whole number of at least 1, not {found['window']!r}")
+    return found
+
+
+def _setting(name: str, given: Mapping[str, Any], config: str | None, named: Named) -> Setting:
+    from contextfold.compactor import Compactor
+    from contextfold.inspector.replayed import Setting
+    from contextfold.settings import load
+
+    policy = {key: value for key, value in given.items() if key not in ("window", "model")}
+    compactor = Compactor(
+        window=given.get("window"),
+        model=given.get("model"),
+        policy=load(config, **policy).policy,
+        summarizer=named.summarizer(),
+    )
+    return Setting(name, compactor, {key: str(value) for key, value in given.items()})
+
+
+def _shown(given: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in given.items()) or "default settings"
+
+
+# ---- documents ----
+
+
+def _replayed(conversation: Conversation, settings: Sequence[Setting]) -> dict[str, Any]:
+    from contextfold.inspector.replayed import replayed
+
+    with _progress() as progress:
+        return replayed(conversation, settings, progress=progress)
+
+
+def _of_store(
+    opened: Any,
+    thread: Thread,
+    compare: tuple[str, str] | None,
+    given: Mapping[str, Any],
+    config: str | None,
+    named: Named,
+) -> dict[str, Any]:
+    """What was recorded of a thread; or its history replayed, where settings are compared."""
+    from contextfold.inspector.stored import stored
+
+    if compare is None:
+        return stored(opened, thread)
+    from contextfold.transcripts import Conversation
+
+    state = opened.load(thread)
+    wire = [found.wire for found in opened.read_messages(thread, [range(state.message_count)])]
+    talk = Conversation(thread.id, state.format or "openai-chat", wire, "session")
+    return _replayed(talk, _settings(compare, given, config, named))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], object] | None]:
+    """A line on standard error while a replay goes on, where a person is looking."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from contextfold.cli import screen
+
+    with screen.console(stderr=True).status("replaying") as status:
+        yield lambda done, of: status.update(f"replaying: request {done:,} of {of:,}")
+
+
+# ---- stores ----
+
+
+def _thread(name: str, namespace: str) -> Thread:
+    from contextfold.store import Thread
+
+    return Thread(namespace, name)
+
+
+def _open(store: str, thread: str | None, namespace: str) -> Any:
+    """The store, which must hold the thread that is named."""
+    from contextfold.store import open_store
+
+    opened = open_store(store)
+    if thread is not None and opened.load(_thread(thread, namespace)).message_count == 0:
+        among = f"namespace {namespace!r} of {store}" if namespace else store
+        raise InputError(f"there is no thread {thread!r} in {among}: see contextfold sessions list")
+    return opened
+
+
+def _live(
+    store: str, thread: str | None, namespace: str, given: Mapping[str, Any], named: Named, allow_changes: bool
+) -> Callable[[str], Starlette]:
+    opened = _open(store, thread, namespace)
+    with _extra():
+        from contextfold.inspector import server
+    source = server.Store(opened, opened.database.name, namespace)
+    shown = None if thread is None else _thread(thread, namespace)
+    changes = _changes(source, given, named) if allow_changes else {}
+    return lambda token: server.live_app(server.Live(source, shown, changes), token)
+
+
+def _changes(source: Any, given: Mapping[str, Any], named: Named) -> dict[str, Callable[[Thread], str]]:
+    """What the page may do to a session where that was allowed. A failure is shown in the list of sessions as well."""
+    from contextfold.compactor import Compactor
+    from contextfold.errors import ContextfoldError
+    from contextfold.store import Session, SessionOptions
+
+    def session(thread: Thread) -> Session:
+        compactor = Compactor(window=given.get("window"), model=given.get("model"), summarizer=named.summarizer())
+        only_on_request = SessionOptions(enable_context_optimization=False)
+        return compactor.session(thread.id, source.store, namespace=thread.namespace, options=only_on_request)
+
+    def compact(thread: Thread) -> str:
+        result = session(thread).compact()
+        if not result.changed:
+            return "There is nothing to compact."
+        return f"Compacted: {result.tokens_before:,} tokens became {result.tokens_after:,}."
+
+    def undo(thread: Thread) -> str:
+        undone = session(thread).undo()
+        return "Nothing was in force." if undone is None else "Undone: the view from before is in force again."
+
+    def noted(change: Callable[[Thread], str]) -> Callable[[Thread], str]:
+        def do(thread: Thread) -> str:
+            try:
+                said = change(thread)
+            except ContextfoldError as error:
+                source.errors[thread.key] = str(error)
+                raise
+            source.errors.pop(thread.key, None)
+            return said
+
+        return do
+
+    return {"compact": noted(compact), "undo": noted(undo)}
+
+
+# ---- showing ----
+
+
+def _write(document: Mapping[str, Any], out: str) -> None:
+    from contextfold.inspector.page import report
+
+    data = report(document)
+    if out == files.STANDARD:
+        typer.echo(data, nl=False)
+    else:
+        files.write_atomically(out, data)
+        typer.echo(f"{out}: {len(data):,} bytes; open it in a browser, no network is needed", err=True)
+
+
+def _report(document: Mapping[str, Any]) -> Callable[[str], Starlette]:
+    with _extra():
+        from contextfold.inspector import server
+    return lambda token: server.report_app(document, token)
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(EXTRA) from error
+
+
+def _serve(app: Callable[[str], Starlette], port: int, no_open: bool) -> None:
+    from contextfold.inspector import server
+
+    token = server.new_token()
+
+    def opened(bound: int) -> None:
+        address = f"http://{server.HOST}:{bound}/?token={token}"
+        typer.echo(address)
+        typer.echo("Ctrl-C ends it.", err=True)
+        if not no_open:
+            webbrowser.open(address)
+
+    try:
+        server.serve(app(token), port, opened)
+    except OSError as error:
+        raise InputError(f"port {port} of loopback cannot be used: {error.strerror or error}") from None

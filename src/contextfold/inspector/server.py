@@ -1,0 +1,282 @@
+"""The page on loopback: a report, or a store that is followed while its sessions run.
+
+Who may read: whoever has the token, which is part of the address that is printed and opened. Requests must name this
+server as their host, so that no page of another origin reaches it by a name that it made resolve to loopback; what
+changes something is a POST that also carries a header no form can send, and exists only where it was allowed.
+
+What belongs here: routes, who may ask, and telling pages that something changed. What does not: what a document holds
+(``stored``), and the page (``page``).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import anyio
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from contextfold.errors import ContextfoldError
+from contextfold.inspector import page
+from contextfold.inspector.document import as_json, redactor
+from contextfold.inspector.money import LISTS
+from contextfold.inspector.stored import Figures, figures, row, stored
+from contextfold.store import Thread
+
+HOST = "127.0.0.1"
+POLL = 1.0
+"""Seconds between looks at a store. Pages are told within this time."""
+ALIVE = 15
+"""Looks after which a page that has nothing to hear gets a comment, so that both ends know of each other."""
+WORK = 0.5
+"""Seconds of a look that may go into figures of sessions that changed; the others wait for the next one."""
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+Change = Callable[[Thread], str]
+"""Does something to a session and says in a sentence what was done; raises ``ContextfoldError``."""
+
+
+class Source(Protocol):
+    """Where live sessions are: ``Store`` here, and whatever else keeps records of them."""
+
+    name: str
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """The lines of the list, as ``stored.row`` makes them, what was written to last first."""
+        ...
+
+    def document(self, thread: Thread) -> dict[str, Any]:
+        """The document of a session as it is now."""
+        ...
+
+    def signature(self, thread: Thread | None) -> Any:
+        """Something that differs once a session, or any of them, has changed."""
+        ...
+
+
+@dataclass
+class Store:
+    """The sessions of a store."""
+
+    store: Any
+    name: str
+    namespace: str = ""
+    keys: tuple[str, ...] = ()
+    _figures: dict[str, tuple[Any, Figures]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    """Thread key -> what failed last when it was asked for here."""
+
+    def sessions(self) -> list[dict[str, Any]]:
+        until = time.monotonic() + WORK
+        clean, now = redactor(self.keys), time.time()
+        lines = []
+        for state in self.store.sessions(self.namespace):
+            found = self._known(state, until)
+            line = row(state, found, clean(self.errors.get(state.thread.key, "")), now)
+            lines.append({**line, "thread": clean(line["thread"])} if clean(line["thread"]) != line["thread"] else line)
+        return lines
+
+    def _known(self, state: Any, until: float) -> Figures | None:
+        """The figures of a session; old ones, or none, where there is no time for new ones in this look."""
+        signature = (state.message_count, state.revision)
+        known = self._figures.get(state.thread.key)
+        if (known is None or known[0] != signature) and time.monotonic() < until:
+            made = figures(stored(self.store, state.thread, keys=self.keys), LISTS[0].key)
+            known = self._figures[state.thread.key] = (signature, made)
+        return known[1] if known else None
+
+    def document(self, thread: Thread) -> dict[str, Any]:
+        return stored(self.store, thread, keys=self.keys)
+
+    def signature(self, thread: Thread | None) -> Any:
+        if thread is None:
+            states = self.store.sessions(self.namespace)
+            waiting = sum((state.message_count, state.revision) != self._signed(state.thread) for state in states)
+            return [(state.thread.key, *_signature(state)) for state in states], waiting
+        return _signature(self.store.load(thread))
+
+    def _signed(self, thread: Thread) -> Any:
+        known = self._figures.get(thread.key)
+        return known[0] if known else None
+
+
+def _signature(state: Any) -> tuple[Any, ...]:
+    return state.message_count, state.revision, state.is_summarizing
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a server of a source is allowed: ``thread`` alone (None: all), and these changes (none: it only reads)."""
+
+    source: Source
+    thread: Thread | None = None
+    changes: Mapping[str, Change] = field(default_factory=dict)
+
+
+def report_app(document: Mapping[str, Any], token: str) -> Starlette:
+    """A server of one report."""
+    body = page.report(document)
+    data = as_json(document)
+
+    async def show(_: Request) -> Response:
+        return _html(body, page.policy(connects=False))
+
+    async def plain(_: Request) -> Response:
+        return Response(data, media_type="application/json")
+
+    return _app({"/": show, "/api/document": plain}, {}, token)
+
+
+def live_app(live: Live, token: str) -> Starlette:
+    """A server of the sessions of a source."""
+    source = live.source
+
+    async def show(request: Request) -> Response:
+        if live.thread is None and request.url.path == "/":
+            return _html(page.live(source.name, {"mode": "list", "store": source.name}), page.policy(connects=True))
+        thread = _thread(request, live)
+        config = {
+            "mode": "live",
+            "thread": thread.id,
+            "namespace": thread.namespace,
+            "list": live.thread is None,
+            "follows": True,
+            "allow": bool(live.changes),
+        }
+        return _html(page.live(thread.id, config), page.policy(connects=True))
+
+    async def sessions(_: Request) -> Response:
+        if live.thread is not None:
+            return PlainTextResponse("this server shows one session", 404)
+        return _json({"sessions": await anyio.to_thread.run_sync(source.sessions)})
+
+    async def document(request: Request) -> Response:
+        return _json(await anyio.to_thread.run_sync(source.document, _thread(request, live)))
+
+    async def events(request: Request) -> Response:
+        thread = None if live.thread is None and not request.query_params.get("thread") else _thread(request, live)
+        return StreamingResponse(_changes(source, thread), media_type="text/event-stream")
+
+    def doing(change: Change) -> Callable[[Request], Awaitable[Response]]:
+        async def do(request: Request) -> Response:
+            if request.headers.get("x-contextfold") != "view":
+                return PlainTextResponse("a change is asked for by the page alone", 403)
+            return _json({"said": await anyio.to_thread.run_sync(change, _thread(request, live))})
+
+        return do
+
+    reading = {
+        "/": show,
+        "/session": show,
+        "/api/sessions": sessions,
+        "/api/document": document,
+        "/api/events": events,
+    }
+    return _app(reading, {f"/api/{name}": doing(change) for name, change in live.changes.items()}, token)
+
+
+async def _changes(source: Source, thread: Thread | None) -> AsyncIterator[bytes]:
+    """An event whenever something has changed since this connection began."""
+    known = await anyio.to_thread.run_sync(source.signature, thread)
+    yield b"retry: 1000\n\n"
+    quiet = 0
+    while True:
+        await anyio.sleep(POLL)
+        try:
+            now = await anyio.to_thread.run_sync(source.signature, thread)
+        except ContextfoldError:  # a database that is away for a moment: the next look tells
+            continue
+        quiet += 1
+        if now != known:
+            known, quiet = now, 0
+            yield b"event: change\ndata: {}\n\n"
+        elif quiet % ALIVE == 0:
+            yield b": still here\n\n"
+
+
+def _thread(request: Request, live: Live) -> Thread:
+    if live.thread is not None:
+        return live.thread
+    return Thread(request.query_params.get("namespace", ""), request.query_params.get("thread", ""))
+
+
+def _html(body: bytes, policy: str) -> Response:
+    framed = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
+    return Response(body, media_type="text/html", headers=framed)
+
+
+def _json(value: Any) -> Response:
+    return Response(as_json(value), media_type="application/json")
+
+
+# ---- who may ask ----
+
+
+def _app(reading: Mapping[str, Any], changing: Mapping[str, Any], token: str) -> Starlette:
+    routes = [Route(path, do, methods=["GET"]) for path, do in reading.items()]
+    routes += [Route(path, do, methods=["POST"]) for path, do in changing.items()]
+    return Starlette(routes=[_guarded(route, token) for route in routes], exception_handlers={ContextfoldError: _told})
+
+
+def _guarded(route: Route, token: str) -> Route:
+    async def endpoint(request: Request) -> Response:
+        refused = _refusal(request, token)
+        if refused:
+            return PlainTextResponse(refused, 403, headers=HEADERS)
+        response: Response = await route.endpoint(request)
+        response.headers.update(HEADERS)
+        return response
+
+    return Route(route.path, endpoint, methods=list(route.methods or ()))
+
+
+def _refusal(request: Request, token: str) -> str:
+    host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
+    if host not in (HOST, "localhost", "[::1]"):
+        return "this server answers on loopback alone"
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("//")[2] != request.headers.get("host"):
+        return "this server answers its own pages alone"
+    given = request.query_params.get("token", "")
+    if not hmac.compare_digest(given.encode(), token.encode()):
+        return "the address lacks its token: open the one that contextfold view printed"
+    return ""
+
+
+async def _told(_: Request, error: Exception) -> Response:
+    return PlainTextResponse(redactor()(str(error)), 409, headers=HEADERS)
+
+
+# ---- running ----
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def serve(app: Starlette, port: int, opened: Callable[[int], object]) -> None:
+    """Serve on loopback until interrupted. ``port`` 0 takes a free one; ``opened(port)`` is called once it listens."""
+    import uvicorn
+
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((HOST, port))
+    listener.listen(64)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, access_log=False)
+    opened(listener.getsockname()[1])
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,238 @@
+"""A document from a store: what was recorded while the session ran, and the list of all sessions.
+
+What belongs here: from the rows of a store to the states, requests and figures of a document, reading only. What does
+not: the fields (``document``), following a store as it changes (``server``).
+
+A store keeps each summary with the number of messages that it was made from, and not the turn in which it was first
+sent. So a state begins with the first request that has all these messages before it: exact where summaries are made in
+the turn, up to some turns early where they are prepared in the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contextfold import formats
+from contextfold.inspector.document import GONE, Shared, document, message_entry, redactor, state_entry
+from contextfold.inspector.money import money
+from contextfold.inspector.recording import Recording
+from contextfold.inspector.replay import COLUMNS, Judge, Request, pieced
+from contextfold.inspector.wire import Wire
+from contextfold.messages import Message
+from contextfold.record.compaction import Edit, reduce, summary_message
+from contextfold.store import SessionState, StoredSummary, Thread
+from contextfold.store.recording import account, lineage
+
+PAGE = 2_000
+"""Messages that are read at a time."""
+
+
+def stored(store: Any, thread: Thread, *, keys: Iterable[str] = ()) -> dict[str, Any]:
+    """The document of a session as it is now. ``store`` is any ``SummaryStore`` whose methods block."""
+    state: SessionState = store.load(thread)
+    clean = redactor(keys)
+    talk = _Talk(store, thread, state)
+    shared = Shared(talk.messages, clean)
+    entries = [message_entry(message, size, clean) for message, size in zip(talk.messages, talk.sizes, strict=True)]
+    source = {
+        "kind": "store",
+        "name": clean(thread.id),
+        "namespace": clean(thread.namespace),
+        "format": state.format or "",
+        "recorded": True,
+        "busy": state.is_summarizing,
+    }
+    return document(source, entries, shared, [_Run(talk, shared).entry()])
+
+
+class _Talk:
+    """The history of a thread, and the summaries that led to its view."""
+
+    def __init__(self, store: Any, thread: Thread, state: SessionState) -> None:
+        format = formats.get(state.format or "openai-chat")
+        ranges = [range(at, min(at + PAGE, state.message_count)) for at in range(0, state.message_count, PAGE)]
+        self.wire = [found.wire for some in ranges for found in store.read_messages(thread, [some])]
+        self.messages: list[Message] = formats.decode(self.wire, format)
+        shape = Wire(format)
+        shape.remember(self.wire, self.messages)
+        self.counter = shape.counter
+        self.recording = Recording(self.wire, shape)
+        self.sizes = [self.recording.known.tokens(number) for number in self.recording.numbers]
+        self.summaries: list[StoredSummary] = list(store.read_summaries(thread))
+        self.line = lineage(self.summaries, state.summary_id)[::-1]
+        self.links = {summary.id: list(store.read_links(thread, summary.id)) for summary in self.line}
+        ended = max((answer.stop for answer in self.recording.answers.values()), default=0)
+        self.pending = bool(self.wire) and ended < len(self.wire)
+        self.steps = [*self.recording.steps, *([len(self.wire)] if self.pending else [])]
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a summary in force makes of the history: who is gone, what the others became, what is added."""
+
+    gone: frozenset[int]
+    changed: Mapping[int, Message]
+    summary: Message | None
+    after: int
+
+
+class _Run:
+    """The run of a recorded session."""
+
+    def __init__(self, talk: _Talk, shared: Shared) -> None:
+        self._talk = talk
+        self._shared = shared
+        self._entries = [state_entry(0, (), None, shared)]
+        self._states = [_State(frozenset(), {}, None, -1)]
+        self._first: list[int] = [0]
+        for summary in talk.line:
+            self._add(summary)
+
+    def _add(self, summary: StoredSummary) -> None:
+        talk = self._talk
+        links = [link for one in talk.line[: len(self._states)] for link in talk.links[one.id]]
+        runs = account(len(talk.messages), summary, links)
+        places = summary.layout.sequence
+        request = next((number for number, index in enumerate(talk.steps) if index >= summary.covers), len(talk.steps))
+        entry = state_entry(
+            request,
+            runs,
+            summary.record,
+            self._shared,
+            places=places,
+            made_by=self._shared.clean(summary.model or summary.algorithm),
+            reason=self._shared.clean(summary.reason),
+            seconds=summary.seconds,
+            cost=summary.cost,
+            created_at=summary.created_at,
+        )
+        edits: dict[int, list[Edit]] = {}
+        for edit in summary.record.edits:
+            if (index := places(edit.index)) is not None and index < len(talk.messages):
+                edits.setdefault(index, []).append(edit)
+        self._entries.append(entry)
+        self._first.append(request)
+        self._states.append(
+            _State(
+                gone=frozenset(n for run in runs if run.fate in GONE for n in range(run.start, run.stop)),
+                changed={index: reduce(talk.messages[index], found) for index, found in edits.items()},
+                summary=summary_message(summary.record.summary) if summary.record.summary else None,
+                after=entry["summary"]["after"] if entry["summary"] else -1,
+            )
+        )
+
+    def entry(self) -> dict[str, Any]:
+        talk = self._talk
+        columns: dict[str, list[int]] = {name: [] for name in COLUMNS}
+        judge = Judge(talk.recording, self._shared.clean)
+        for number, request in enumerate(pieced(talk.recording, talk.steps, self._view)):
+            columns["index"].append(request.index)
+            columns["history"].append(talk.recording.before[request.index])
+            columns["view"].append(request.tokens)
+            columns["cached"].append(request.cached)
+            columns["rewritten"].append(int(request.rewritten))
+            columns["answer"].append(
+                sum(talk.sizes[place] for place in talk.recording.answers.get(request.index, range(0)))
+            )
+            columns["state"].append(self._number(number))
+            judge.step(number, request)
+            self._settle(number, request)
+        newest = talk.line[-1].record if talk.line else None
+        return {
+            "name": "recorded",
+            "settings": {
+                "window": newest.window if newest else max([1, *columns["history"]]),
+                "window_source": "record" if newest else "history",
+                "trigger": None,
+                "target": newest.target if newest else None,
+            },
+            "overhead": 0,
+            "pending": talk.pending,
+            "requests": columns,
+            "states": self._entries,
+            "marks": self._marks(),
+            "needs": judge.missing,
+            "needed": judge.counts,
+            "money": money(columns, self._entries, pending=talk.pending),
+        }
+
+    def _number(self, request: int) -> int:
+        """The state at a request: the newest that had begun."""
+        return max(number for number, first in enumerate(self._first) if first <= request)
+
+    def _view(self, number: int, until: int) -> list[Any]:
+        """The view at a request, out of wire objects of the history and messages in their place."""
+        state = self._states[self._number(number)]
+        talk = self._talk
+        view: list[Any] = []
+        summary = state.summary
+        for index in range(until):
+            if summary is not None and index > state.after:
+                view.append(summary)
+                summary = None
+            if index not in state.gone:
+                view.append(state.changed.get(index, talk.wire[index]))
+        return [*view, summary] if summary is not None else view
+
+    def _settle(self, number: int, request: Request) -> None:
+        """What a compaction made of the view is known at its first request."""
+        state = self._entries[self._number(number)]
+        if state["compaction"] is not None and state["from"] == number:
+            state["compaction"]["view_tokens"] = request.tokens
+            state["compaction"]["rewritten_tokens"] = request.tokens - request.cached
+
+    def _marks(self) -> list[dict[str, Any]]:
+        """Compactions that were undone: they changed the views of some turns, and do not any more."""
+        steps = self._talk.steps
+        found = []
+        for summary in self._talk.summaries:
+            if summary.undone_at is not None:
+                at = next((number for number, index in enumerate(steps) if index >= summary.covers), len(steps) - 1)
+                text = f"a compaction of {summary.message_count:,} messages was in force from here, and undone later"
+                found.append({"at": max(0, at), "kind": "undone", "text": text})
+        return found
+
+
+# ---- the list ----
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the list says of a session besides its row: the size of its view, and dollars that compaction saved."""
+
+    view_tokens: int
+    saved: float | None
+    compactions: int
+
+
+def figures(document: Mapping[str, Any], prices: str) -> Figures:
+    """The figures of a session out of its document."""
+    run = document["runs"][0]
+    paid = run["money"][prices]
+    saved = sum(paid["without"]) - sum(paid["with"]) if run["requests"]["index"] else None
+    made = [state for state in run["states"] if state["compaction"]]
+    return Figures(_last(run["requests"]["view"]), saved, len(made))
+
+
+def _last(values: Sequence[int]) -> int:
+    return values[-1] if values else 0
+
+
+def row(state: SessionState, found: Figures | None, error: str, now: float) -> dict[str, Any]:
+    """A line of the list. ``found`` is None until it was computed; ``error``: what failed last, as far as is known."""
+    if not error and state.is_summarizing and state.lease_until is not None and state.lease_until < now:
+        error = "a worker ended while it was summarizing; the next one takes over"
+    return {
+        "thread": state.thread.id,
+        "namespace": state.thread.namespace,
+        "messages": state.message_count,
+        "tokens": state.token_count,
+        "view_tokens": found.view_tokens if found else state.token_count,
+        "compactions": found.compactions if found else int(state.summary_id is not None),
+        "saved": found.saved if found else None,
+        "busy": state.is_summarizing,
+        "updated_at": state.updated_at,
+        "error": error,
+    }
