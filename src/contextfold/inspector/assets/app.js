@@ -208,11 +208,11 @@ export class App {
   }
 
   toNow() {
-    const last = Math.max(0, this.until - 1);
-    this.history.jump(Math.max(0, last - 1), { flash: false });
+    const last = this.model.messages.length - 1;
+    this.history.jump(Math.min(this.until, last), { flash: false, at: this.until > last ? 0.3 : 0.72 });
     for (const view of this.views) {
       const summary = view.items.indexOf("summary");
-      view.list.jump(this.state.compaction?.number && this.run.compactions.some((found) => found.at === this.moment) && summary >= 0 ? summary : Math.max(0, view.items.length - 2), { flash: false });
+      view.list.jump(this.state.compaction?.number && this.run.compactions.some((found) => found.at === this.moment) && summary >= 0 ? summary : view.items.length - 1, { flash: false, at: 0.5 });
     }
   }
 
@@ -253,7 +253,7 @@ export class App {
       el(
         "table",
         {},
-        this.isCompare ? el("thead", {}, el("tr", {}, el("td", {}), runs.map((run) => el("th", { scope: "col" }, el("span", { class: `letter letter-${run.number ? "b" : "a"}` }, this.letter(run)), run.name)))) : null,
+        this.isCompare ? el("thead", {}, el("tr", {}, el("td", {}), runs.map((run) => el("th", { scope: "col", title: run.name }, el("span", { class: `letter letter-${run.number ? "b" : "a"}` }, this.letter(run)))))) : null,
         el(
           "tbody",
           {},

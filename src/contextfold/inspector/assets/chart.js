@@ -5,7 +5,7 @@ import { dollars, el, number, short } from "./dom.js";
 
 export const LEFT = 58; // pixels left of the plot, for the axis; the slider below keeps the same margins
 export const RIGHT = 14;
-const HEIGHT = 196;
+const LOWEST = 190; // pixels; the chart takes what the figures beside it leave
 
 function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -21,8 +21,12 @@ export class Timeline {
   }
 
   resize() {
-    const width = this.root.clientWidth;
-    if (this.plot && width && width !== this.plot.width) this.plot.setSize({ width, height: HEIGHT });
+    const [width, height] = this.room();
+    if (this.plot && width && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
+  }
+
+  room() {
+    return [this.root.clientWidth, Math.max(LOWEST, this.root.clientHeight)];
   }
 
   // The columns of what is shown: names, values per request, how they are drawn.
@@ -31,7 +35,7 @@ export class Timeline {
     const a = app.run;
     if (app.chart === "money") {
       const list = app.prices;
-      const runs = app.model.runs.map((run) => ({ name: app.isCompare ? `with compaction, ${run.name}` : "with compaction", values: run.costs[list].with, stroke: run === a ? "view" : "other", width: 2 }));
+      const runs = app.model.runs.map((run) => ({ name: app.isCompare ? `with compaction, ${app.letter(run)}` : "with compaction", values: run.costs[list].with, stroke: run.number ? "other" : "view", width: run === a ? 2 : 1.5 }));
       return [{ name: "without compaction", values: a.costs[list].without, stroke: "history", width: 1.5 }, ...runs];
     }
     if (app.chart === "cache") {
@@ -40,7 +44,7 @@ export class Timeline {
         { name: "read from the cache", values: a.requests.cached, stroke: "cached", fill: "cached-fill", width: 1, stepped: true },
       ];
     }
-    const views = app.model.runs.map((run) => ({ name: app.isCompare ? `view, ${run.name}` : "view", values: run.requests.view.map((size) => size || null), stroke: run === a ? "view" : "other", fill: run === a ? "view-fill" : undefined, width: 2 }));
+    const views = app.model.runs.map((run) => ({ name: app.isCompare ? `view ${app.letter(run)}` : "view", values: run.requests.view.map((size) => size || null), stroke: run.number ? "other" : "view", fill: run === a ? (run.number ? "other-fill" : "view-fill") : undefined, width: run === a ? 2 : 1.5 }));
     return [{ name: "history", values: a.requests.history, stroke: "history", width: 1.5, dash: [4, 3] }, ...views];
   }
 
@@ -55,8 +59,8 @@ export class Timeline {
     const tallest = Math.max(1, ...values.flat().filter((value) => value !== null), ...(app.chart === "tokens" ? settings.filter((value) => value <= 3 * Math.max(...app.run.requests.history)) : []));
     const axis = { stroke: color("muted"), font: '11px system-ui, sans-serif', ticks: { show: false }, grid: { stroke: color("grid"), width: 1 } };
     const options = {
-      width: this.root.clientWidth || 800,
-      height: HEIGHT,
+      width: this.room()[0] || 800,
+      height: this.room()[1],
       padding: [14, RIGHT, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { show: false } },
@@ -111,7 +115,7 @@ export class Timeline {
     }
     items.push(el("span", { class: "key" }, el("i", { class: "triangle" }), "compaction"));
     if (this.app.run.needs.length) items.push(el("span", { class: "key" }, el("i", { class: "missed" }), "needed, not in view"));
-    this.legend.replaceChildren(el("span", { class: "at" }, `Request ${at + 1}`), ...items);
+    this.legend.replaceChildren(el("span", { class: "at" }, `Request ${number(at + 1)}`), ...items);
   }
 
   marks(plot) {
@@ -140,11 +144,14 @@ export class Timeline {
       ctx.lineTo(at + 5 * ratio, bbox.top - 9 * ratio);
       ctx.lineTo(at, bbox.top - 1 * ratio);
       ctx.fill();
-      if (!crowded && place < 99) {
+      const next = app.run.compactions[place + 1];
+      const isClose = next && x(next.at) - at < 24 * ratio;
+      if (!crowded && !isClose) {
         ctx.font = `${10 * ratio}px system-ui, sans-serif`;
-        ctx.textAlign = "left";
+        const isLast = at > bbox.left + bbox.width - 16 * ratio;
+        ctx.textAlign = isLast ? "right" : "left";
         ctx.fillStyle = color("muted");
-        ctx.fillText(String(place + 1), at + 7 * ratio, bbox.top - 2 * ratio);
+        ctx.fillText(String(place + 1), at + (isLast ? -7 : 7) * ratio, bbox.top - 2 * ratio);
       }
     });
     for (const [at, needs] of app.run.neededAt) {

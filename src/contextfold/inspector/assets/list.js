@@ -140,12 +140,12 @@ export class VirtualList {
     this.settle?.();
   }
 
-  // Bring a row to about a third from the top, exactly, although heights on the way are only measured on arrival.
-  jump(index, { flash = true } = {}) {
+  // Bring the top of a row to a share of the height, exactly, although heights on the way are measured on arrival.
+  jump(index, { flash = true, at = 0.2 } = {}) {
     if (index < 0 || index >= this.count) return;
     let tries = 6;
     const go = () => {
-      const wanted = Math.max(0, this.offset(index) - Math.min(120, this.root.clientHeight / 4));
+      const wanted = Math.max(0, this.offset(index) - at * this.root.clientHeight);
       if (Math.abs(this.root.scrollTop - wanted) > 1) this.root.scrollTop = wanted;
       this.update();
       if (--tries <= 0) this.settle = undefined;

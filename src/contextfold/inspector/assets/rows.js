@@ -59,7 +59,7 @@ export function historyRow(app, index) {
   const reason = isLater ? "not said yet" : state.reasons[index];
   const changes = isLater ? undefined : state.changes.get(index);
   const quotes = isLater ? [] : (state.quotes.get(index) ?? []);
-  const others = app.isCompare && !isLater ? app.others.map((other) => other.state(other.stateNumber(moment)).fates[index]) : [];
+  const others = app.others.map((other) => (isLater ? "later" : other.state(other.stateNumber(moment)).fates[index]));
   const highlighted = quotes.length ? quotes.map((place) => model.lines[state.summary.evidence[place]][1]) : [];
   const ranges = (number, text) => {
     const change = changes?.get(number);
