@@ -20,8 +20,9 @@ PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 PYTEST_ARGS ?=
 LAWS_ARGS ?=
 BENCH_ARGS ?=
+PICTURES_ARGS ?=
 
-.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel clean
+.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel install-browser pictures clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -100,6 +101,15 @@ stress: $(VENV)/ready ## Kill processes at random moments and let them compete f
 bench-tokens: $(BENCH)/ready ## Compare the token estimate with a real tokenizer
 	$(BENCH)/bin/python benchmarks/tokens.py
 
+# The tests of the page run in both browsers, and are skipped with a plain reason where a browser is missing.
+install-browser: ## Install Chromium with its driver, and Firefox, from Debian's packages (as root)
+	apt-get update --quiet --quiet
+	DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends \
+		chromium chromium-driver firefox-esr fonts-dejavu-core
+
+pictures: $(VENV)/ready ## Make the pictures of docs/inspector.md, from real sessions where they are at hand
+	$(BIN)/python docs/pictures/make.py $(PICTURES_ARGS)
+
 wheel: $(VENV)/ready ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation
 
@@ -110,7 +120,7 @@ $(DEMO)/ready: WHAT := contextfold and the libraries it needs
 $(DEMO)/ready: PINS := constraints.txt
 $(DEMO)/ready: constraints.txt
 $(VENV)/ready: WHAT := contextfold, all its extras, and the tools of its tests
-$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres
+$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,view
 $(VENV)/ready: PINS := constraints.txt
 $(VENV)/ready: constraints.txt
 $(BENCH)/ready: WHAT := contextfold, and the libraries it is compared with
@@ -118,7 +128,7 @@ $(BENCH)/ready: EXTRAS := bench
 $(BENCH)/ready: PINS := constraints-bench.txt
 $(BENCH)/ready: constraints-bench.txt
 $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: WHAT := contextfold, with the oldest releases it supports
-$(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres
+$(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres,view
 $(OLDEST)/ready: PINS := constraints-oldest.txt
 $(OLDEST)/ready: constraints-oldest.txt
 $(OLDEST_DEEPAGENTS)/ready: EXTRAS := test,test-clients,deepagents

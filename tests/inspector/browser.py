@@ -25,9 +25,17 @@ from typing import Any
 import pytest
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--force-color-profile=srgb", "--hide-scrollbars",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+)
 FIREFOX_PREFERENCES = {
     "app.update.enabled": False,
     "browser.safebrowsing.malware.enabled": False,
@@ -85,11 +93,12 @@ class Browser:
         arguments = [*FLAGS, f"--user-data-dir={self._folder}"]
         options = {"goog:chromeOptions": {"binary": program, "args": arguments}, "webSocketUrl": True}
         asked = json.dumps({"capabilities": {"alwaysMatch": {"browserName": "chrome", **options}}}).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/session", asked, {"Content-Type": "application/json"})
+        sessions = f"http://127.0.0.1:{port}/session"
+        request = urllib.request.Request(sessions, asked, {"Content-Type": "application/json"})
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=PATIENCE) as response:
             session = json.load(response)["value"]
-        self._session = f"http://127.0.0.1:{port}/session/{session['sessionId']}"
+        self._session = f"{sessions}/{session['sessionId']}"
         return str(session["capabilities"]["webSocketUrl"])
 
     def _start_firefox(self, program: str) -> str:
@@ -173,9 +182,7 @@ class Browser:
     def js(self, expression: str) -> Any:
         """The value of an expression, which may be a promise, as JSON."""
         source = f"Promise.resolve({expression}).then((value) => JSON.stringify(value ?? null))"
-        result = self.command(
-            "script.evaluate", expression=source, target={"context": self.context}, awaitPromise=True
-        )
+        result = self.command("script.evaluate", expression=source, target={"context": self.context}, awaitPromise=True)
         if result["type"] != "success":
             raise AssertionError(f"{expression}: {result['exceptionDetails'].get('text')}")
         return json.loads(result["result"]["value"])
@@ -192,9 +199,7 @@ class Browser:
 
     def press(self, *keys: str) -> None:
         """Press keys one after the other. Names of special keys are those of KEYS."""
-        actions = [
-            {"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")
-        ]
+        actions = [{"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")]
         source = {"type": "key", "id": "keyboard", "actions": actions}
         self.command("input.performActions", context=self.context, actions=[source])
         self.frame()
