@@ -148,6 +148,12 @@ class Windows:
         if stated and self._store is not None:
             await self._ask_store(self._store.save_window, (*key, tokens), ports, observer)
 
+    def adopt(self, endpoint: str, model: str, tokens: int) -> None:
+        """Another process learned a window from a refusal: it counts here too, unless a smaller one is known."""
+        known = self._proved.get((endpoint, model))
+        if tokens >= LEAST_WINDOW and (known is None or tokens < known):
+            self._proved[endpoint, model] = tokens
+
     def accept(self, endpoint: str, model: str | None, tokens: int) -> None:
         """A request of so many tokens was taken: a guess never goes below it."""
         key = self._key(endpoint, model)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextfold.cli import files, sessions
+from contextfold.cli import files, gateway, sessions
 from contextfold.cli.options import (
     BAD_INPUT,
     INTERRUPTED,
@@ -200,6 +200,8 @@ def _compactor(
 app.add_typer(sessions.app, name="sessions")
 app.command()(sessions.recall)
 app.command()(view)
+app.command()(gateway.gateway)
+app.command(context_settings={"allow_interspersed_args": False})(gateway.run)
 
 
 @contextmanager

@@ -1,0 +1,249 @@
+"""``contextfold gateway`` and ``contextfold run``: the gateway from the command line.
+
+What belongs here: these commands and their options. What does not: what the gateway does (``gateway``).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from contextfold.cli.options import at_least_one, plain_errors
+from contextfold.errors import PolicyError
+
+Host = Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine by default.")]
+Port = Annotated[int, typer.Option("--port", metavar="PORT", help="0: any free one.")]
+Upstreams = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--upstream",
+        metavar="NAME=URL",
+        help="Where requests go: openai=URL, anthropic=URL, or any NAME, reached as /NAME/v1/...; may be repeated.",
+    ),
+]
+Window = Annotated[
+    int | None,
+    typer.Option(
+        "--window",
+        parser=at_least_one,
+        metavar="N",
+        help="Input tokens that the models take; default: looked up by the model's name, and learned from refusals.",
+    ),
+]
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        envvar="CONTEXTFOLD_GATEWAY_STORE",
+        help="sqlite:///FILE or postgresql+psycopg://...; default: a file in the user's state folder.",
+    ),
+]
+Summarizer = Annotated[
+    str,
+    typer.Option(
+        "--summarizer",
+        metavar="NAME",
+        help="extractive (needs no model), same (the caller's own model and credential), or PROVIDER:MODEL.",
+    ),
+]
+BaseUrl = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
+]
+Trigger = Annotated[str | None, typer.Option("--trigger", metavar="SIZE", help="Compact from this size on.")]
+Target = Annotated[str | None, typer.Option("--target", metavar="SIZE", help="Where compaction must end.")]
+Keep = Annotated[str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is.")]
+Config = Annotated[
+    str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
+]
+Shadow = Annotated[bool, typer.Option("--shadow", help="Change nothing, and tell what would have been saved.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a request where contextfold fails, instead of sending the original.")
+]
+Usage = Annotated[
+    str,
+    typer.Option(
+        "--usage",
+        metavar="provider|history",
+        help="Tell input tokens as the provider counted, or of the whole history.",
+    ),
+]
+MaxBody = Annotated[int, typer.Option("--max-body", metavar="BYTES", help="The largest request.")]
+MaxRequests = Annotated[int, typer.Option("--max-requests", metavar="N", help="Requests at a time, per worker.")]
+FirstByte = Annotated[
+    float, typer.Option("--first-byte-timeout", metavar="SECONDS", help="How long an upstream may be silent.")
+]
+ClientTimeout = Annotated[
+    float, typer.Option("--client-timeout", metavar="SECONDS", help="How long a client may be silent, or take nothing.")
+]
+Log = Annotated[str, typer.Option("--log", metavar="text|json|none", help="One line per request, without content.")]
+
+
+def gateway(
+    host: Host = "127.0.0.1",
+    port: Port = 8642,
+    upstream: Upstreams = None,
+    window: Window = None,
+    store: Store = "",
+    summarizer: Summarizer = "extractive",
+    base_url: BaseUrl = None,
+    trigger: Trigger = None,
+    target: Target = None,
+    keep: Keep = None,
+    config: Config = None,
+    shadow: Shadow = False,
+    strict: Strict = False,
+    usage: Usage = "provider",
+    workers: Annotated[int, typer.Option("--workers", metavar="N", help="Processes that share one port.")] = 1,
+    max_body: MaxBody = 64 * 1024 * 1024,
+    max_requests: MaxRequests = 512,
+    first_byte_timeout: FirstByte = 600.0,
+    client_timeout: ClientTimeout = 60.0,
+    shutdown_timeout: Annotated[
+        float, typer.Option("--shutdown-timeout", metavar="SECONDS", help="How long streams may go on at the end.")
+    ] = 60.0,
+    log: Log = "text",
+    print_config: Annotated[
+        str | None,
+        typer.Option("--print-config", metavar="CLIENT", help="Print what claude, codex, openai, ... need, and end."),
+    ] = None,
+) -> None:
+    """Stand between any client and its provider, and keep each conversation inside the window."""
+    with plain_errors("gateway"):
+        if print_config is not None:
+            typer.echo(_client_config(print_config, host, port), nl=False)
+            return
+        settings = _settings(
+            host=host,
+            port=port,
+            upstreams=_upstreams(upstream),
+            window=window,
+            store=store,
+            summarizer=summarizer,
+            base_url=base_url,
+            policy=_policy(config, trigger, target, keep),
+            shadow=shadow,
+            strict=strict,
+            usage=usage,
+            workers=workers,
+            max_body=max_body,
+            max_requests=max_requests,
+            first_byte_seconds=first_byte_timeout,
+            client_seconds=client_timeout,
+            shutdown_seconds=shutdown_timeout,
+            log=log,
+        )
+        from contextfold.gateway.serve import serve
+
+        raise typer.Exit(serve(settings))
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="What to run, behind the gateway.")],
+    host: Annotated[str, typer.Option("--host", hidden=True)] = "127.0.0.1",
+    port: Port = 0,
+    upstream: Upstreams = None,
+    window: Window = None,
+    store: Store = "",
+    summarizer: Summarizer = "extractive",
+    base_url: BaseUrl = None,
+    trigger: Trigger = None,
+    target: Target = None,
+    keep: Keep = None,
+    config: Config = None,
+    shadow: Shadow = False,
+    strict: Strict = False,
+    usage: Usage = "provider",
+    max_body: MaxBody = 64 * 1024 * 1024,
+    max_requests: MaxRequests = 512,
+    first_byte_timeout: FirstByte = 600.0,
+    client_timeout: ClientTimeout = 60.0,
+    log: Log = "none",
+) -> None:
+    """Run COMMAND with a gateway of its own: its base URLs are set, its exit code is returned, nothing stays behind."""
+    with plain_errors("run"):
+        if host not in ("127.0.0.1", "localhost"):
+            raise PolicyError(f"--host {host}: a gateway for one command listens on loopback only; leave it out")
+        settings = _settings(
+            port=port,
+            upstreams=_upstreams(upstream),
+            window=window,
+            store=store,
+            summarizer=summarizer,
+            base_url=base_url,
+            policy=_policy(config, trigger, target, keep),
+            shadow=shadow,
+            strict=strict,
+            usage=usage,
+            max_body=max_body,
+            max_requests=max_requests,
+            first_byte_seconds=first_byte_timeout,
+            client_seconds=client_timeout,
+            log=log,
+            for_run=True,
+        )
+        from contextfold.gateway.run import run as run_command
+
+        raise typer.Exit(run_command(command, settings))
+
+
+def _settings(*, for_run: bool = False, **values: Any) -> Any:
+    from contextfold.gateway import check_installed
+
+    check_installed()
+    from contextfold.gateway.settings import GatewaySettings
+
+    if for_run:
+        from contextfold.gateway.run import settings_from
+
+        values["upstreams"] = settings_from(os.environ, values["upstreams"])
+    settings = GatewaySettings(**values)
+    _check(settings)
+    return settings
+
+
+def _check(settings: Any) -> None:
+    """What would only fail at the first request fails here, in one line."""
+    from contextfold.gateway.settings import EXTRACTIVE, SAME
+    from contextfold.policy import Limits
+    from contextfold.store.database import resolved
+
+    if settings.window is not None:
+        Limits.of(settings.policy, settings.window)
+    if settings.summarizer not in (EXTRACTIVE, SAME):
+        from contextfold.summary.models import SummaryModel
+
+        SummaryModel(settings.summarizer, base_url=settings.base_url)
+    elif settings.base_url is not None:
+        raise PolicyError(f"--base-url {settings.base_url}: the summarizer {settings.summarizer} has no address")
+    resolved(settings.store_url)
+
+
+def _upstreams(given: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in given or ():
+        name, mark, url = one.partition("=")
+        if not mark or not name.strip() or "/" in name:
+            raise PolicyError(f"--upstream {one}: write NAME=URL, such as openai=https://api.openai.com/v1")
+        if name in found:
+            raise PolicyError(f"--upstream {one}: {name} was given before, as {found[name]}")
+        found[name] = url
+    return found
+
+
+def _policy(config: str | None, trigger: str | None, target: str | None, keep: str | None) -> Any:
+    from contextfold.settings import load
+
+    sizes: dict[str, Any] = {"trigger": trigger, "target": target, "keep": keep}
+    return load(config, **{name: size for name, size in sizes.items() if size is not None}).policy
+
+
+def _client_config(client: str, host: str, port: int) -> str:
+    from contextfold.gateway.clients import CLIENTS
+
+    if client not in CLIENTS:
+        raise PolicyError(f"--print-config {client}: there are {', '.join(CLIENTS)}")
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    return CLIENTS[client](f"http://{shown}:{port}")

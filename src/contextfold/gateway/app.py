@@ -1,0 +1,474 @@
+"""The gateway towards its clients: an ASGI application.
+
+What belongs here: HTTP with clients, limits, relaying answers as they come, and what is told about each request. What
+does not: what is done with a conversation (``exchange``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import Message, Receive, Scope, Send
+
+from contextfold.gateway.exchange import Call, Exchanges, StrictRefusal, event_data
+from contextfold.gateway.metrics import Metrics
+from contextfold.gateway.settings import GatewaySettings, Upstream
+from contextfold.gateway.tracing import Tracing
+from contextfold.gateway.upstream import Answer, Decoder, UpstreamFailed
+from contextfold.gateway.wires import CHAT, MESSAGES, Wire, input_tokens, usage_holders, wire_of, with_input
+
+log = logging.getLogger("contextfold.gateway")
+
+MOST_USAGE = 8 * 1024 * 1024
+"""Bytes of a plain answer that are read along for its usage."""
+
+
+class ClientGone(Exception):
+    """The client has left."""
+
+
+class BrokenOff(Exception):
+    """The upstream ended in the middle: the client's connection is cut as well, so that it does not take a half answer
+    for a whole one."""
+
+
+class TooSlow(Exception):
+    """The client took too long to send its request, or to take its answer."""
+
+
+def make_app(settings: GatewaySettings, metrics: Metrics | None = None) -> Starlette:
+    """The application. One process may have one at a time."""
+    gateway = Gateway(settings, metrics or Metrics())
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await gateway.start()
+        try:
+            yield
+        finally:
+            await gateway.close()
+
+    async def healthz(_: Request) -> Response:
+        body = {"status": "ok", "in_flight": gateway.in_flight, "store": gateway.store_state}
+        return Response(json.dumps(body), media_type="application/json")
+
+    async def show_metrics(_: Request) -> Response:
+        return PlainTextResponse(gateway.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    app = Starlette(
+        routes=[Route("/healthz", healthz), Route("/metrics", show_metrics), Mount("/", app=gateway)],
+        lifespan=lifespan,
+    )
+    app.state.gateway = gateway
+    return app
+
+
+class Gateway:
+    """The ASGI application behind all other routes."""
+
+    def __init__(self, settings: GatewaySettings, metrics: Metrics) -> None:
+        self.settings = settings
+        self.metrics = metrics
+        self.in_flight = 0
+        self._upstreams = settings.all_upstreams()
+        self._exchanges: Exchanges | None = None
+        self._tracing = Tracing()
+
+    async def start(self) -> None:
+        self._exchanges = Exchanges(self.settings, self.metrics)
+        await self._exchanges.start()
+
+    async def close(self) -> None:
+        if self._exchanges is not None:
+            await self._exchanges.close()
+
+    @property
+    def store_state(self) -> str:
+        """``ok``, or ``away`` where the database failed a moment ago."""
+        away = self._exchanges is not None and time.monotonic() < self._exchanges._store_back_at
+        return "away" if away else "ok"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":  # only HTTP is spoken here; clients fall back to it
+                await send({"type": "websocket.close", "code": 1000})
+            return
+        if self.in_flight >= self.settings.max_requests:
+            self.metrics.add("failures_total", kind="busy")
+            wire = wire_of(scope["path"]) or CHAT
+            text = f"{self.in_flight} requests are being answered, and no more are taken"
+            await _refuse(send, wire, 503, "overloaded_error", text, [(b"retry-after", b"1")])
+            return
+        self.in_flight += 1
+        self.metrics.set("in_flight", self.in_flight)
+        try:
+            await self._serve(scope, receive, send)
+        finally:
+            self.in_flight -= 1
+            self.metrics.set("in_flight", self.in_flight)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
+        upstream, path = self._upstream_of(path, scope["headers"])
+        wire = wire_of(path) if scope["method"] == "POST" else None
+        client = _Client(receive, send, self.settings)
+        query = scope["query_string"].decode("latin-1")
+        call = Call(scope["method"], path, query, scope["headers"], b"", upstream, wire)
+        status = 0
+        with self._tracing.span(call) as span:
+            try:
+                status = await self._answered(call, client)
+            except ClientGone:
+                self.metrics.add("disconnects_total")
+                status = 499
+            except TooSlow as error:
+                status = 408
+                if not client.started:
+                    await _refuse(send, wire or CHAT, 408, "request_timeout", str(error))
+            except StrictRefusal as error:
+                status = 503
+                await _refuse(send, wire or CHAT, 503, "contextfold_failed", str(error), _note_headers(call))
+            except UpstreamFailed as error:
+                status = error.status
+                self.metrics.add("upstream_errors_total", kind=error.kind)
+                call.notes["upstream"] = error.kind
+                if client.started:
+                    raise BrokenOff(str(error)) from None
+                kind = "api_error" if (wire or CHAT) is MESSAGES else f"upstream_{error.kind}"
+                await _refuse(send, wire or CHAT, error.status, kind, str(error), _note_headers(call))
+            finally:
+                self._told(call, status, time.perf_counter() - began)
+                self._tracing.end(span, call, status)
+
+    async def _answered(self, call: Call, client: _Client) -> int:
+        """The status of the answer that was relayed. The upstream's work ends when the client leaves."""
+        exchanges = self._exchanges
+        assert exchanges is not None
+        if call.wire is None:
+            return await client.while_there(self._pass_on(call, client))
+        too_long = f"a request may have {self.settings.max_body:,} bytes"
+        try:
+            call.raw = await client.body(self.settings.max_body)
+        except OverflowError:
+            await _refuse(client.send, call.wire, 413, "request_too_large", too_long)
+            return 413
+        call.began = time.perf_counter()
+        return await client.while_there(self._converse(call, client))
+
+    async def _converse(self, call: Call, client: _Client) -> int:
+        assert self._exchanges is not None
+        answer = await self._exchanges.answer(call)
+        try:
+            await self._relay(call, answer, client)
+        finally:
+            answer.close()
+        return answer.status
+
+    async def _pass_on(self, call: Call, client: _Client) -> int:
+        """Everything that is no conversation: both ways as it comes."""
+        assert self._exchanges is not None
+        names = {name.lower(): value for name, value in call.headers}
+        has_body = names.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in names
+        data: Any = None
+        if has_body and int(names.get(b"content-length", b"0") or 0) <= _SMALL_BODY and b"content-length" in names:
+            data = await client.body(_SMALL_BODY)
+        elif has_body:
+            data = client.pieces()
+        url = call.upstream.url(call.path, call.query)
+        sent = self._exchanges.client.send(call.method, url, call.headers, data, self.settings.first_byte_seconds)
+        answer = await sent
+        try:
+            await client.start(answer.status, answer.headers)
+            async for chunk in answer.chunks(self.settings.first_byte_seconds):
+                await client.piece(chunk)
+            await client.end()
+        finally:
+            answer.close()
+        return answer.status
+
+    async def _relay(self, call: Call, answer: Answer, client: _Client) -> None:
+        """The answer, piece by piece, and what its usage says."""
+        silence = self.settings.first_byte_seconds
+        told = self._history_tokens(call)
+        tap = UsageTap(answer, told)
+        headers = [*answer.headers, *_note_headers(call)]
+        if told is not None and not answer.is_stream:
+            body = tap.rewritten(await answer.read(silence))
+            headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+            headers.append((b"content-length", str(len(body)).encode()))
+            await client.start(answer.status, headers)
+            await client.piece(body)
+        else:
+            await client.start(answer.status, headers)
+            async for chunk in answer.chunks(silence):
+                out = tap.feed(chunk)
+                if out:
+                    await client.piece(out)
+            if rest := tap.rest():
+                await client.piece(rest)
+        await client.end()
+        self._learn(call, tap.input_tokens)
+
+    def _history_tokens(self, call: Call) -> int | None:
+        """The input tokens to tell in place of the provider's; None to leave them alone."""
+        result = call.result
+        if self.settings.usage != "history" or result is None or result.compaction is None or self.settings.shadow:
+            return None
+        return int(call.notes.get("tokens-before", "0")) or None
+
+    def _learn(self, call: Call, tokens: int | None) -> None:
+        if call.result is not None and call.state is not None and tokens:
+            call.state.calibration = call.result.after_usage(tokens).calibration
+
+    def _upstream_of(self, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[Upstream, str]:
+        """Where a request goes: by the name of an upstream before ``/v1``, else by its path, else by its headers."""
+        first, _, rest = path.lstrip("/").partition("/")
+        if first in self._upstreams and rest:
+            return self._upstreams[first], "/" + rest
+        wire = wire_of(path)
+        if wire is not None:
+            return self._upstreams[wire.provider], path
+        names = {name.lower() for name, _ in headers}
+        is_anthropic = path.startswith("/v1/messages") or names & {b"anthropic-version", b"x-api-key"}
+        return self._upstreams["anthropic" if is_anthropic else "openai"], path
+
+    def _told(self, call: Call, status: int, seconds: float) -> None:
+        """One line and one count per request. No content, no credential."""
+        wire = call.wire.format if call.wire else "other"
+        self.metrics.add(
+            "requests_total", wire=wire, upstream=call.upstream.name, action=call.action, status=str(status)
+        )
+        if not log.isEnabledFor(logging.INFO):
+            return
+        added = (call.sent_at - call.began) if call.sent_at is not None else 0.0
+        figures = {
+            "wire": wire,
+            "upstream": call.upstream.name,
+            "path": call.path,
+            "status": status,
+            "action": call.action,
+            "reason": call.reason or None,
+            "model": call.model or None,
+            "session": call.label or None,
+            "bytes": len(call.raw),
+            "seconds": round(seconds, 4),
+            "added_seconds": round(added, 5),
+            **{name.replace("-", "_"): value for name, value in call.notes.items()},
+        }
+        shown = {name: value for name, value in figures.items() if value is not None}
+        log.info("%s", " ".join(f"{name}={value}" for name, value in shown.items()), extra={"figures": shown})
+
+
+_SMALL_BODY = 1024 * 1024
+
+
+def _note_headers(call: Call) -> list[tuple[bytes, bytes]]:
+    notes = {"action": call.action, **({"reason": call.reason} if call.reason else {}), **call.notes}
+    return [(f"x-contextfold-{name}".encode(), value.encode("ascii", "replace")) for name, value in notes.items()]
+
+
+async def _refuse(
+    send: Send, wire: Wire, status: int, kind: str, text: str, headers: list[tuple[bytes, bytes]] | None = None
+) -> None:
+    body = json.dumps(wire.error(status, kind, text)).encode()
+    given = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *(headers or [])]
+    await send({"type": "http.response.start", "status": status, "headers": given})
+    await send({"type": "http.response.body", "body": body})
+
+
+class _Client:
+    """The client's side of one request."""
+
+    def __init__(self, receive: Receive, send: Send, settings: GatewaySettings) -> None:
+        self.send = send
+        self.started = False
+        self._receive = receive
+        self._seconds = settings.client_seconds
+        self._is_complete = False
+
+    async def _next(self) -> Message:
+        try:
+            async with asyncio.timeout(self._seconds):
+                message = await self._receive()
+        except TimeoutError:
+            raise TooSlow(f"no more of the request came for {self._seconds:g} seconds") from None
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        self._is_complete = not message.get("more_body", False)
+        return message
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+        while not self._is_complete:
+            message = await self._next()
+            if message.get("body"):
+                yield message["body"]
+
+    async def body(self, most: int) -> bytes:
+        """The whole body. Raises ``OverflowError`` where it has more bytes than it may."""
+        first = await self._next()
+        if self._is_complete and len(first.get("body", b"")) <= most:
+            return bytes(first.get("body", b""))
+        found, size = [first.get("body", b"")], len(first.get("body", b""))
+        async for piece in self.pieces():
+            size += len(piece)
+            if size > most:
+                raise OverflowError
+            found.append(piece)
+        if size > most:
+            raise OverflowError
+        return b"".join(found)
+
+    async def while_there(self, work: Any) -> int:
+        """The work's result; it is cancelled when the client leaves."""
+        task: asyncio.Task[int] = asyncio.ensure_future(work)
+        watch = asyncio.create_task(self._gone())
+        try:
+            await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+                raise ClientGone
+            return task.result()
+        finally:
+            for one in (task, watch):
+                if not one.done():
+                    one.cancel()
+                    with suppress(asyncio.CancelledError, Exception):
+                        await one
+
+    async def _gone(self) -> None:
+        while not self._is_complete:  # the request is still being read by the work itself
+            await asyncio.sleep(0.05)
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.started = True
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def piece(self, data: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, message: Message) -> None:
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self.send(message)
+        except TimeoutError:
+            raise TooSlow(f"the client took nothing of its answer for {self._seconds:g} seconds") from None
+
+
+class UsageTap:
+    """Reads along for the usage in an answer, and tells another one where it should."""
+
+    def __init__(self, answer: Answer, told: int | None) -> None:
+        self.input_tokens: int | None = None
+        self._told = told
+        self._is_stream = answer.is_stream
+        self._decoder = Decoder(answer.header(b"content-encoding"))
+        self._is_plain = answer.header(b"content-encoding") in ("", "identity")
+        self._left = b""
+        self._is_off = answer.status != 200 or not self._decoder.is_known
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What of this goes to the client now: the chunk itself, unless usage is to be told otherwise."""
+        if self._is_off:
+            return chunk
+        if not self._is_stream:
+            if len(self._left) < MOST_USAGE:
+                self._left += chunk
+            return chunk
+        rewrites = self._told is not None and self._is_plain
+        self._left += self._decoder.feed(chunk)
+        end = max(self._left.rfind(b"\n\n") + 2, self._left.rfind(b"\r\n\r\n") + 4)
+        if end < 4 and not self._left.endswith(b"\n\n"):
+            if len(self._left) > MOST_USAGE:
+                self._is_off, self._left, chunk = True, b"", self._left if rewrites else chunk
+                return chunk
+            return b"" if rewrites else chunk
+        complete, self._left = self._left[:end], self._left[end:]
+        if b'"usage"' in complete:
+            complete = self._seen(complete)
+        return complete if rewrites else chunk
+
+    def rest(self) -> bytes:
+        """What is left at the end of the answer."""
+        left, self._left = self._left, b""
+        if self._is_off:
+            return b""
+        if self._is_stream:
+            return left if self._told is not None and self._is_plain else b""
+        self._look(_loaded(self._decoder.feed(left)))
+        return b""
+
+    def rewritten(self, body: bytes) -> bytes:
+        """A whole plain answer with its usage told otherwise."""
+        if self._is_off or not self._is_plain:
+            return body
+        said = _loaded(body)
+        self._look(said)
+        if not usage_holders(said):
+            return body
+        self._retell(said)
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def _seen(self, events: bytes) -> bytes:
+        """The usage of these events is noted; they are returned with the one that is to be told."""
+        parts = []
+        for event in _split_events(events):
+            said = event_data(event) if b'"usage"' in event else None
+            if said is not None and usage_holders(said):
+                self._look(said)
+                if self._told is not None:
+                    self._retell(said)
+                    event = _with_data(event, said)
+            parts.append(event)
+        return b"".join(parts)
+
+    def _look(self, said: Any) -> None:
+        for usage in usage_holders(said):
+            found = input_tokens(usage)
+            if found:
+                self.input_tokens = max(found, self.input_tokens or 0)
+
+    def _retell(self, said: Any) -> None:
+        if self._told is not None:
+            for usage in usage_holders(said):
+                with_input(usage, self._told)
+
+
+def _loaded(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
+
+
+def _split_events(events: bytes) -> list[bytes]:
+    """Events with what ends them."""
+    mark = b"\r\n\r\n" if b"\r\n\r\n" in events else b"\n\n"
+    parts = events.split(mark)
+    return [part + mark for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _with_data(event: bytes, said: Any) -> bytes:
+    """The event with other data; its other lines stay."""
+    ending = b"\r\n" if b"\r\n" in event else b"\n"
+    data = b"data: " + json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    lines = [line for line in event.split(ending) if line and not line.startswith(b"data:")]
+    return ending.join([*lines, data]) + ending * 2

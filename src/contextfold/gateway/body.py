@@ -1,0 +1,460 @@
+"""A request body taken apart without being changed, and put together again from its own bytes.
+
+A body is cut into what stands before the list of messages, each message as the bytes that came, and what stands
+behind it. The engine sees parsed copies of the messages; a view of them is written with the original bytes of every
+message that is in it unchanged, so that prompt caches hold. Nothing is serialized again unless the engine made it.
+
+Reading costs what is new. Clients send the whole conversation every turn, so the bytes of a remembered conversation are
+compared with the new body (one memory comparison), and only what differs is parsed. Where an element of the list ends
+is found by writing the parsed element and comparing: most clients write JSON as compactly as we do. Where they do not,
+a scanner looks for the end.
+
+What belongs here: bytes, spans and hashes. What does not: which fields a wire has (``wires``), and what becomes of a
+conversation (``exchange``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+MOST_REMEMBERED = 512
+"""Conversations. Each costs its bytes and about as much again several times over as parsed objects."""
+MOST_BYTES = 128 * 1024 * 1024
+"""Bytes of all remembered conversations: the one that was not used for longest goes first."""
+
+_BLANK = b" \t\r\n"
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_SCALAR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,\]}]+', re.DOTALL)
+_GAP = re.compile(rb"[ \t\r\n]*,?[ \t\r\n]*")
+
+
+class Unreadable(ValueError):
+    """The body is not what this wire sends; it is forwarded as it is."""
+
+
+@dataclass(slots=True)
+class Body:
+    """One body, taken apart. ``raw[spans[n][0]:spans[n][1]]`` are the bytes of message ``n``."""
+
+    raw: bytes
+    start: int
+    """Where the inside of the list of messages begins."""
+    end: int
+    """Where its closing bracket stands."""
+    spans: list[tuple[int, int]]
+    messages: list[Any]
+    """Parsed, and without what clients change from turn to turn (see ``plain``). The same objects as last time."""
+    chain: list[bytes]
+    """``chain[n]`` stands for all messages from ``floor`` up to and with ``floor + n``."""
+    floor: int
+    """Messages before this one are behind a compaction by the provider: they are left as they are."""
+    fields: Mapping[str, Any]
+    """The body without its messages."""
+    behind: Mapping[str, Any]
+    """Those that stand behind the messages."""
+
+    @property
+    def open(self) -> list[Any]:
+        """The messages that the engine may decide about."""
+        return self.messages[self.floor :] if self.floor else self.messages
+
+    def message_bytes(self, index: int) -> bytes:
+        begin, end = self.spans[index]
+        return self.raw[begin:end]
+
+    def with_view(
+        self,
+        view: Sequence[Any],
+        key: str,
+        changes: Mapping[str, Any] | None = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> bytes:
+        """The body with these messages in place of the open ones; ``raw`` itself where nothing is different.
+
+        ``changes``: fields to set beside them. ``finish``: applied to a last message that is not the client's own.
+        """
+        place = {id(message): index for index, message in enumerate(self.messages)}
+        indices = [place.get(id(message), -1) for message in view]
+        if not changes and indices == list(range(self.floor, len(self.messages))):
+            return self.raw
+        pieces = [self.raw[self.spans[0][0] : self.spans[self.floor - 1][1]]] if self.floor else []
+        last = len(view) - 1
+        for at, (message, index) in enumerate(zip(view, indices, strict=True)):
+            if index < 0:
+                pieces.append(dumped(finish(message) if finish is not None and at == last else message))
+            elif at and index and indices[at - 1] == index - 1:  # neighbors stay as they were, blanks included
+                pieces[-1] += self.raw[self.spans[index - 1][1] : self.spans[index][1]]
+            else:
+                pieces.append(self.message_bytes(index))
+        inside = b",".join(pieces)
+        if not changes:
+            return b"".join((self.raw[: self.start], inside, self.raw[self.end :]))
+        members = [dumped(name) + b":" + dumped(value) for name, value in {**self.fields, **changes}.items()]
+        members.append(dumped(key) + b":[" + inside + b"]")
+        return b"{" + b",".join(members) + b"}"
+
+
+@dataclass(slots=True)
+class Known:
+    """What is remembered of a conversation: the last body that it came in, and what was found out about it."""
+
+    scope: bytes
+    body: Body
+    state: Any = None
+    """The caller's: the record in force and what usage taught."""
+
+    @property
+    def opening(self) -> bytes:
+        """The bytes of the first two messages: enough to tell most conversations apart."""
+        spans = self.body.spans
+        return self.body.raw[self.body.start : spans[min(1, len(spans) - 1)][1]] if spans else b""
+
+
+class Conversations:
+    """The conversations that a process remembers, by scope (tenant, upstream and wire). Not for several threads."""
+
+    def __init__(self, most: int = MOST_REMEMBERED, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._known: OrderedDict[int, Known] = OrderedDict()
+        self._by_opening: dict[tuple[bytes, bytes], OrderedDict[int, Known]] = {}
+        self._openings: dict[bytes, dict[bytes, int]] = {}
+        self._by_end: dict[tuple[bytes, bytes], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def read(self, scope: bytes, raw: bytes, key: str, plainly: Plain) -> tuple[Body, Known | None]:
+        """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
+        a known one. Raises ``Unreadable``.
+        """
+        start, before = opening_of(raw, key)
+        known = self._nearest(scope, raw, start)
+        if known is not None:
+            body = take_apart(raw, key, start, before, known.body, plainly)
+            if continues(body, known.body):
+                return body, known
+        body = take_apart(raw, key, start, before, None, plainly)
+        known = self._ending(scope, body.chain)
+        if known is not None and known.body.floor == body.floor:
+            length = len(known.body.messages)
+            body.messages[:length] = known.body.messages
+            return body, known
+        return body, None
+
+    def _nearest(self, scope: bytes, raw: bytes, start: int) -> Known | None:
+        """A conversation that begins with the same bytes; rather one whose every byte is there."""
+        for opening in self._openings.get(scope, ()):
+            if raw.startswith(opening, start):
+                candidates = list(reversed(self._by_opening[scope, opening].values()))
+                for known in candidates[:_CANDIDATES]:
+                    body = known.body
+                    if raw.startswith(body.raw[body.start : body.spans[-1][1]], start):
+                        return known
+                return candidates[0]
+        return None
+
+    def _ending(self, scope: bytes, chain: Sequence[bytes]) -> Known | None:
+        """The conversation that is the longest beginning of this chain."""
+        for digest in reversed(chain):
+            key = self._by_end.get((scope, digest))
+            if key is not None:
+                return self._known[key]
+        return None
+
+    def remember(self, known: Known, replaces: Known | None = None) -> None:
+        """Keep a conversation, in place of its earlier state, and forget the oldest if there are too many."""
+        if replaces is not None:
+            self._forget(id(replaces))
+        if not known.body.spans:
+            return
+        scope, opening = known.scope, known.opening
+        self._known[id(known)] = known
+        self._by_opening.setdefault((scope, opening), OrderedDict())[id(known)] = known
+        counts = self._openings.setdefault(scope, {})
+        counts[opening] = counts.get(opening, 0) + 1
+        if known.body.chain:
+            self._by_end[scope, known.body.chain[-1]] = id(known)
+        self._bytes += len(known.body.raw)
+        while len(self._known) > self._most or (self._bytes > self._most_bytes and len(self._known) > 1):
+            self._forget(next(iter(self._known)))
+
+    def _forget(self, key: int) -> None:
+        known = self._known.pop(key, None)
+        if known is None:
+            return
+        scope, opening = known.scope, known.opening
+        self._bytes -= len(known.body.raw)
+        self._by_opening[scope, opening].pop(key, None)
+        counts = self._openings[scope]
+        counts[opening] -= 1
+        if not counts[opening]:
+            del counts[opening], self._by_opening[scope, opening]
+            if not counts:
+                del self._openings[scope]
+        if known.body.chain and self._by_end.get((scope, known.body.chain[-1])) == key:
+            del self._by_end[scope, known.body.chain[-1]]
+
+
+_CANDIDATES = 8
+"""Conversations of one opening that are compared whole before the last used one is taken."""
+
+
+def opening_of(raw: bytes, key: str) -> tuple[int, dict[str, Any]]:
+    """Where the inside of the list ``key`` begins, and the fields that stand before it.
+
+    The name may stand in texts and tools as well: what stands before the right one is an object once it is closed.
+    Raises ``Unreadable`` where there is no such list.
+    """
+    for found in re.finditer(rb'"%s"\s*:\s*\[' % re.escape(key.encode()), raw):
+        try:
+            before = orjson.loads(raw[: found.end()] + b"]}")
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(before, dict) and before.get(key) == []:
+            del before[key]
+            return found.end(), before
+    raise Unreadable(f"it has no list {key!r}")
+
+
+Plain = Callable[[Any], tuple[Any, bool]]
+"""From a parsed message to (the copy for the engine, whether it is a compaction by the provider)."""
+
+
+def take_apart(raw: bytes, key: str, start: int, before: Mapping[str, Any], old: Body | None, plainly: Plain) -> Body:
+    """The body, with everything that is as in ``old`` taken over from there.
+
+    ``start`` and ``before`` are what ``opening_of`` found. ``plainly`` makes the copy of a message for the engine.
+    Raises ``Unreadable`` for what is no JSON object of this kind.
+    """
+    same = _common(raw, start, old) if old is not None else 0
+    if old is not None and old.floor > same:  # not this conversation, or one that lost its compaction
+        old, same = None, 0
+    spans: list[tuple[int, int]] = []
+    position = start
+    if old is not None and same:
+        shift = start - old.start
+        spans = [(begin + shift, end + shift) for begin, end in old.spans[:same]] if shift else old.spans[:same]
+        position = spans[-1][1]
+    new, behind = _rest(raw, key, position, same, before, old)
+    position = _append_spans(raw, position, new, spans)
+    end = _closing(raw, position)
+    if re.search(rb'"%s"\s*:' % re.escape(key.encode()), raw[end:]) and key in _parsed(b'{"":0' + raw[end + 1 :]):
+        raise Unreadable(f"it has two lists {key!r}")
+    messages, chain, floor = _linked(new, old, same, plainly)
+    return Body(raw, start, end, spans, messages, chain, floor, {**before, **behind}, behind)
+
+
+def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> tuple[list[Any], list[bytes], int]:
+    """The new messages behind the known ones: as the very objects of last time as long as they say the same."""
+    messages: list[Any] = old.messages[:same] if old is not None else []
+    floor = old.floor if old is not None else 0
+    chain: list[bytes] = old.chain[: same - floor] if old is not None else []
+    seed = chain[-1] if chain else _seed(messages, floor)
+    goes_on = old is not None
+    for entry in new:
+        message, is_compaction = plainly(entry)
+        index = len(messages)
+        if goes_on and old is not None and index < len(old.messages):
+            goes_on = old.messages[index] == message
+            message = old.messages[index] if goes_on else message
+        messages.append(message)
+        seed = hashlib.blake2b(canonical(message), digest_size=16, key=seed).digest()
+        if is_compaction:
+            floor, chain = index + 1, []
+            seed = _seed(messages, floor)
+        else:
+            chain.append(seed)
+    return messages, chain, floor
+
+
+def continues(body: Body, old: Body) -> bool:
+    """Whether a body is an earlier one, perhaps with more behind it."""
+    last = len(old.messages) - 1
+    return len(body.messages) > last >= 0 and body.messages[last] is old.messages[last]
+
+
+def _seed(messages: Sequence[Any], floor: int) -> bytes:
+    """The chain begins anew behind a compaction by the provider: what stood before it is dead."""
+    return hashlib.blake2b(canonical(messages[floor - 1]), digest_size=16).digest() if floor else b""
+
+
+def _common(raw: bytes, start: int, old: Body) -> int:
+    """How many messages of the old body stand, byte for byte, at the beginning of the new list.
+
+    Mostly all, or all but the last few, whose marks have moved: so the search begins at the end.
+    """
+    length = len(old.spans)
+
+    def are_same(count: int) -> bool:
+        return not count or raw.startswith(old.raw[old.start : old.spans[count - 1][1]], start)
+
+    low, high, step = 0, length, 1
+    if are_same(length):
+        return length
+    while high - step > 0:
+        if are_same(high - step):
+            low = high - step
+            break
+        high -= step
+        step *= 2
+    while low < high - 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if are_same(middle) else (low, middle)
+    return low
+
+
+def _rest(
+    raw: bytes, key: str, position: int, known: int, before: Mapping[str, Any], old: Body | None
+) -> tuple[list[Any], Mapping[str, Any]]:
+    """The messages from ``position`` on, parsed, and the fields behind the list."""
+    if old is not None and known:
+        tail = old.raw[old.end :]
+        end = len(raw) - len(tail)
+        if end >= position and raw.endswith(tail):
+            gap = _GAP.match(raw, position)
+            try:
+                new = orjson.loads(b"[" + raw[gap.end() if gap else position : end] + b"]")
+            except orjson.JSONDecodeError:
+                pass
+            else:
+                return new, old.behind
+    whole = _parsed(raw)
+    if not isinstance(whole, dict) or not isinstance(messages := whole.pop(key, None), list):
+        raise Unreadable(f"it is no object with a list {key!r}")
+    behind = {name: value for name, value in whole.items() if name not in before or before[name] != value}
+    return messages[known:], behind
+
+
+def _parsed(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        pass
+    try:  # half an emoji (a lone surrogate) is valid for providers, and not for orjson
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"it is no JSON: {error}") from None
+
+
+def _append_spans(raw: bytes, position: int, new: Sequence[Any], spans: list[tuple[int, int]]) -> int:
+    """Append where each of the new elements stands; the position behind the last one."""
+    for entry in new:
+        gap = _GAP.match(raw, position)
+        begin = gap.end() if gap else position
+        position = _end_of(raw, begin, entry)
+        spans.append((begin, position))
+    return position
+
+
+def _end_of(raw: bytes, begin: int, entry: Any) -> int:
+    try:
+        written = orjson.dumps(entry)
+    except TypeError:  # a lone surrogate, or a number beyond 64 bits
+        return scan(raw, begin)
+    if isinstance(entry, dict) and raw.startswith(written, begin):
+        return begin + len(written)
+    return scan(raw, begin)
+
+
+def scan(raw: bytes, begin: int) -> int:
+    """Where the JSON value that begins at ``begin`` ends. The body is known to be valid."""
+    if raw[begin : begin + 1] not in (b"{", b"["):
+        found = _SCALAR.match(raw, begin)
+        if found is None:
+            raise Unreadable("an element of the list has no end")
+        return found.end()
+    depth = 0
+    for token in _TOKEN.finditer(raw, begin):
+        first = raw[token.start()]
+        if first in b"{[":
+            depth += 1
+        elif first in b"}]":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    raise Unreadable("an element of the list has no end")
+
+
+def _closing(raw: bytes, position: int) -> int:
+    while raw[position : position + 1] and raw[position] in _BLANK:
+        position += 1
+    if raw[position : position + 1] != b"]":
+        raise Unreadable("the list of messages is not where it was looked for")
+    return position
+
+
+def canonical(message: Any) -> bytes:
+    """One message as bytes that do not depend on blanks or the order of keys."""
+    try:
+        return orjson.dumps(message, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return json.dumps(message, sort_keys=True).encode()
+
+
+def dumped(value: Any) -> bytes:
+    """Compact JSON; the same bytes for the same value."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def plain(entry: Any, *, joins_text: bool) -> Any:
+    """A message without ``cache_control``, which clients move from turn to turn; itself where there is none.
+
+    ``joins_text``: one block of text is the text itself; Claude Code writes a message as blocks while it is marked.
+    """
+    if not isinstance(entry, dict):
+        return entry
+    content = entry.get("content")
+    cleaned = [_bare(block) for block in content] if isinstance(content, list) else content
+    if joins_text and isinstance(cleaned, list) and len(cleaned) == 1 and _is_bare_text(cleaned[0]):
+        cleaned = cleaned[0]["text"]
+    is_same = cleaned is content or (
+        isinstance(cleaned, list)
+        and isinstance(content, list)
+        and all(new is old for new, old in zip(cleaned, content, strict=True))
+    )
+    if is_same and "cache_control" not in entry:
+        return entry
+    copy = {name: value for name, value in entry.items() if name != "cache_control"}
+    if not is_same:
+        copy["content"] = cleaned
+    return copy
+
+
+def _bare(block: Any) -> Any:
+    if not isinstance(block, dict):
+        return block
+    inner = block.get("content")
+    bare = [_bare(one) for one in inner] if isinstance(inner, list) else []
+    changed = isinstance(inner, list) and any(new is not old for new, old in zip(bare, inner, strict=True))
+    if "cache_control" not in block and not changed:
+        return block
+    copy = {name: value for name, value in block.items() if name != "cache_control"}
+    if changed:
+        copy["content"] = bare
+    return copy
+
+
+def _is_bare_text(block: Any) -> bool:
+    return isinstance(block, dict) and block.keys() == {"type", "text"} and block["type"] == "text"
+
+
+def marks_in(value: Any) -> int:
+    """How many ``cache_control`` marks a system prompt, a list of tools or of messages carries."""
+    if isinstance(value, list):
+        return sum(marks_in(one) for one in value)
+    if not isinstance(value, dict):
+        return 0
+    return ("cache_control" in value) + marks_in(value.get("content"))

@@ -1,0 +1,175 @@
+"""What the gateway keeps in a database: records of compactions by the hash of the messages they were made from, windows
+that refusals taught, and the key that hides credentials.
+
+A record is found by a tenant's scope and the chain hash of the messages it covers, never by a session's name. No
+message and no credential is stored; a record holds the text of its summary.
+
+What belongs here: tables and queries. What does not: connections and their errors (``store.database``).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, text
+
+from contextfold.errors import StoreError
+from contextfold.record.compaction import Compaction
+from contextfold.store.database import Database
+
+VERSION = 1
+KEY_VARIABLE = "CONTEXTFOLD_GATEWAY_KEY"
+CHUNK = 400
+"""Hashes in one query. The longest beginnings are asked for first; one query finds nearly all records."""
+DAY = 86_400.0
+KEEP_DAYS = 30
+"""Records that no request used for so long are deleted when a gateway starts. Nothing but time is lost by it."""
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS gateway_schema (version BIGINT PRIMARY KEY, secret VARCHAR(64) NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS gateway_records (
+        scope CHAR(32) NOT NULL,
+        digest CHAR(32) NOT NULL,
+        covers BIGINT NOT NULL,
+        compaction_id VARCHAR(40) NOT NULL,
+        record TEXT NOT NULL,
+        made_at {real} NOT NULL,
+        used_at {real} NOT NULL,
+        PRIMARY KEY (scope, digest)
+    )""",
+    """CREATE TABLE IF NOT EXISTS gateway_windows (
+        endpoint TEXT NOT NULL,
+        model TEXT NOT NULL,
+        tokens BIGINT NOT NULL,
+        PRIMARY KEY (endpoint, model)
+    )""",
+)
+
+
+class Records:
+    """The gateway's tables in one database. Methods block; each is one short transaction. Raises ``StoreError``."""
+
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
+        self.name = self.database.name
+        self._secret: bytes | None = None
+        self._lock = threading.Lock()
+
+    def prepare(self) -> bytes:
+        """The tables are there, and old records are gone; the key that all gateways on this database share."""
+        with self._lock:
+            if self._secret is not None:
+                return self._secret
+            with self.database.write() as connection:
+                self._create(connection)
+                secret = self._shared_secret(connection)
+                oldest = self.database.now(connection) - KEEP_DAYS * DAY
+                connection.execute(text("DELETE FROM gateway_records WHERE used_at < :oldest"), {"oldest": oldest})
+            self._secret = own_secret() or secret
+            return self._secret
+
+    def _create(self, connection: Connection) -> None:
+        real = "REAL" if self.database.dialect == "sqlite" else "DOUBLE PRECISION"
+        if self.database.dialect == "postgresql":  # two gateways that start at once take turns
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": 0x636F_6E74_6761_7465})
+        for statement in _TABLES:
+            connection.execute(text(statement.format(real=real)))
+
+    def _shared_secret(self, connection: Connection) -> bytes:
+        found = connection.execute(text("SELECT version, secret FROM gateway_schema ORDER BY version DESC")).first()
+        if found is None:
+            made = secrets.token_hex(32)
+            connection.execute(text("INSERT INTO gateway_schema VALUES (:v, :s)"), {"v": VERSION, "s": made})
+            return bytes.fromhex(made)
+        if found[0] > VERSION:
+            raise StoreError(
+                f"{self.name} has gateway tables of version {found[0]}, and this contextfold knows them up to "
+                f"{VERSION}: install a newer contextfold"
+            )
+        return bytes.fromhex(found[1])
+
+    def find(self, scope: str, digests: Sequence[str]) -> tuple[str, Compaction] | None:
+        """(digest, record) of the longest stored beginning. ``digests`` are of ever longer ones."""
+        self.prepare()
+        query = text(
+            "SELECT digest, record FROM gateway_records WHERE scope = :scope AND digest IN :digests "
+            "ORDER BY covers DESC LIMIT 1"
+        ).bindparams(bindparam("digests", expanding=True))
+        with self.database.read() as connection:
+            for end in range(len(digests), 0, -CHUNK):
+                asked = {"scope": scope, "digests": list(digests[max(0, end - CHUNK) : end])}
+                if (found := connection.execute(query, asked).first()) is not None:
+                    return found[0], Compaction.from_json(found[1])
+        return None
+
+    def save(self, scope: str, digest: str, covers: int, record: Compaction) -> None:
+        """Keep a record; a later one for the same messages takes its place."""
+        self.prepare()
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            values = {
+                "scope": scope,
+                "digest": digest,
+                "covers": covers,
+                "id": record.id,
+                "record": record.to_json(),
+                "now": now,
+            }
+            connection.execute(
+                text(
+                    "INSERT INTO gateway_records (scope, digest, covers, compaction_id, record, made_at, used_at) "
+                    "VALUES (:scope, :digest, :covers, :id, :record, :now, :now) "
+                    "ON CONFLICT (scope, digest) DO UPDATE SET covers = excluded.covers, "
+                    "compaction_id = excluded.compaction_id, record = excluded.record, used_at = excluded.used_at"
+                ),
+                values,
+            )
+
+    def touch(self, scope: str, digest: str) -> None:
+        """A record was used by a process that had not known it."""
+        with self.database.write() as connection:
+            connection.execute(
+                text("UPDATE gateway_records SET used_at = :now WHERE scope = :scope AND digest = :digest"),
+                {"now": self.database.now(connection), "scope": scope, "digest": digest},
+            )
+
+    # ---- the windows, as ``window.WindowStore`` wants them ----
+
+    def load_window(self, endpoint: str, model: str) -> int | None:
+        """The window in tokens that a refusal taught, or None."""
+        self.prepare()
+        with self.database.read() as connection:
+            found = connection.scalar(
+                text("SELECT tokens FROM gateway_windows WHERE endpoint = :endpoint AND model = :model"),
+                {"endpoint": endpoint, "model": model},
+            )
+        return None if found is None else int(found)
+
+    def save_window(self, endpoint: str, model: str, tokens: int) -> None:
+        """Remember it in place of an earlier one."""
+        self.prepare()
+        values: dict[str, Any] = {"endpoint": endpoint, "model": model, "tokens": tokens}
+        with self.database.write() as connection:
+            connection.execute(
+                text(
+                    "INSERT INTO gateway_windows (endpoint, model, tokens) VALUES (:endpoint, :model, :tokens) "
+                    "ON CONFLICT (endpoint, model) DO UPDATE SET tokens = excluded.tokens"
+                ),
+                values,
+            )
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def own_secret() -> bytes | None:
+    """The key from the environment, for operators who keep it apart from the database."""
+    value = os.environ.get(KEY_VARIABLE, "")
+    return value.encode() if value else None
+
+
+__all__ = ["KEY_VARIABLE", "Records", "own_secret"]

@@ -1,0 +1,153 @@
+"""``contextfold run -- COMMAND``: a gateway for the life of one process.
+
+The base URLs are in the child's environment only; its exit code and the signals it is sent pass through; when it ends,
+the gateway ends. So no client is ever left pointing at an address that is gone.
+
+What belongs here: the child. What does not: the gateway (``serve``), and how options are read (``cli.gateway``).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from contextfold.errors import InputError
+from contextfold.gateway.metrics import Metrics, summary_of
+from contextfold.gateway.serve import InThread, set_up_logging
+from contextfold.gateway.settings import GatewaySettings
+
+FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT")
+FROM_TERMINAL = ("SIGINT", "SIGQUIT")
+"""A terminal sends these to the child as well; it must not get them twice."""
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+
+
+def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str, str] | None = None) -> int:
+    """Run a command behind a gateway; its exit code, or 128 and the number of the signal that ended it."""
+    environ = dict(os.environ if environ is None else environ)
+    program = shutil.which(command[0], path=environ.get("PATH"))
+    if program is None:
+        print(f"contextfold: {command[0]}: no such program", file=sys.stderr)  # noqa: T201
+        return NOT_FOUND
+    set_up_logging(settings.log)
+    gateway = InThread(settings).start()
+    try:
+        code = _Child([*arguments_for(command, gateway.url)], child_environment(environ, gateway.url)).wait()
+    finally:
+        gateway.close(at_once=True)
+    print(told(gateway.metrics, settings), file=sys.stderr)  # noqa: T201 - the line that the user asked for
+    return code
+
+
+def child_environment(environ: Mapping[str, str], url: str) -> dict[str, str]:
+    """The environment of the child: both base URLs, and no proxy for them."""
+    child = {**environ, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
+    for older in ("OPENAI_API_BASE", "ANTHROPIC_API_URL"):  # where set, some clients prefer them
+        if older in child:
+            child[older] = child["OPENAI_BASE_URL" if older.startswith("OPENAI") else "ANTHROPIC_BASE_URL"]
+    for name in ("NO_PROXY", "no_proxy"):
+        if name in child or any(proxy in child for proxy in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
+            child[name] = ",".join(filter(None, (child.get(name, ""), "127.0.0.1")))
+    return child
+
+
+def arguments_for(command: Sequence[str], url: str) -> list[str]:
+    """The command; for Codex with its provider set, because it does not take its address from the environment."""
+    name = Path(command[0]).name.removesuffix(".cmd").removesuffix(".exe")
+    if name != "codex" or any("model_provider" in word for word in command):
+        return list(command)
+    provider = (
+        f'{{name="contextfold", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses", '
+        "supports_websockets=false}"
+    )
+    settings = ["-c", f"model_providers.contextfold={provider}", "-c", 'model_provider="contextfold"']
+    return [command[0], *settings, *command[1:]]
+
+
+def settings_from(environ: Mapping[str, str], upstreams: Mapping[str, str]) -> dict[str, str]:
+    """The upstreams of a run: as given, else where the user's own environment points already."""
+    found = dict(upstreams)
+    for name, variable in (("openai", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_BASE_URL")):
+        if name not in found and environ.get(variable):
+            found[name] = environ[variable]
+    return found
+
+
+def told(metrics: Metrics, settings: GatewaySettings) -> str:
+    """The one line at the end: what was saved, how often it was compacted, and where to look."""
+    totals = summary_of(metrics)
+    saved = int(metrics.total("shadow_tokens_total") if settings.shadow else totals["tokens_saved"])
+    would = "would have been saved" if settings.shadow else "saved"
+    money = totals["money_saved_dollars"]
+    parts = [
+        f"contextfold: {int(totals['requests']):,} requests, {int(totals['compactions']):,} compactions, "
+        f"{saved:,} tokens {would}"
+    ]
+    if money:
+        parts.append(f"at least ${money:,.4f} saved")
+    if failures := int(totals["failures"]):
+        parts.append(f"{failures:,} failures of its own (the original requests went on)")
+    from contextfold.store.database import resolved
+
+    where = resolved(settings.store_url).render_as_string(hide_password=True).replace("+pysqlite", "")
+    return ", ".join(parts) + f"; records in {where}"
+
+
+class _Child:
+    """The command, with the signals that this process gets passed on to it."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: list[int] = []
+        self._before = {
+            number: signal.signal(number, self._forward)
+            for name in FORWARDED
+            if (number := getattr(signal, name, None)) is not None
+        }
+        try:
+            self._process = subprocess.Popen(list(command), env=dict(environ))
+        except OSError as error:
+            self._restore()
+            raise InputError(f"{command[0]} cannot be run: {(error.strerror or str(error)).lower()}") from None
+        for number in self._waiting:  # they came before there was a child
+            self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """The exit code, as a shell tells it."""
+        assert self._process is not None
+        try:
+            code = self._process.wait()
+        finally:
+            self._restore()
+        return code if code >= 0 else 128 - code
+
+    def _forward(self, number: int, _frame: FrameType | None) -> None:
+        if self._process is None:
+            self._waiting.append(number)
+        elif signal.Signals(number).name not in FROM_TERMINAL or not _is_from_terminal():
+            self._process.send_signal(number)
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def _is_from_terminal() -> bool:
+    """Whether this process stands in front of a terminal, which then sends its signals to the child as well."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

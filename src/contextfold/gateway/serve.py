@@ -1,0 +1,178 @@
+"""Running the gateway: one process in the foreground, several workers, or a thread for the life of one command."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+
+from contextfold.errors import InputError
+from contextfold.gateway.app import BrokenOff, make_app
+from contextfold.gateway.metrics import Metrics
+from contextfold.gateway.settings import GatewaySettings
+
+VARIABLE = "CONTEXTFOLD_GATEWAY_SETTINGS"
+"""How the settings come to workers, which are processes of their own."""
+
+START_SECONDS = 30.0
+BACKLOG = 2_048
+
+
+def serve(settings: GatewaySettings) -> int:
+    """Serve until told to end (SIGTERM, SIGINT), then finish the streams. The exit code."""
+    set_up_logging(settings.log)
+    if settings.workers > 1:
+        os.environ[VARIABLE] = settings.to_json()
+        uvicorn.run("contextfold.gateway.serve:app_from_environment", factory=True, **_options(settings))
+        return 0
+    listener = listen(settings.host, settings.port)
+    config = uvicorn.Config(make_app(settings), **_options(settings))
+    server = uvicorn.Server(config)
+    _say(settings, listener.getsockname()[1])
+    server.run(sockets=[listener])
+    return 0
+
+
+def app_from_environment() -> Starlette:
+    """The application of one worker."""
+    settings = GatewaySettings.from_json(os.environ[VARIABLE])
+    set_up_logging(settings.log)
+    return make_app(settings)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ``InputError`` that names the address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"{host}:{port} cannot be listened on: {reason}; choose another with --port") from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _say(settings: GatewaySettings, port: int) -> None:
+    if settings.log == "none":
+        return
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{port}"
+    print(f"contextfold gateway on {url}", file=sys.stderr)  # noqa: T201 - for the person who started it
+    print(f"  OPENAI_BASE_URL={url}/v1\n  ANTHROPIC_BASE_URL={url}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _options(settings: GatewaySettings) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "ws": "none",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "date_header": False,
+        "timeout_keep_alive": 75,
+        "timeout_graceful_shutdown": int(settings.shutdown_seconds),
+        "backlog": BACKLOG,
+        "h11_max_incomplete_event_size": 64 * 1024,
+        "lifespan": "on",
+    }
+    if settings.workers > 1:
+        options |= {"host": settings.host, "port": settings.port, "workers": settings.workers}
+    return options
+
+
+class InThread:
+    """A gateway on a free loopback port, in a thread of this process. For ``contextfold run``, tests and notebooks."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.metrics = Metrics()
+        self._listener = listen("127.0.0.1", settings.port)
+        self.port: int = self._listener.getsockname()[1]
+        self.app = make_app(settings, self.metrics)
+        options = {**_options(settings), "workers": 1}
+        options = {name: value for name, value in options.items() if name not in ("host", "port")}
+        self._server = _Quiet(uvicorn.Config(self.app, **options))
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._listener]}, name="contextfold-gateway", daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> InThread:
+        logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
+        self._thread.start()
+        until = time.monotonic() + START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > until:
+                raise InputError("the gateway did not start")
+            time.sleep(0.005)
+        return self
+
+    def close(self, *, at_once: bool = False) -> None:
+        """Return when the thread has ended; streams that still run are finished, unless ``at_once``."""
+        self._server.should_exit = True
+        self._server.force_exit = at_once
+        self._thread.join()
+        self._listener.close()
+        logging.getLogger("uvicorn.error").removeFilter(_is_unexpected)
+
+    def __enter__(self) -> InThread:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Quiet(uvicorn.Server):
+    """uvicorn that leaves the signals of its process alone."""
+
+    def install_signal_handlers(self) -> None:
+        """Signals belong to the command that is run."""
+
+
+def set_up_logging(kind: str) -> None:
+    """One line per request on standard error: for people, or one JSON object. ``none``: nothing at all."""
+    logger = logging.getLogger("contextfold.gateway")
+    for old in list(logger.handlers):
+        logger.removeHandler(old)
+    errors = logging.getLogger("uvicorn.error")
+    errors.addFilter(_is_unexpected)
+    if kind == "none":
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+        errors.setLevel(logging.CRITICAL)
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json() if kind == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+class _Json(logging.Formatter):
+    """One JSON object per line, with the figures of a request as its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {"time": self.formatTime(record), "level": record.levelname.lower(), "logger": record.name}
+        figures = getattr(record, "figures", None)
+        told |= figures if figures is not None else {"message": record.getMessage()}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps(told)
+
+
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """Whether a line of uvicorn's log is not about an answer that was cut because the upstream's was."""
+    return not (record.exc_info and isinstance(record.exc_info[1], BrokenOff))

@@ -1,0 +1,153 @@
+"""Every setting of a gateway, as one value that is valid by construction and can be handed to other processes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from contextfold.errors import PolicyError
+from contextfold.policy import Policy
+
+DEFAULT_PORT = 8642
+UPSTREAMS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+SAME = "same"
+EXTRACTIVE = "extractive"
+
+Usage = Literal["provider", "history"]
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A provider, or a server that speaks like one."""
+
+    name: str
+    root: str
+    """What stands before ``/v1`` of the wire's paths, without a slash at the end."""
+    base: str
+    """What stands in the place of ``/v1`` for servers of OpenAI's kind, such as ``/v1`` or ``/v1beta/openai``."""
+
+    @classmethod
+    def of(cls, name: str, url: str) -> Upstream:
+        """Raises ``PolicyError`` for what is no address of a server."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+            raise PolicyError(
+                f"upstream {name}={url}: give the base URL that a client would be given, "
+                "such as openai=https://api.openai.com/v1"
+            )
+        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+        if not path or path.endswith("/v1"):
+            return cls(name, origin + path.removesuffix("/v1"), "/v1")
+        if name == "anthropic":
+            return cls(name, origin + path, "/v1")
+        return cls(name, origin, path)
+
+    def url(self, path: str, query: str) -> str:
+        """Where a request for ``path`` (as the client sent it, escapes and all) goes."""
+        if self.base != "/v1" and (path == "/v1" or path.startswith("/v1/")):
+            path = self.base + path[3:]
+        return f"{self.root}{path}{'?' if query else ''}{query}"
+
+    @property
+    def endpoint(self) -> str:
+        """What windows that refusals taught are kept under."""
+        return self.root + self.base
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """What ``contextfold gateway`` was told. Raises ``PolicyError`` for what cannot be."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    upstreams: Mapping[str, str] = field(default_factory=dict)
+    """Name -> base URL. ``openai`` and ``anthropic`` are there by default."""
+    window: int | None = None
+    """Input tokens that the models take; None: looked up by the model's name, and learned from refusals."""
+    store: str = ""
+    """``sqlite:///FILE`` or ``postgresql+psycopg://...``; empty: a file in the user's state folder."""
+    summarizer: str = EXTRACTIVE
+    """``extractive``, ``same`` (the caller's own model, with the caller's credential) or ``PROVIDER:MODEL``."""
+    base_url: str | None = None
+    policy: Policy = field(default_factory=Policy)
+    shadow: bool = False
+    strict: bool = False
+    usage: Usage = "provider"
+    workers: int = 1
+    max_body: int = 64 * 1024 * 1024
+    """Bytes of a request."""
+    max_requests: int = 512
+    """Requests at a time, per worker."""
+    first_byte_seconds: float = 600.0
+    """How long an upstream may take until its answer begins; and how long its stream may be silent."""
+    client_seconds: float = 60.0
+    """How long a client may take between two pieces of its request, or to take a piece of the answer."""
+    shutdown_seconds: float = 60.0
+    """How long streams may go on after the gateway was told to end."""
+    log: Literal["text", "json", "none"] = "text"
+
+    def __post_init__(self) -> None:
+        if self.usage not in ("provider", "history"):
+            raise PolicyError(f"usage is {self.usage!r}; it is provider or history")
+        if self.log not in ("text", "json", "none"):
+            raise PolicyError(f"log is {self.log!r}; it is text, json or none")
+        if not 0 <= self.port <= 65_535:
+            raise PolicyError(f"port is {self.port}; it is a number from 0 (any free one) to 65535")
+        if self.workers < 1:
+            raise PolicyError(f"workers is {self.workers}; it is a number of at least 1")
+        if self.workers > 1 and ":memory:" in self.store:
+            raise PolicyError("several workers need a store that they share, not one in memory")
+        for name, url in self.upstreams.items():
+            Upstream.of(name, url)
+
+    @property
+    def store_url(self) -> str:
+        return self.store or default_store()
+
+    def all_upstreams(self) -> dict[str, Upstream]:
+        """By name, the two defaults included."""
+        return {name: Upstream.of(name, url) for name, url in {**UPSTREAMS, **self.upstreams}.items()}
+
+    def to_json(self) -> str:
+        """For another process; ``from_json`` reads it."""
+        values = {name: value for name, value in asdict_shallow(self).items() if name != "policy"}
+        return json.dumps({**values, "policy": json.loads(self.policy.model_dump_json(exclude_unset=True))})
+
+    @classmethod
+    def from_json(cls, text: str) -> GatewaySettings:
+        values = json.loads(text)
+        return cls(**{**values, "policy": Policy(**values["policy"])})
+
+
+def asdict_shallow(settings: GatewaySettings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+
+
+def default_store() -> str:
+    """A file in the user's state folder, that only the user may read."""
+    return f"sqlite:///{state_folder() / 'gateway.db'}"
+
+
+def state_folder() -> Path:
+    """``$XDG_STATE_HOME/contextfold``, or ``~/.local/state/contextfold``; made where it is missing."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    folder = Path(base) / "contextfold"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+__all__ = [
+    "DEFAULT_PORT",
+    "EXTRACTIVE",
+    "SAME",
+    "UPSTREAMS",
+    "GatewaySettings",
+    "Upstream",
+    "default_store",
+    "state_folder",
+]

@@ -1,0 +1,221 @@
+"""Towards the provider: one connection pool, the client's own headers, and the answer as the bytes that come.
+
+What belongs here: HTTP. What does not: what is in a body, and what follows from an answer (``exchange``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+RawHeaders = Sequence[tuple[bytes, bytes]]
+
+HOP_BY_HOP = frozenset(
+    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"}
+    | {"transfer-encoding", "upgrade"}
+)
+"""RFC 9110, section 7.6.1: they are about one connection. Those that ``Connection`` names are too."""
+_OURS = frozenset({"host", "content-length", "expect"})
+"""Written anew for each request, from the address and the body."""
+_AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+"""What aiohttp would add where a client sent none."""
+
+CONNECT_SECONDS = 15.0
+KEEP_ALIVE_SECONDS = 15.0
+"""Shorter than any provider's: a request on a connection that the other side has just closed is lost."""
+
+
+class UpstreamFailed(Exception):
+    """No answer could be had. ``kind``: ``unreachable``, ``reset`` or ``timeout``; ``status``: what the client gets."""
+
+    def __init__(self, kind: str, status: int, text: str) -> None:
+        self.kind = kind
+        self.status = status
+        super().__init__(text)
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer whose status and headers are here. ``ahead`` was read before it is handed out; the rest follows."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    response: aiohttp.ClientResponse | None
+    ahead: list[bytes] = field(default_factory=list)
+
+    def header(self, name: bytes) -> str:
+        return next((value.decode("latin-1") for one, value in self.headers if one.lower() == name), "")
+
+    @property
+    def is_stream(self) -> bool:
+        return self.header(b"content-type").startswith("text/event-stream")
+
+    async def chunks(self, silence: float) -> AsyncIterator[bytes]:
+        """All bytes, as they come. Raises ``UpstreamFailed`` where they stop before the end."""
+        while self.ahead:
+            yield self.ahead.pop(0)
+        while self.response is not None:
+            chunk = await self.next(silence)
+            if not chunk:
+                return
+            yield chunk
+
+    async def next(self, silence: float) -> bytes:
+        """The next bytes; empty at the end."""
+        chunk = await self.next_within(silence)
+        if chunk is None:
+            self.close()
+            raise UpstreamFailed("timeout", 504, f"the upstream was silent for {silence:g} seconds")
+        return chunk
+
+    async def next_within(self, seconds: float) -> bytes | None:
+        """The next bytes; None where they do not come in time. Nothing is lost then: they come with the next call."""
+        if self.response is None:
+            return b""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.response.content.readany()
+        except TimeoutError:
+            return None
+        except (aiohttp.ClientError, OSError) as error:
+            self.close()
+            text = f"the upstream broke off its answer: {error or type(error).__name__}"
+            raise UpstreamFailed("reset", 502, text) from None
+
+    async def read(self, silence: float) -> bytes:
+        """The whole body; it is kept, so that it can be handed out afterwards."""
+        self.ahead = [b"".join([chunk async for chunk in self.chunks(silence)])]
+        self.release()
+        return self.ahead[0]
+
+    def release(self) -> None:
+        """Everything was read: the connection can serve another request."""
+        if self.response is not None:
+            self.response.release()
+            self.response = None
+
+    def close(self) -> None:
+        """The rest is not wanted: the connection ends, so that the provider stops working on it."""
+        if self.response is not None:
+            self.response.close()
+            self.response = None
+
+
+class Client:
+    """Sends requests. Made inside the event loop that uses it."""
+
+    def __init__(self, connections: int) -> None:
+        connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=60)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            trust_env=True,
+            skip_auto_headers=_AUTOMATIC,
+            requote_redirect_url=False,
+            max_line_size=64 * 1024,
+            max_field_size=64 * 1024,
+        )
+
+    async def send(self, method: str, url: str, headers: RawHeaders, data: Any, first_byte_seconds: float) -> Answer:
+        """The beginning of an answer. Raises ``UpstreamFailed``."""
+        try:
+            async with asyncio.timeout(first_byte_seconds):
+                response = await self._session.request(
+                    method,
+                    URL(url, encoded=True),
+                    headers=_for_aiohttp(headers),
+                    data=data,
+                    allow_redirects=False,
+                )
+        except TimeoutError:
+            text = f"the upstream's answer did not begin within {first_byte_seconds:g} seconds"
+            raise UpstreamFailed("timeout", 504, text) from None
+        except aiohttp.ClientConnectorError as error:
+            raise UpstreamFailed("unreachable", 502, f"the upstream cannot be reached: {error}") from None
+        except (aiohttp.ClientError, OSError) as error:
+            text = f"the upstream broke off: {error or type(error).__name__}"
+            raise UpstreamFailed("reset", 502, text) from None
+        return Answer(response.status, forwarded(response.raw_headers), response)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+def _for_aiohttp(headers: RawHeaders) -> CIMultiDict[str]:
+    kept = CIMultiDict[str]()
+    for name, value in forwarded(headers):
+        if name.lower().decode("latin-1") not in _OURS:
+            kept.add(name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
+    return kept
+
+
+def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers that are about the message, and not about the connection."""
+    pairs = list(headers)
+    named = {
+        token.strip().lower()
+        for name, value in pairs
+        if name.lower() == b"connection"
+        for token in value.decode("latin-1").split(",")
+    }
+    dropped = HOP_BY_HOP | named
+    return [(name, value) for name, value in pairs if name.decode("latin-1").lower() not in dropped]
+
+
+class Decoder:
+    """Reads along with compressed bytes. ``None`` from ``feed``: this encoding is not known here."""
+
+    def __init__(self, encoding: str) -> None:
+        self._feed: Any = None
+        name = encoding.strip().lower()
+        if name in ("", "identity"):
+            self._feed = _same
+        elif name in ("gzip", "x-gzip", "deflate"):
+            self._feed = zlib.decompressobj(zlib.MAX_WBITS | (16 if "gzip" in name else 0)).decompress
+        elif name == "br":
+            self._feed = _brotli()
+        elif name == "zstd":
+            self._feed = _zstd()
+
+    @property
+    def is_known(self) -> bool:
+        return self._feed is not None
+
+    def feed(self, data: bytes) -> bytes:
+        """What these bytes say; empty where that cannot be told (any more)."""
+        if self._feed is None:
+            return b""
+        try:
+            return bytes(self._feed(data))
+        except Exception:  # noqa: BLE001 - each library has its own errors; reading along is all that ends
+            self._feed = None
+            return b""
+
+
+def _same(data: bytes) -> bytes:
+    return data
+
+
+def _brotli() -> Any:
+    try:
+        import brotli
+    except ImportError:
+        return None
+    return brotli.Decompressor().process
+
+
+def _zstd() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        return None
+    return zstandard.ZstdDecompressor().decompressobj().decompress

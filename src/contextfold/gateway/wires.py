@@ -1,0 +1,170 @@
+"""The three wires that hold conversations: where their messages are, what is the provider's own business, and how they
+refuse, stream and count.
+
+What belongs here: field names and shapes. What does not: bytes (``body``), connections (``upstream``), decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contextfold.gateway.body import plain
+from contextfold.integrations.streams import Progress
+
+COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
+"""Items and blocks that stand for a conversation that the provider compacted itself."""
+TRIGGERS = ("compaction_trigger",)
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One way to send a conversation."""
+
+    format: str
+    path: str
+    """The end of the path, behind ``/v1``."""
+    provider: str
+    key: str
+    """The field that is the list of messages."""
+    system: str | None
+    limits: tuple[str, ...]
+    """The fields that limit the answer; the first is set where there is none."""
+    native: tuple[str, ...]
+    """Fields by which the client leaves the conversation, or its size, to the provider."""
+
+    def plain(self, entry: Any) -> tuple[Any, bool]:
+        """A message as the engine gets it, and whether it is a compaction by the provider."""
+        message = plain(entry, joins_text=self.provider == "anthropic")
+        return message, _is_compaction(message)
+
+    def native_feature(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> str | None:
+        """What says that this request is not to be touched; None where nothing does."""
+        for name in self.native:
+            if fields.get(name):
+                return name
+        last = messages[-1] if messages else None
+        return str(last["type"]) if isinstance(last, dict) and last.get("type") in TRIGGERS else None
+
+    def system_text(self, fields: Mapping[str, Any]) -> str | None:
+        """The instructions that are none of the messages."""
+        value = fields.get(self.system) if self.system else None
+        if isinstance(value, list):
+            value = "\n".join(str(block.get("text", "")) for block in value if isinstance(block, dict))
+        return value if isinstance(value, str) and value else None
+
+    def limit(self, fields: Mapping[str, Any]) -> tuple[str, int | None]:
+        """The field that limits the answer, and its value."""
+        for name in self.limits:
+            if isinstance(fields.get(name), int):
+                return name, fields[name]
+        return self.limits[0], None
+
+    def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
+        """An error of ours, in the shape that the wire's clients read."""
+        if self.provider == "anthropic":
+            return {"type": "error", "error": {"type": kind, "message": message}}
+        return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
+
+
+CHAT = Wire(
+    format="openai-chat",
+    path="/chat/completions",
+    provider="openai",
+    key="messages",
+    system=None,
+    limits=("max_completion_tokens", "max_tokens"),
+    native=(),
+)
+RESPONSES = Wire(
+    format="openai-responses",
+    path="/responses",
+    provider="openai",
+    key="input",
+    system="instructions",
+    limits=("max_output_tokens",),
+    native=("context_management", "previous_response_id", "conversation"),
+)
+MESSAGES = Wire(
+    format="anthropic",
+    path="/messages",
+    provider="anthropic",
+    key="messages",
+    system="system",
+    limits=("max_tokens",),
+    native=("context_management", "compaction"),
+)
+WIRES = (CHAT, RESPONSES, MESSAGES)
+
+
+def wire_of(path: str) -> Wire | None:
+    """The wire of a path such as ``/v1/chat/completions``; None for everything that is no conversation."""
+    return next((wire for wire in WIRES if path.endswith(wire.path) and path.endswith("/v1" + wire.path)), None)
+
+
+def _is_compaction(message: Any) -> bool:
+    if not isinstance(message, dict):
+        return False
+    if message.get("type") in COMPACTIONS:
+        return True
+    content = message.get("content")
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and block.get("type") in COMPACTIONS for block in content
+    )
+
+
+_OPENING = frozenset({"message_start", "ping", "response.created", "response.queued", "response.in_progress"})
+
+
+def is_opening(event: Mapping[str, Any]) -> bool:
+    """Whether an event of a stream comes before the answer, so that the request may still be refused behind it."""
+    kind = event.get("type")
+    if kind:
+        return kind in _OPENING
+    choices = event.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return "error" not in event and not event.get("usage")
+    delta = choices[0].get("delta") if isinstance(choices[0], dict) else None
+    is_empty = isinstance(delta, dict) and not any(value for name, value in delta.items() if name != "role")
+    return is_empty and not choices[0].get("finish_reason")
+
+
+def check_refusal(event: Mapping[str, Any]) -> None:
+    """Raises ``RefusedInStream`` where an event refuses the request for its size or shape."""
+    Progress().see(event)
+
+
+def usage_holders(event: Any) -> list[dict[str, Any]]:
+    """The usage objects in a response or an event of a stream, wherever this wire has them."""
+    if not isinstance(event, dict):
+        return []
+    places = (event, event.get("response"), event.get("message"))
+    found = (place.get("usage") for place in places if isinstance(place, dict))
+    return [usage for usage in found if isinstance(usage, dict)]
+
+
+INPUT_NAMES = ("prompt_tokens", "input_tokens")
+CACHED_NAMES = ("cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def input_tokens(usage: Mapping[str, Any]) -> int | None:
+    """All input tokens of a usage object, cached ones included; None where it does not say."""
+    for name in INPUT_NAMES:
+        count = usage.get(name)
+        if isinstance(count, int) and not isinstance(count, bool):
+            beside = [usage.get(cached) for cached in CACHED_NAMES]
+            return count + sum(one for one in beside if isinstance(one, int))
+    return None
+
+
+def with_input(usage: dict[str, Any], tokens: int) -> None:
+    """Let a usage object tell another number of input tokens; what was cached stays as it was told."""
+    read = input_tokens(usage)
+    if read is None:
+        return
+    name = next(one for one in INPUT_NAMES if isinstance(usage.get(one), int))
+    more = max(0, tokens - read)
+    usage[name] += more
+    if isinstance(usage.get("total_tokens"), int):
+        usage["total_tokens"] += more
