@@ -120,7 +120,7 @@ $(DEMO)/ready: WHAT := contextfold and the libraries it needs
 $(DEMO)/ready: PINS := constraints.txt
 $(DEMO)/ready: constraints.txt
 $(VENV)/ready: WHAT := contextfold, all its extras, and the tools of its tests
-$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,view
+$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,view,gateway,otel
 $(VENV)/ready: PINS := constraints.txt
 $(VENV)/ready: constraints.txt
 $(BENCH)/ready: WHAT := contextfold, and the libraries it is compared with
@@ -128,7 +128,7 @@ $(BENCH)/ready: EXTRAS := bench
 $(BENCH)/ready: PINS := constraints-bench.txt
 $(BENCH)/ready: constraints-bench.txt
 $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: WHAT := contextfold, with the oldest releases it supports
-$(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres,view
+$(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres,view,gateway,otel
 $(OLDEST)/ready: PINS := constraints-oldest.txt
 $(OLDEST)/ready: constraints-oldest.txt
 $(OLDEST_DEEPAGENTS)/ready: EXTRAS := test,test-clients,deepagents

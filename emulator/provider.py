@@ -232,6 +232,7 @@ def _request(wire: Wire, arrival: Arrival, body: Mapping[str, Any], prompt: Prom
         tokens=prompt.tokens,
         answer_limit=wire.answer_limit(body),
         stream=body.get("stream") is True,
+        raw=arrival.raw,
     )
 
 

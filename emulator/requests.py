@@ -50,6 +50,8 @@ class Request:
     error: Any = None
     fault: Fault | None = None
     usage: Usage | None = None
+    raw: bytes = b""
+    """The body as it came."""
 
 
 def without_secrets(headers: Mapping[str, str]) -> dict[str, str]:

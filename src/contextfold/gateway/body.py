@@ -96,8 +96,10 @@ class Body:
                 pieces.append(self.message_bytes(index))
         inside = b",".join(pieces)
         if not changes:
-            return b"".join((self.raw[: self.start], inside, self.raw[self.end :]))
-        members = [dumped(name) + b":" + dumped(value) for name, value in {**self.fields, **changes}.items()]
+            return b"".join((self.raw[: self.start], inside, self.raw[self.spans[-1][1] if self.spans else self.end :]))
+        fields = json.loads(self.raw)  # orjson reads integers beyond 64 bits as floats, and here they are written again
+        del fields[key]
+        members = [dumped(name) + b":" + dumped(value) for name, value in {**fields, **changes}.items()]
         members.append(dumped(key) + b":[" + inside + b"]")
         return b"{" + b",".join(members) + b"}"
 

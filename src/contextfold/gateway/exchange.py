@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from contextfold.calls.request import CompactionResult
-from contextfold.calls.usage import Reply
+from contextfold.calls.usage import Usage
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, RefusedInStream, StillTooLong
 from contextfold.gateway.body import Body, Conversations, Known, Unreadable, dumped
@@ -149,7 +149,7 @@ class StoreFailed(Exception):
 class Accepted:
     """An upstream's success, as the engine sees it: it says nothing about its usage yet."""
 
-    contextfold_reply = Reply()
+    contextfold_usage = Usage()
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer

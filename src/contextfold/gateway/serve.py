@@ -122,8 +122,9 @@ class InThread:
 
     def close(self, *, at_once: bool = False) -> None:
         """Return when the thread has ended; streams that still run are finished, unless ``at_once``."""
+        if at_once:
+            self._server.config.timeout_graceful_shutdown = 1
         self._server.should_exit = True
-        self._server.force_exit = at_once
         self._thread.join()
         self._listener.close()
         logging.getLogger("uvicorn.error").removeFilter(_is_unexpected)

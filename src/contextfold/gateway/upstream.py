@@ -148,6 +148,7 @@ class Client:
 
     async def close(self) -> None:
         await self._session.close()
+        await asyncio.sleep(0.02)  # the loop needs a moment to close the sockets, and may end at once behind this
 
 
 def _for_aiohttp(headers: RawHeaders) -> CIMultiDict[str]:

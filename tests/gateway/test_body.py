@@ -1,0 +1,188 @@
+"""Bodies are taken apart and put together again from their own bytes, whatever way a client writes its JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.gateway.requests_made import body_of, compact, turns
+
+from contextfold.gateway.body import Conversations, Known, Unreadable, marks_in
+from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
+    ['"messages":[', '\\"messages\\": [', "]}", '{"messages":[]}', "\\", '"', "\u2028", "日本語", "😀"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+MESSAGE = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": TEXT | JSON}) | st.builds(
+    lambda extra: {"role": "user", **extra}, st.dictionaries(TEXT, JSON, max_size=3)
+)
+FIELDS = st.dictionaries(TEXT.filter(lambda name: name != "messages"), JSON, max_size=3)
+WRITERS = st.sampled_from(
+    [
+        lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
+        lambda value: json.dumps(value).encode(),
+        lambda value: json.dumps(value, indent=2).encode(),
+        lambda value: json.dumps(value, ensure_ascii=True, separators=(" , ", " : ")).encode(),
+    ]
+)
+
+
+def read(raw: bytes, conversations: Conversations | None = None) -> Any:
+    return (conversations or Conversations()).read(b"scope", raw, "messages", CHAT.plain)[0]
+
+
+@given(before=FIELDS, messages=st.lists(MESSAGE, max_size=5), after=FIELDS, write=WRITERS)
+@settings(max_examples=200)
+def test_every_message_is_cut_out_as_the_bytes_that_came(before: Any, messages: Any, after: Any, write: Any) -> None:
+    fields = {**before, "messages": messages, **{name: one for name, one in after.items() if name not in before}}
+    raw = write(fields)
+    body = read(raw)
+    assert [json.loads(body.message_bytes(index)) for index in range(len(messages))] == messages
+    assert {name: value for name, value in fields.items() if name != "messages"} == dict(body.fields)
+    assert body.with_view(body.open, "messages") is raw
+
+
+@given(
+    messages=st.lists(MESSAGE, min_size=2, max_size=6),
+    more=st.lists(MESSAGE, min_size=1, max_size=3),
+    kept=st.data(),
+    write=WRITERS,
+)
+@settings(max_examples=150)
+def test_a_view_is_made_of_original_bytes_and_extends_the_last_one(
+    messages: Any, more: Any, kept: st.DataObject, write: Any
+) -> None:
+    """What stays between two turns is the same bytes, for any choice of messages that stay."""
+    stays = kept.draw(st.lists(st.booleans(), min_size=len(messages), max_size=len(messages)))
+    summary = {"role": "user", "content": "what was before"}
+    conversations = Conversations()
+
+    def viewed(all_messages: list[Any]) -> bytes:
+        raw = write({"model": "m", "messages": all_messages})
+        body, known = conversations.read(b"scope", raw, "messages", CHAT.plain)
+        conversations.remember(Known(b"scope", body), known)
+        chosen = [one for one, is_kept in zip(body.messages, stays, strict=False) if is_kept]
+        view = [summary, *chosen, *body.messages[len(messages) :]]
+        return body.with_view(view, "messages")
+
+    first, second = viewed(messages), viewed([*messages, *more])
+    assert json.loads(second)["messages"][-len(more) :] == more
+    common = first[: first.rindex(b"]")].rstrip()
+    assert second.startswith(common)
+
+
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES, MESSAGES], ids=lambda wire: wire.format)
+def test_a_conversation_that_grows_keeps_its_objects_and_its_chain(wire: Any) -> None:
+    conversations = Conversations()
+    known_messages: list[Any] = []
+    chain: list[bytes] = []
+    for messages in turns(wire.format, 6):
+        raw = compact(body_of(wire.format, messages, tools=[{"name": "read"}]))
+        body, known = conversations.read(b"scope", raw, wire.key, wire.plain)
+        conversations.remember(Known(b"scope", body), known)
+        assert all(new is old for new, old in zip(body.messages, known_messages, strict=False))
+        assert body.chain[: len(chain)] == chain
+        known_messages, chain = body.messages, body.chain
+    assert len(conversations) == 1
+
+
+def test_marks_that_move_from_turn_to_turn_do_not_make_another_conversation() -> None:
+    """Claude Code marks its newest messages, and writes a text as a block only while it is marked."""
+    mark = {"type": "ephemeral"}
+    first = [
+        {"role": "user", "content": [{"type": "text", "text": "one", "cache_control": mark}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "two"}]},
+        {"role": "user", "content": [{"type": "text", "text": "three", "cache_control": mark}]},
+    ]
+    second = [
+        {"role": "user", "content": "one"},
+        first[1],
+        {"role": "user", "content": "three"},
+        {"role": "assistant", "content": "four"},
+        {"role": "user", "content": [{"type": "text", "text": "five", "cache_control": mark}]},
+    ]
+    conversations = Conversations()
+    body, _ = conversations.read(b"s", compact({"messages": first}), "messages", MESSAGES.plain)
+    conversations.remember(Known(b"s", body))
+    grown, known = conversations.read(b"s", compact({"messages": second}), "messages", MESSAGES.plain)
+    assert known is not None
+    assert grown.messages[:3] == body.messages
+    assert all(new is old for new, old in zip(grown.messages[:3], body.messages, strict=True))
+    assert grown.chain[:3] == body.chain
+    assert marks_in(json.loads(grown.with_view(grown.messages[2:], "messages"))["messages"]) == 1
+
+
+def test_a_fork_gets_objects_of_its_own_and_shares_the_chain_of_what_is_common() -> None:
+    conversations = Conversations()
+    common = list(turns("openai-chat", 4))[-1]
+    left, right = [*common, {"role": "user", "content": "left"}], [*common, {"role": "user", "content": "right"}]
+    one, _ = conversations.read(b"s", compact({"messages": left}), "messages", CHAT.plain)
+    conversations.remember(Known(b"s", one))
+    other, known = conversations.read(b"s", compact({"messages": right}), "messages", CHAT.plain)
+    assert known is None
+    assert other.chain[: len(common)] == one.chain[: len(common)]
+    assert other.chain[-1] != one.chain[-1]
+
+
+def test_two_scopes_share_nothing() -> None:
+    conversations = Conversations()
+    raw = compact({"messages": list(turns("openai-chat", 3))[-1]})
+    body, _ = conversations.read(b"mine", raw, "messages", CHAT.plain)
+    conversations.remember(Known(b"mine", body))
+    assert conversations.read(b"mine", raw, "messages", CHAT.plain)[1] is not None
+    assert conversations.read(b"theirs", raw, "messages", CHAT.plain)[1] is None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"messages": 5}',
+        b'{"messages": [1, 2}',
+        b'{"messages": [{"a": 1}], "x": }',
+        b'{"other": {"messages": []}}',
+        b'{"messages": [{"role": "user"}], "messages": [{"role": "system"}]}',
+        b'{"messages": [{}], "a": 1}, {"b": []}',
+        b"\xff\xfe",
+    ],
+)
+def test_what_cannot_be_read_is_said_to_be_unreadable(raw: bytes) -> None:
+    with pytest.raises(Unreadable):
+        read(raw)
+
+
+def test_half_an_emoji_is_no_obstacle() -> None:
+    raw = b'{"messages": [{"role": "user", "content": "cut \\ud83d"}, {"role": "user", "content": "b"}]}'
+    body = read(raw)
+    assert body.message_bytes(0) == b'{"role": "user", "content": "cut \\ud83d"}'
+    assert body.with_view([body.messages[1]], "messages") == b'{"messages": [{"role": "user", "content": "b"}]}'
+
+
+def test_what_is_forgotten_is_forgotten_everywhere() -> None:
+    conversations = Conversations(most=3)
+    for number in range(10):
+        raw = compact({"messages": [{"role": "user", "content": f"{number}"}, {"role": "user", "content": "x"}]})
+        body, known = conversations.read(b"s", raw, "messages", CHAT.plain)
+        conversations.remember(Known(b"s", body), known)
+    assert len(conversations) == 3
+    assert len(conversations._by_end) == 3
+    assert sum(len(one) for one in conversations._by_opening.values()) == 3
+    assert sum(conversations._openings[b"s"].values()) == 3
+
+
+def test_a_changed_answer_limit_keeps_every_other_field() -> None:
+    fields = {"model": "m", "messages": [{"role": "user", "content": "a"}], "max_tokens": 9, "seed": 2**70}
+    raw = compact(fields)
+    body = read(raw)
+    changed = json.loads(body.with_view(body.messages, "messages", {"max_tokens": 3}))
+    assert changed == {**fields, "max_tokens": 3}

@@ -1,0 +1,708 @@
+"""What a gateway promises about requests: bytes, records, tenants, refusals, failures. All servers are real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from emulator import Fault, ProviderServer
+from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_for
+from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, post, turns
+
+from contextfold.gateway.serve import InThread
+
+WIRES = sorted(PATHS)
+ENOUGH = 40
+"""Turns of a conversation that is several windows long."""
+
+
+def play(
+    gateway: InThread, wire: str, count: int = ENOUGH, *, seed: int = 0, headers: Any = None, **fields: Any
+) -> list[Response]:
+    found = []
+    for messages in turns(wire, count, seed=seed):
+        found.append(post(gateway.url, PATHS[wire], compact(body_of(wire, messages, **fields)), headers))
+    return found
+
+
+def actions(responses: list[Response]) -> list[str]:
+    return [response.headers["x-contextfold-action"] for response in responses]
+
+
+# ---- bytes ----
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("pretty", [False, True])
+def test_below_the_threshold_the_upstream_gets_the_same_bytes(
+    opened: Any, provider: ProviderServer, wire: str, pretty: bool
+) -> None:
+    gateway = opened(window=200_000)
+    provider._provider.default_window = 200_000
+    for messages in turns(wire, 12):
+        body = body_of(wire, messages)
+        raw = json.dumps(body, indent=1).encode() if pretty else compact(body)
+        assert post(gateway.url, PATHS[wire], raw).status == 200
+        assert provider.requests[-1].raw == raw
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_above_it_a_conversation_of_many_windows_goes_on_and_every_request_extends_the_last(
+    opened: Any, provider: ProviderServer, wire: str
+) -> None:
+    gateway = opened()
+    responses = play(gateway, wire)
+    assert {response.status for response in responses} == {200}
+    assert actions(responses).count("compacted") >= 2
+    assert all(request.tokens < WINDOW for request in provider.requests)
+    for earlier, later, action in zip(provider.requests, provider.requests[1:], actions(responses)[1:], strict=False):
+        if action != "compacted":
+            assert later.raw.startswith(earlier.raw[: _end_of_messages(earlier.raw, KEYS[wire])])
+
+
+def _end_of_messages(raw: bytes, key: str) -> int:
+    from contextfold.gateway.body import scan
+
+    start = raw.index(b'"%s":[' % key.encode()) + len(key) + 3
+    return scan(raw, start) - 1
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])
+def test_the_cache_hits_as_often_as_without_compaction_between_two_of_them(
+    opened: Any, provider: ProviderServer, wire: str
+) -> None:
+    gateway = opened()
+    responses = play(gateway, wire, size=400)
+    had = could_have = 0
+    for earlier, later, action in zip(provider.requests, provider.requests[1:], actions(responses)[1:], strict=False):
+        if action == "view" and earlier.tokens > 1_100:
+            assert later.usage is not None
+            had += later.usage.cached
+            could_have += earlier.tokens // 128 * 128
+    assert could_have > 50_000
+    assert had >= 0.95 * could_have
+
+
+def test_messages_that_stay_are_the_bytes_that_came_whatever_way_they_were_written(
+    opened: Any, provider: ProviderServer
+) -> None:
+    gateway = opened()
+    pieces = [b'{ "role" :"user",\n "content": "caf\\u00e9 %d %s" }' % (turn, b"word " * 300) for turn in range(30)]
+    answers = b' {"content":"ok", "role":"assistant", "x_vendor": {"b":1.0,"a":[ ]}} '
+    for count in range(1, 31):
+        raw = (
+            b'{"model":"m" , "messages": ['
+            + b",".join(piece + b" ," + answers for piece in pieces[: count - 1])
+            + (b"," if count > 1 else b"")
+            + pieces[count - 1]
+            + b' ] ,"temperature":0.50}'
+        )
+        response = post(gateway.url, PATHS["openai-chat"], raw)
+        assert response.status == 200
+    assert response.headers["x-contextfold-action"] == "view"
+    sent = provider.requests[-1].raw
+    assert pieces[29] in sent
+    assert pieces[28] + b" ," + answers.rstrip() in sent
+    assert sent.endswith(b' ] ,"temperature":0.50}')
+
+
+def test_headers_go_both_ways_but_for_those_about_the_connection(tmp_path: Path) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        extra = b"x-request-id: r1\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nkeep-alive: timeout=5\r\n"
+        await writer.json(b'{"ok": true}', headers=extra)
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        given = {
+            "anthropic-beta": "context-management-2025-06-27,interleaved-thinking",
+            "anthropic-version": "2023-06-01",
+            "x-api-key": "secret",
+            "User-Agent": "agent/1",
+            "connection": "x-hop",
+            "x-hop": "1",
+            "te": "trailers",
+            "accept-encoding": "gzip, br",
+        }
+        raw = compact(body_of("anthropic", [{"role": "user", "content": "hi"}]))
+        response = post(gateway.url, "/v1/messages?beta=true&x=%2F", raw, given)
+        seen = upstream.seen[0]
+    names = {name.decode().lower(): value.decode() for name, value in seen.headers}
+    assert seen.line == b"POST /v1/messages?beta=true&x=%2F HTTP/1.1"
+    assert seen.body == raw
+    assert names["anthropic-beta"] == given["anthropic-beta"]
+    assert names["x-api-key"] == "secret"
+    assert names["user-agent"] == "agent/1"
+    assert names["accept-encoding"] == "gzip, br"
+    assert names["host"] == upstream.url.removeprefix("http://")
+    assert not {"x-hop", "te", "transfer-encoding"} & names.keys()
+    assert not any(name.startswith("x-contextfold") for name in names)
+    assert response.json == {"ok": True}
+    assert response.headers["x-request-id"] == "r1"
+    assert response.headers["set-cookie"] in ("a=1, b=2", "b=2")
+    assert "keep-alive" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v1/models", b""),
+        ("POST", "/v1/messages/count_tokens", b'{"messages": [ ]}'),
+        ("POST", "/v1/responses/compact", b'{"input": [ ]}'),
+        ("DELETE", "/v1/files/file-1", b""),
+        ("POST", "/v1/files", b"\x00\xff" * 700_000),
+        ("GET", "/some/where%20else?a=%2F", b""),
+        ("POST", "/v1/chat/completions", b"this is no JSON"),
+        ("POST", "/v1/responses", b'{"model": "m", "input": "a text"}'),
+        ("GET", "/v1/responses/resp_1", b""),
+    ],
+)
+def test_what_is_no_conversation_passes_through(tmp_path: Path, method: str, path: str, body: bytes) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"[1,  2]", status="201 Created")
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        response = post(gateway.url, path, body, method=method)
+        seen = upstream.seen[0]
+    assert seen.line == f"{method} {path} HTTP/1.1".encode()
+    assert seen.body == body
+    assert (response.status, response.body) == (201, b"[1,  2]")
+
+
+def test_a_request_in_gzip_is_read_and_passed_on_as_it_came(opened: Any, provider: ProviderServer) -> None:
+    gateway = opened()
+    raw = gzip.compress(compact(body_of("openai-chat", list(turns("openai-chat", 3))[-1])))
+    response = post(gateway.url, PATHS["openai-chat"], raw, {"content-encoding": "gzip"})
+    assert provider.requests[-1].raw == raw
+    assert response.headers["x-contextfold-action"] == "passed"
+
+
+def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}")
+
+    with RawUpstream(script) as upstream:
+        named = {"local": f"{upstream.url}/api/v1beta/openai", "openai": upstream.url}
+        with InThread(settings_for(upstream.url, tmp_path, upstreams=named)) as gateway:
+            post(gateway.url, "/local/v1/chat/completions", b'{"messages": []}')
+            post(gateway.url, "/v1/chat/completions", b'{"messages": []}')
+        lines = [seen.line for seen in upstream.seen]
+    assert lines == [
+        b"POST /api/v1beta/openai/chat/completions HTTP/1.1",
+        b"POST /v1/chat/completions HTTP/1.1",
+    ]
+
+
+# ---- streams ----
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_is_the_bytes_of_the_upstream(opened: Any, provider: ProviderServer, wire: str) -> None:
+    gateway = opened()
+    body = body_of(wire, list(turns(wire, 4))[-1], stream=True)
+    through = post(gateway.url, PATHS[wire], compact(body))
+    direct = post(provider.url, PATHS[wire], compact(body))
+    assert through.headers["content-type"] == direct.headers["content-type"]
+    number = f"{provider.requests[0].number:06d}".encode()
+    other = f"{provider.requests[1].number:06d}".encode()
+    assert _same(through.body, number) == _same(direct.body, other)
+
+
+def _same(body: bytes, number: bytes) -> list[Any]:
+    """Events without what tells two answers apart: number, time and what the cache had."""
+    import re
+
+    body = body.replace(number, b"N")
+    return re.sub(rb'"(created|created_at)": ?\d+|"\w*cache\w*": ?\d+', b"", body).split(b"\n\n")
+
+
+def test_a_stream_arrives_piece_by_piece(tmp_path: Path) -> None:
+    pause = threading.Event()
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.chunk(b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n')
+        await writer.chunk(b'data: {"choices":[{"index":0,"delta":{"content":"one"}}]}\n\n')
+        while not pause.is_set():
+            await asyncio.sleep(0.005)
+        await writer.chunk(b"event: of_a_kind_unknown\ndata: {}\n\ndata: [DONE]\n\n")
+        await writer.chunk(b"")
+
+    import http.client
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=10)
+        messages = list(turns("openai-chat", 6))[-1]
+        connection.request("POST", "/v1/chat/completions", compact(body_of("openai-chat", messages, stream=True)))
+        response = connection.getresponse()
+        first = b""
+        while b'"content":"one"' not in first:
+            first += response.read1(10_000)
+        pause.set()
+        assert response.read().endswith(b"event: of_a_kind_unknown\ndata: {}\n\ndata: [DONE]\n\n")
+        connection.close()
+
+
+# ---- records ----
+
+
+def test_a_record_is_found_again_by_another_process(provider: ProviderServer, tmp_path: Path) -> None:
+    """The store holds the record, the client the messages."""
+    lists = list(turns("openai-chat", 25))
+    with InThread(settings_for(provider.url, tmp_path)) as first:
+        made = [post(first.url, PATHS["openai-chat"], compact(body_of("openai-chat", one))) for one in lists[:-1]]
+    before = provider.requests[-1].raw
+    with InThread(settings_for(provider.url, tmp_path)) as second:
+        found = post(second.url, PATHS["openai-chat"], compact(body_of("openai-chat", lists[-1])))
+    assert found.headers["x-contextfold-action"] == "view"
+    assert found.headers["x-contextfold-compaction"] == made[-1].headers["x-contextfold-compaction"]
+    assert provider.requests[-1].raw.startswith(before[: _end_of_messages(before, "messages")])
+
+
+def test_two_gateways_on_one_store_serve_the_turns_of_one_conversation(
+    provider: ProviderServer, tmp_path: Path
+) -> None:
+    """Any worker serves any turn: ``workers=2`` says that the store is shared."""
+    with (
+        InThread(settings_for(provider.url, tmp_path, workers=2)) as one,
+        InThread(settings_for(provider.url, tmp_path, workers=2)) as other,
+    ):
+        responses = []
+        for turn, messages in enumerate(turns("anthropic", ENOUGH)):
+            gateway = (one, other)[turn % 2]
+            responses.append(post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", messages))))
+    assert {response.status for response in responses} == {200}
+    ids = [response.headers.get("x-contextfold-compaction") for response in responses]
+    changes = sum(one != other for one, other in pairwise(ids))
+    assert changes == actions(responses).count("compacted") <= 6
+
+
+def test_two_tenants_with_the_same_messages_never_see_each_others_record(
+    opened: Any, provider: ProviderServer, tmp_path: Path
+) -> None:
+    gateway = opened()
+    mine = play(gateway, "openai-chat", 20, headers={"authorization": "Bearer mine"})
+    theirs = play(gateway, "openai-chat", 20, headers={"authorization": "Bearer theirs"})
+    assert actions(mine) == actions(theirs)
+    assert "compacted" in actions(theirs)
+    stored = (tmp_path / "gateway.db").read_bytes() + (tmp_path / "gateway.db-wal").read_bytes()
+    assert b"Bearer" not in stored
+    assert b"theirs" not in stored
+
+
+def test_sub_agents_that_share_a_session_id_do_not_share_a_record(opened: Any, provider: ProviderServer) -> None:
+    """headroom#782, claude-code-proxy#95."""
+    gateway = opened()
+    headers = {"x-claude-code-session-id": "the-same"}
+    one = list(turns("anthropic", 25, seed=1))
+    two = list(turns("anthropic", 25, seed=2))
+    for left, right in zip(one, two, strict=True):
+        post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", left)), headers)
+        post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", right)), headers)
+    for request in provider.requests:
+        assert not ("call_1_" in request.text and "call_2_" in request.text)
+    assert any("Task 1" in request.text and request.tokens < 6_000 for request in provider.requests[-2:])
+
+
+def test_a_fork_finds_the_record_of_what_it_shares(opened: Any, provider: ProviderServer) -> None:
+    gateway = opened()
+    lists = list(turns("openai-chat", 24))
+    made = [post(gateway.url, PATHS["openai-chat"], compact(body_of("openai-chat", one))) for one in lists]
+    forked = [*lists[-1][:-2], {"role": "user", "content": "do something else instead"}]
+    response = post(gateway.url, PATHS["openai-chat"], compact(body_of("openai-chat", forked)))
+    assert response.headers["x-contextfold-action"] == "view"
+    assert response.headers["x-contextfold-compaction"] == made[-1].headers["x-contextfold-compaction"]
+    rewound = post(gateway.url, PATHS["openai-chat"], compact(body_of("openai-chat", lists[3])))
+    assert rewound.headers["x-contextfold-action"] == "passed"
+
+
+# ---- what belongs to the provider ----
+
+
+@pytest.mark.parametrize(
+    ("wire", "fields"),
+    [
+        ("anthropic", {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}),
+        ("openai-responses", {"context_management": [{"type": "compaction", "compact_threshold": 1_000}]}),
+    ],
+)
+def test_native_context_management_passes_untouched(tmp_path: Path, wire: str, fields: Any) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}")
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        raw = compact(body_of(wire, list(turns(wire, ENOUGH))[-1], **fields))
+        response = post(gateway.url, PATHS[wire], raw)
+        assert upstream.seen[0].body == raw
+    assert response.headers["x-contextfold-native"] == "context_management"
+
+
+def test_a_compaction_item_and_all_before_it_stay_as_they_are(tmp_path: Path) -> None:
+    """What stands behind it is compacted all the same."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}")
+
+    item = b'{"type": "compaction", "id":"cmp_1",  "encrypted_content": "gAAAA==" }'
+    before = b'{"type":"message","role":"user","content":"the first"}'
+    rest = list(turns("openai-responses", ENOUGH))[-1]
+    inside = before + b" , " + item + b"," + compact(rest)[1:-1]
+    raw = b'{"model":"m","input":[' + inside + b"]}"
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        response = post(gateway.url, PATHS["openai-responses"], raw)
+        sent = upstream.seen[0].body
+    assert response.headers["x-contextfold-action"] == "compacted"
+    assert sent.startswith(b'{"model":"m","input":[' + before + b" , " + item + b",")
+    assert len(sent) < len(raw) / 2
+
+
+def test_at_most_the_marks_that_came_remain_and_the_newest_is_kept(opened: Any, provider: ProviderServer) -> None:
+    gateway = opened()
+    mark = {"type": "ephemeral"}
+    system = [{"type": "text", "text": "You are an agent.", "cache_control": mark}]
+    tools = [{"name": "read", "input_schema": {"type": "object"}, "cache_control": mark}]
+    for messages in turns("anthropic", ENOUGH):
+        marked = json.loads(json.dumps(messages))
+        for message in [one for one in marked if one["role"] == "user"][-2:]:
+            if isinstance(message["content"], str):
+                message["content"] = [{"type": "text", "text": message["content"]}]
+            message["content"][-1]["cache_control"] = mark
+        response = post(
+            gateway.url, PATHS["anthropic"], compact(body_of("anthropic", marked, system=system, tools=tools))
+        )
+        assert response.status == 200
+        sent = provider.requests[-1].raw
+        assert sent.count(b'"cache_control"') <= 4
+        assert b"cache_control" in compact(json.loads(sent)["messages"][-1])
+    usage = response.json["usage"]
+    assert usage["cache_read_input_tokens"] > 0.5 * usage["input_tokens"]
+
+
+# ---- refusals ----
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_refusal_leads_to_one_smaller_request_and_teaches_the_window(
+    opened: Any, provider: ProviderServer, wire: str, stream: bool
+) -> None:
+    gateway = opened(window=None)
+    messages = list(turns(wire, ENOUGH))
+    response = post(gateway.url, PATHS[wire], compact(body_of(wire, messages[-2], stream=stream)))
+    assert response.status == 200
+    assert response.headers["x-contextfold-resent"]
+    assert [request.error is None for request in provider.requests] == [False, True]
+    again = post(gateway.url, PATHS[wire], compact(body_of(wire, messages[-1], stream=stream)))
+    assert again.status == 200
+    assert len(provider.requests) == 3
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_refusal_inside_a_stream_that_began_with_success_is_one_too(
+    opened: Any, provider: ProviderServer, wire: str
+) -> None:
+    provider.faults.add(Fault.overflows(limit=3_000, in_stream=True), at=1)
+    gateway = opened()
+    response = post(gateway.url, PATHS[wire], compact(body_of(wire, list(turns(wire, 13))[-1], stream=True)))
+    assert response.status == 200
+    assert len(provider.requests) == 2
+    assert b"error" not in response.body.lower().replace(b'"error":null', b"").replace(b'"error": null', b"")
+    assert provider.requests[1].tokens < provider.requests[0].tokens
+
+
+def test_a_learned_window_is_known_to_other_workers(provider: ProviderServer, tmp_path: Path) -> None:
+    lists = list(turns("openai-chat", ENOUGH))
+    with InThread(settings_for(provider.url, tmp_path, window=None, workers=2)) as first:
+        post(first.url, PATHS["openai-chat"], compact(body_of("openai-chat", lists[-1])))
+    taught = len(provider.requests)
+    with InThread(settings_for(provider.url, tmp_path, window=None, workers=2)) as second:
+        body = body_of("openai-chat", list(turns("openai-chat", ENOUGH, seed=9))[-1])
+        assert post(second.url, PATHS["openai-chat"], compact(body)).status == 200
+    assert taught == 2
+    assert len(provider.requests) == 3
+
+
+def test_what_cannot_be_made_to_fit_gets_the_providers_own_refusal(opened: Any, provider: ProviderServer) -> None:
+    gateway = opened(window=None)
+    body = body_of("openai-chat", [{"role": "user", "content": "word " * 20_000}])
+    response = post(gateway.url, PATHS["openai-chat"], compact(body))
+    direct = post(provider.url, PATHS["openai-chat"], compact(body))
+    assert response.status == direct.status == 400
+    assert response.json == direct.json
+    assert response.headers["x-contextfold-failure"]
+
+
+def test_other_errors_of_the_provider_are_the_clients(opened: Any, provider: ProviderServer) -> None:
+    provider.faults.add(Fault.rate_limit(retry_after=7), at=1)
+    provider.faults.add(Fault.overloaded(), at=2)
+    gateway = opened()
+    raw = compact(body_of("anthropic", list(turns("anthropic", 3))[-1]))
+    limited = post(gateway.url, PATHS["anthropic"], raw)
+    assert (limited.status, limited.headers["retry-after"]) == (429, "7")
+    assert post(gateway.url, PATHS["anthropic"], raw).status == 529
+    assert len(provider.requests) == 2
+
+
+# ---- failures of ours ----
+
+
+def test_a_bug_of_ours_costs_no_turn_and_is_told(
+    opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = opened()
+    _break_the_engine(gateway, monkeypatch)
+    raw = compact(body_of("openai-chat", list(turns("openai-chat", 12))[-1]))
+    response = post(gateway.url, PATHS["openai-chat"], raw)
+    assert response.status == 200
+    assert provider.requests[-1].raw == raw
+    assert response.headers["x-contextfold-failure"] == "internal"
+    assert (
+        'contextfold_failures_total{kind="internal"' in post(gateway.url, "/metrics", b"", method="GET").body.decode()
+    )
+
+
+def test_strict_refuses_instead(opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = opened(strict=True)
+    _break_the_engine(gateway, monkeypatch)
+    raw = compact(body_of("anthropic", list(turns("anthropic", 12))[-1]))
+    response = post(gateway.url, PATHS["anthropic"], raw)
+    assert response.status == 503
+    assert response.json["type"] == "error"
+    assert "--strict" in response.json["error"]["message"]
+    assert not provider.requests
+
+
+def _break_the_engine(gateway: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(gateway.app.state.gateway._exchanges.compactor, "acall", broken)
+
+
+def test_without_its_store_the_gateway_goes_on(provider: ProviderServer, tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there"
+    with InThread(settings_for(provider.url, tmp_path, store=f"sqlite:///{folder}/gateway.db")) as gateway:
+        responses = play(gateway, "openai-chat")
+        health = post(gateway.url, "/healthz", b"", method="GET")
+    assert {response.status for response in responses} == {200}
+    assert actions(responses).count("compacted") >= 2
+    assert any(response.headers.get("x-contextfold-failure") == "store" for response in responses)
+    assert health.status == 200
+
+
+def test_a_store_that_hangs_holds_requests_up_once(
+    opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextfold.gateway.exchange.STORE_SECONDS", 0.2)
+    gateway = opened(workers=2)
+    let_go = threading.Event()
+    records = gateway.app.state.gateway._exchanges.records
+    monkeypatch.setattr(records, "find", lambda *_: let_go.wait(10))
+    began = time.monotonic()
+    responses = play(gateway, "openai-chat", 20)
+    took = time.monotonic() - began
+    let_go.set()
+    assert {response.status for response in responses} == {200}
+    assert took < 8
+
+
+# ---- modes ----
+
+
+def test_shadow_changes_nothing_and_tells_what_it_would_have_saved(opened: Any, provider: ProviderServer) -> None:
+    provider._provider.default_window = 100_000
+    gateway = opened(shadow=True)
+    raws = [compact(body_of("openai-chat", one)) for one in turns("openai-chat", 25)]
+    for raw in raws:
+        response = post(gateway.url, PATHS["openai-chat"], raw)
+    assert [request.raw for request in provider.requests] == raws
+    assert response.headers["x-contextfold-action"] == "shadow"
+    time.sleep(0.2)
+    assert gateway.metrics.total("shadow_tokens_total") > 5_000
+    assert gateway.metrics.total("tokens_saved_total") == 0
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("stream", [False, True])
+def test_usage_is_the_providers_or_that_of_the_whole_history(
+    opened: Any, provider: ProviderServer, wire: str, stream: bool
+) -> None:
+    options = {"stream_options": {"include_usage": True}} if wire == "openai-chat" and stream else {}
+    body = compact(body_of(wire, list(turns(wire, ENOUGH))[-1], stream=stream, **options))
+    told = []
+    for usage in ("provider", "history"):
+        response = post(opened(usage=usage).url, PATHS[wire], body)
+        told.append(_input_tokens(response.body, stream))
+        full = int(response.headers["x-contextfold-tokens-before"])
+    sent = provider.requests[-1].tokens
+    assert told[0] == sent
+    assert told[1] == full > 1.5 * sent
+
+
+def _input_tokens(body: bytes, stream: bool) -> int:
+    from contextfold.gateway.wires import input_tokens, usage_holders
+
+    texts = [part.partition(b"data: ")[2] for part in body.split(b"\n\n")] if stream else [body]
+    found = [json.loads(text) for text in texts if text.strip().startswith(b"{")]
+    return max(input_tokens(usage) or 0 for said in found for usage in usage_holders(said))
+
+
+def test_a_request_may_switch_it_off(opened: Any, provider: ProviderServer) -> None:
+    provider._provider.default_window = 100_000
+    gateway = opened()
+    raw = compact(body_of("openai-chat", list(turns("openai-chat", ENOUGH))[-1]))
+    response = post(gateway.url, PATHS["openai-chat"], raw, {"x-contextfold": "off"})
+    assert provider.requests[-1].raw == raw
+    assert response.headers["x-contextfold-reason"] == "off"
+
+
+def test_a_chain_of_two_gateways_compacts_once(opened: Any, provider: ProviderServer, tmp_path: Path) -> None:
+    """billion-context#292."""
+    inner = opened(store=f"sqlite:///{tmp_path / 'inner.db'}", window=WINDOW // 3)
+    outer = opened(upstreams={"openai": f"{inner.url}/v1"})
+    responses = play(outer, "openai-chat", 25)
+    assert {response.status for response in responses} == {200}
+    viewed = [one for one in responses if "x-contextfold-compaction" in one.headers]
+    assert viewed
+    assert inner.metrics.total("failures_total") == 0
+
+
+def test_the_callers_own_model_writes_summaries_under_the_callers_key_before_they_are_needed(tmp_path: Path) -> None:
+    with ProviderServer(default_window=WINDOW) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            responses = []
+            for messages in turns("openai-chat", 25):
+                body = compact(body_of("openai-chat", messages))
+                responses.append(post(gateway.url, PATHS["openai-chat"], body))
+                time.sleep(0.02)
+            time.sleep(0.3)
+        assert {response.status for response in responses} == {200}
+        assert {request.model for request in provider.requests} == {"model-of-a-test"}
+        assert len(provider.requests) > len(responses)
+        assert any(response.headers.get("x-contextfold-prepared") == "true" for response in responses)
+
+
+# ---- clients and operators ----
+
+
+def test_a_client_that_leaves_ends_the_upstreams_work(tmp_path: Path) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        while not seen.closed.is_set():
+            await asyncio.sleep(0.01)
+
+    import http.client
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=10)
+        connection.request("POST", "/v1/chat/completions", b'{"messages": []}')
+        while not upstream.seen:
+            time.sleep(0.01)
+        connection.close()
+        assert upstream.seen[0].closed.wait(5)
+        time.sleep(0.1)
+        assert gateway.metrics.total("disconnects_total") == 1
+
+
+def test_a_stream_that_breaks_off_is_no_whole_answer(tmp_path: Path) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.chunk(b'data: {"choices":[{"index":0,"delta":{"content":"one"}}]}\n\n')
+        await asyncio.sleep(0.05)
+        writer.reset()
+
+    import http.client
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            post(gateway.url, PATHS["openai-chat"], compact(body_of("openai-chat", [], stream=True)))
+        assert gateway.metrics.total("upstream_errors_total") == 1
+
+
+@pytest.mark.parametrize(("what", "status"), [("reset", 502), ("stall", 504), ("gone", 502)])
+def test_an_upstream_that_gives_no_answer_is_told_apart(tmp_path: Path, what: str, status: int) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        if what == "reset":
+            writer.reset()
+        else:
+            await asyncio.sleep(5)
+
+    with RawUpstream(script) as upstream:
+        url = "http://127.0.0.1:1" if what == "gone" else upstream.url
+        with InThread(settings_for(url, tmp_path, first_byte_seconds=0.3)) as gateway:
+            response = post(gateway.url, PATHS["anthropic"], b'{"messages": []}')
+            assert response.status == status
+            assert response.json["type"] == "error"
+            assert len(upstream.seen) == (0 if what == "gone" else 1)
+
+
+def test_a_request_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    with InThread(settings_for("http://127.0.0.1:1", tmp_path, max_body=1_000)) as gateway:
+        response = post(gateway.url, PATHS["openai-chat"], b" " * 1_001)
+    assert response.status == 413
+    assert "1,000 bytes" in response.json["error"]["message"]
+
+
+def test_more_requests_than_allowed_are_refused_at_once(tmp_path: Path) -> None:
+    let_go = threading.Event()
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        while not let_go.is_set():
+            await asyncio.sleep(0.01)
+        await writer.json(b"{}")
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path, max_requests=2)) as gateway:
+        waiting = [
+            threading.Thread(target=post, args=(gateway.url, PATHS["openai-chat"], b'{"messages": []}'))
+            for _ in range(2)
+        ]
+        for one in waiting:
+            one.start()
+        while len(upstream.seen) < 2:
+            time.sleep(0.01)
+        refused = post(gateway.url, PATHS["openai-chat"], b'{"messages": []}')
+        let_go.set()
+        for one in waiting:
+            one.join()
+    assert refused.status == 503
+    assert refused.headers["retry-after"] == "1"
+
+
+def test_a_client_that_sends_too_slowly_is_let_go(tmp_path: Path) -> None:
+    import socket
+
+    with (
+        InThread(settings_for("http://127.0.0.1:1", tmp_path, client_seconds=0.2)) as gateway,
+        socket.create_connection(("127.0.0.1", gateway.port), timeout=5) as slow,
+    ):
+        slow.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
+        assert slow.recv(1_000).startswith(b"HTTP/1.1 408")
+
+
+def test_operators_see_health_and_figures(opened: Any) -> None:
+    gateway = opened()
+    play(gateway, "openai-chat", 25)
+    health = post(gateway.url, "/healthz", b"", method="GET")
+    text = post(gateway.url, "/metrics", b"", method="GET").body.decode()
+    assert health.json["status"] == "ok"
+    for name in ("requests_total", "compactions_total", "tokens_saved_total", "added_seconds_bucket", "in_flight"):
+        assert f"contextfold_{name}{{" in text
+    for line in text.splitlines():
+        assert line.startswith("#") or line.rsplit(" ", 1)[1].replace(".", "").replace("e+", "").isdigit()
+
+
+def test_the_log_has_figures_and_no_content(opened: Any, caplog: pytest.LogCaptureFixture) -> None:
+    import logging
+
+    logger = logging.getLogger("contextfold.gateway")
+    gateway = opened()
+    logger.propagate = True
+    with caplog.at_level(logging.INFO, "contextfold.gateway"):
+        play(gateway, "openai-chat", 2, headers={"x-claude-code-session-id": "abc-1"})
+    assert "wire=openai-chat" in caplog.text
+    assert "key-of-a-test" not in caplog.text
+    assert "careful agent" not in caplog.text
