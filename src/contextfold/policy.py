@@ -74,7 +74,7 @@ def parse_size(value: Any) -> Size:
         raise ValueError(f"a fraction of the window must be above 0 and at most 1, not {amount:g}")
     if unit != "fraction" and (amount < 1 or amount != int(amount)):
         raise ValueError(f"a size in {unit} must be a whole number of at least 1, not {amount:g}")
-    return Size(unit, amount)
+    return Size(unit, amount if unit == "fraction" else int(amount))
 
 
 def parse_trigger(value: Any) -> tuple[Clause, ...]:
@@ -262,6 +262,10 @@ class Oversized(_Settings):
 class Policy(_Settings):
     """Every knob of a compaction. Immutable; a wrong value raises ``PolicyError`` naming field, value and remedy."""
 
+    enabled: bool = True
+    """False: nothing is compacted by itself, on no face. Triggers and thresholds of sessions do not fire, and a request
+    that is refused is not compacted and sent again. What is asked for by name (``force``, ``session.compact``) is done.
+    """
     trigger: TriggerField = (Clause((Size("fraction", 0.8),)),)
     """Not given: ``start_of`` the window, 0.8 of small ones and down to 0.6 of large ones, and a pass may wait a call
     for large results to be read. What is given is obeyed to the letter."""
@@ -303,6 +307,8 @@ class Policy(_Settings):
     """Join neighbors of one role that compaction brought together. None: where the format wants it."""
 
     def __init__(self, **fields: Any) -> None:
+        if fields.get("enabled") is False:  # off means off: no other setting can switch a part of it on again
+            fields |= {"trigger": None, "max_tokens": None, "resend_after_overflow": False}
         try:
             super().__init__(**fields)
         except ValidationError as error:

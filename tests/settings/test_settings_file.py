@@ -73,10 +73,10 @@ def test_a_file_that_contains_itself_is_refused(tmp_path: Path, text: str) -> No
 
 
 def test_another_programs_file_is_told_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"line 1: there is no setting 'models'; there are: summarization, trigger"):
-        load(written(tmp_path, "models: []\ntools: []\n"), environ={})
+    with pytest.raises(PolicyError, match=r"line 1: there is no setting 'zzz'; there are: summarization, enabled"):
+        load(written(tmp_path, "zzz: []\ntools: []\n"), environ={})
     with pytest.raises(PolicyError, match="did you mean 'summarization'"):
-        load(written(tmp_path, "summarization: {enabled: true}\n"), environ={})
+        load(written(tmp_path, "summarisation: {enabled: true}\n"), environ={})
 
 
 @pytest.mark.parametrize(

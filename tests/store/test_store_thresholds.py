@@ -37,7 +37,10 @@ def messages(amount: int, tokens: int, start: int = 0) -> list[dict[str, str]]:
 
 @pytest.fixture
 def opened(sqlite_store: SQLStore) -> Callable[..., Session]:
+    """Sessions with the default thresholds given by name: a policy with a trigger of its own would set them aside."""
+
     def make(window: int = 128_000, policy: Policy | None = None, **options: Any) -> Session:
+        options = {"upper_threshold": 50_000, "lower_threshold": 30_000, **options}
         compactor = Compactor(window=window, count_text=count, policy=policy or Policy(trigger=("fraction", 0.8)))
         return compactor.session("thread", sqlite_store, options=options)
 

@@ -39,6 +39,7 @@ from contextfold.cli.view import view
 if TYPE_CHECKING:
     from contextfold.compactor import CompactionResult, Compactor
     from contextfold.policy import Policy
+    from contextfold.settings import Settings
     from contextfold.summary.models import SummaryModel
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -116,7 +117,7 @@ def compact(
     keep: Annotated[
         str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is: messages:20.")
     ] = None,
-    summarizer: SummarizerName = EXTRACTIVE,
+    summarizer: SummarizerName = None,
     base_url: BaseUrl = None,
     summary_api: Annotated[
         str | None, typer.Option("--summary-api", metavar="API", help="Of OpenAI: chat (default) or responses.")
@@ -149,15 +150,18 @@ def compact(
     A SIZE is tokens:N, messages:N or fraction:F of the window. FILE itself is never changed, unless it is the output.
     """
     with plain_errors(file):
-        named = Named(summarizer, base_url, summary_api, summary_window, summary_fallback or ())
-        model_of_summary = named.summarizer()
+        sizes = {"trigger": trigger, "target": target, "keep": keep}
+        settings = _settings(config, {name: size for name, size in sizes.items() if size is not None})
+        name = summarizer or (settings.enabled and settings.summary_model) or EXTRACTIVE
+        place = settings.place("model_name") if summarizer is None else None
+        named = Named(name, base_url, summary_api, summary_window, summary_fallback or ())
+        model_of_summary = named.summarizer(place)
+        policy = settings.policy
         if output is not None and output != files.STANDARD:
             files.check_writable(output)
-        sizes = {"trigger": trigger, "target": target, "keep": keep}
-        policy = _policy(config, {name: size for name, size in sizes.items() if size is not None})
         conversation = files.load(file, format=source_format, pick=pick)
         started = time.perf_counter()
-        with _live_progress(summarizer, quiet) as hooks:
+        with _live_progress(name, quiet) as hooks:
             compactor = _compactor(window, model, policy, model_of_summary, hooks)
             result = compactor.compact(
                 conversation.messages, format=conversation.format, to=to, tools=conversation.tools
@@ -217,10 +221,10 @@ def _live_progress(summarizer: str, quiet: bool) -> Iterator[Mapping[str, Any]]:
         yield progress.hooks
 
 
-def _policy(config: str | None, options: Mapping[str, Any]) -> Policy:
+def _settings(config: str | None, options: Mapping[str, Any]) -> Settings:
     from contextfold.settings import load
 
-    return load(config, **options).policy
+    return load(config, **options)
 
 
 def _write_view(result: CompactionResult, output: str) -> None:

@@ -45,7 +45,12 @@ Pick = Annotated[
     typer.Option("--pick", parser=at_least_one, metavar="N", help="Which conversation, if FILE holds several; from 1."),
 ]
 SummarizerName = Annotated[
-    str, typer.Option("--summarizer", metavar="NAME", help="extractive (needs no model), or PROVIDER:MODEL.")
+    str | None,
+    typer.Option(
+        "--summarizer",
+        metavar="NAME",
+        help="extractive (needs no model), or PROVIDER:MODEL. Default: the model_name of --config, else extractive.",
+    ),
 ]
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")

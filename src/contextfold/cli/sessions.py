@@ -197,7 +197,7 @@ def compact(
     thread: Thread,
     instructions: Annotated[str, typer.Option("--instructions", metavar="TEXT", help="For the summarizer.")] = "",
     window: Window = None,
-    summarizer: SummarizerName = EXTRACTIVE,
+    summarizer: SummarizerName = None,
     base_url: BaseUrl = None,
     archive: Annotated[
         str | None,
@@ -208,7 +208,7 @@ def compact(
 ) -> None:
     """Summarize a thread now, whatever its size."""
     with plain_errors(thread):
-        named = Named(summarizer, base_url).summarizer()
+        named = Named(summarizer or EXTRACTIVE, base_url).summarizer()
         session = _existing(thread, store, namespace, window=window, summarizer=named, archive=archive)
         result = session.compact(instructions)
         became = f"{result.tokens_before:,} tokens became {result.tokens_after:,}"

@@ -21,20 +21,28 @@ EXTRACTIVE = "extractive"
 class Named:
     """What was typed for ``--summarizer``, ``--base-url``, and the options that begin with ``--summary-``."""
 
-    name: str = EXTRACTIVE
+    name: str
     base_url: str | None = None
     api: str | None = None
     window: int | None = None
     fallbacks: Sequence[str] = ()
 
-    def summarizer(self) -> SummaryModel | None:
-        """The model, or None for the built-in summarizer. Raises ``PolicyError`` that says what is wrong."""
+    def summarizer(self, place: str | None = None) -> SummaryModel | None:
+        """The model, or None for the built-in summarizer. Raises ``PolicyError`` that says what is wrong.
+
+        ``place``: where the name stands, if it was not typed.
+        """
         if self.name != EXTRACTIVE:
             from contextfold.summary.models import SummaryModel
 
-            return SummaryModel(
-                self.name, base_url=self.base_url, api=self.api, window=self.window, fallbacks=tuple(self.fallbacks)
-            )
+            try:
+                return SummaryModel(
+                    self.name, base_url=self.base_url, api=self.api, window=self.window, fallbacks=tuple(self.fallbacks)
+                )
+            except PolicyError as error:
+                if place is None:
+                    raise
+                raise PolicyError(f"{place}: model_name: {error}") from None
         given = {
             "--base-url": self.base_url,
             "--summary-api": self.api,

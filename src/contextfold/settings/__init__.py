@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from contextfold.compactor import Compactor
 from contextfold.errors import PolicyError
 from contextfold.policy import Policy
-from contextfold.settings import environment, own, summarization
+from contextfold.settings import environment, outputs, own, summarization
 from contextfold.settings.document import Document, Key, read
-from contextfold.settings.summarization import DEFAULT_KEEP
+from contextfold.summary.summarizer import as_summarizer
 
 if TYPE_CHECKING:
     from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
@@ -35,7 +35,7 @@ class Settings:
     """What was asked for, from all sources."""
 
     policy: Policy
-    """With ``trigger=None`` (never) where ``enabled`` is off."""
+    """With ``enabled=False`` (nothing by itself, on no face) where the settings are switched off."""
     enabled: bool = True
     model: str | None = None
     """The name of the summary model as the file gives it; None: the caller's default model."""
@@ -43,14 +43,24 @@ class Settings:
     """Setting -> where it was set, such as ``"config.yaml, line 7"`` or ``"SUMMARY_KEEP_LAST_N"``."""
 
     def compactor(self, **options: Any) -> Compactor:
-        """A ``Compactor`` under this policy. ``options`` are those of ``Compactor``, such as ``window``."""
-        return Compactor(**{"summarizer": self.model, "policy": self.policy, **options})
+        """A ``Compactor`` under this policy, and so are its sessions. ``options`` are those of ``Compactor``, such as
+        ``window`` and ``summarizer``. Where the settings are switched off, no model of the file is made ready.
+
+        Raises ``PolicyError`` for a ``model_name`` that no SDK here can ask, with its place.
+        """
+        chosen: dict[str, Any] = {"policy": self.policy, **options}
+        if "summarizer" in options or self.model is None or not self.enabled:
+            return Compactor(**chosen)
+        with outputs.at(self.place("model_name"), f"model_name {self.model!r}"):
+            summarizer = as_summarizer(self.summary_model)
+        return Compactor(**chosen, summarizer=summarizer)
 
     def summarization_middleware(self, default_model: Any = None, **options: Any) -> SummarizationMiddleware | None:
         """The drop-in for LangChain's middleware under these settings; None where they are switched off.
 
         ``default_model`` sums up where no ``model_name`` is set. ``options`` are those of the middleware. Needs the
-        extra ``langchain``. Raises ``PolicyError`` where there is no model to ask.
+        extra ``langchain``. Raises ``PolicyError`` where there is no model to ask, or where a setting is not one that
+        LangChain's class could have, with its place.
         """
         from contextfold.integrations.langchain import SummarizationMiddleware
 
@@ -59,27 +69,42 @@ class Settings:
             return None
         if model is None:
             raise PolicyError("no summary model: set model_name, or give the application's default_model")
-        summary = self.policy.summary
-        prompt: dict[str, Any] = {} if summary.prompt is None else {"summary_prompt": summary.prompt}
-        return SummarizationMiddleware(
-            model,
-            trigger=[{size.unit: size.value for size in clause.sizes} for clause in self.policy.trigger],
-            keep=(self.policy.keep.unit, self.policy.keep.value) if self.policy.keep else DEFAULT_KEEP,
-            trim_tokens_to_summarize=summary.input_tokens,
-            **{"summary": summary, "instructions": summary.instructions, **prompt, **options},
-        )
+        arguments = outputs.drop_in_arguments(SummarizationMiddleware, self.policy, self.sources, self.place)
+        return SummarizationMiddleware(self._chat_model() or model, **{**arguments, **options})
 
     def compaction_middleware(self, default_model: Any = None, **options: Any) -> CompactionMiddleware | None:
         """Our own middleware, which leaves the thread whole; None where the settings are switched off.
 
         Without ``model_name`` and ``default_model`` the built-in summarizer is used, which asks no model. ``options``
-        are those of the middleware. Needs the extra ``langchain``.
+        are those of the middleware. Needs the extra ``langchain``. Raises ``PolicyError`` for a ``model_name`` that
+        LangChain does not know, with its place.
         """
         from contextfold.integrations.langchain import CompactionMiddleware
 
         if not self.enabled:
             return None
-        return CompactionMiddleware(policy=self.policy, **{"summarizer": self.model or default_model, **options})
+        chosen: dict[str, Any] = {"policy": self.policy, **options}
+        if "summarizer" not in options:
+            chosen["summarizer"] = self._chat_model() or default_model
+        return CompactionMiddleware(**chosen)
+
+    @property
+    def summary_model(self) -> str | None:
+        """``model`` as ``Compactor`` takes it: with its provider, as far as the name says whose it is."""
+        return None if self.model is None else outputs.qualified(self.model)
+
+    def place(self, name: str) -> str | None:
+        """Where a setting was set, such as ``"config.yaml, line 7"``; None for a default."""
+        return self.sources.get(name)
+
+    def _chat_model(self) -> Any:
+        """The chat model of LangChain that ``model_name`` names, as LangChain reads names; None where none is set."""
+        if self.model is None:
+            return None
+        from langchain.chat_models import init_chat_model
+
+        with outputs.at(self.place("model_name"), f"model_name {self.model!r}"):
+            return init_chat_model(self.model)
 
 
 def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = None, **options: Any) -> Settings:
@@ -105,10 +130,11 @@ def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = 
         merged = merged.under(layer)
     fields = _merged(fields, options)
     sources |= {name: _argument(name) for name in options}
-    enabled = merged.enabled is not False
-    if not enabled:
-        fields["trigger"] = None
-    elif document is not None and _is_section(document) and not fields["trigger"] and "trigger" not in options:
+    if merged.enabled is not None and "enabled" not in options:
+        fields["enabled"] = merged.enabled
+    enabled = fields.get("enabled") is not False
+    has_trigger = fields.get("trigger") or "trigger" in options
+    if enabled and document is not None and _is_section(document) and not has_trigger:
         raise summarization.without_trigger(document)
     return Settings(
         policy=_policy(fields, sources, document),
@@ -119,6 +145,8 @@ def load(file: str | Path | None = None, *, environ: Mapping[str, str] | None = 
 
 
 def _from_file(document: Document) -> summarization.Layer:
+    if summarization.has_none(document):
+        return summarization.Layer(enabled=False)
     return summarization.layer(document) if _is_section(document) else own.layer(document)
 
 

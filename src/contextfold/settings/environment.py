@@ -29,7 +29,7 @@ _SETS = {
     MAX_CONTEXT_TOKENS: "trigger",
     KEEP_LAST_N: "keep",
     TARGET_TOKENS: "summary.max_tokens",
-    BISECT_ENABLED: "summary.max_depth",
+    BISECT_ENABLED: "summary.bisect",
     BISECT_MAX_DEPTH: "summary.max_depth",
     BISECT_MIN_MESSAGES: "summary.min_messages",
     RETRY_ON_OVERFLOW: "resend_after_overflow",
@@ -69,19 +69,21 @@ def read(environ: Mapping[str, str]) -> Layer:
 
 
 def _sources(given: Mapping[str, str]) -> dict[str, str]:
-    """Setting -> the variable that decides it. Bisection that is on leaves its depth to others."""
+    """Setting -> the variable that decides it. Bisection that is on is the default, and leaves its depth to others."""
     sources = {_SETS[name]: name for name in given if name != BISECT_ENABLED}
     if _flag(given, BISECT_ENABLED) is False:
-        sources[_SETS[BISECT_ENABLED]] = BISECT_ENABLED
+        sources |= {"summary.bisect": BISECT_ENABLED, "summary.max_depth": BISECT_ENABLED}
     return sources
 
 
-def _summary(given: Mapping[str, str]) -> dict[str, int]:
-    """Fields of ``SummaryOptions``. Without bisection a request that overflows is a failed summary: depth 0."""
-    depth = 0 if _flag(given, BISECT_ENABLED) is False else _whole(given, BISECT_MAX_DEPTH, smallest=0)
+def _summary(given: Mapping[str, str]) -> dict[str, int | bool]:
+    """Fields of ``SummaryOptions``. Without bisection a request that overflows is a failed summary."""
+    bisect = _flag(given, BISECT_ENABLED)
+    depth = 0 if bisect is False else _whole(given, BISECT_MAX_DEPTH, smallest=0)
     fields = {
         "max_tokens": _whole(given, TARGET_TOKENS),
         "merge_max_tokens": _whole(given, MERGE_TARGET_TOKENS),
+        "bisect": bisect,
         "max_depth": depth,
         "min_messages": _whole(given, BISECT_MIN_MESSAGES),
     }

@@ -9,15 +9,19 @@
       trim_tokens_to_summarize: 4000    # the default; null: no limit
       summary_prompt: null              # null: the built-in prompts
 
-One meaning differs: ``trim_tokens_to_summarize`` is how much goes into one summary request. What is longer is cut into
-several requests and merged, where LangChain leaves it out. Settings of DeerFlow's own skill files (``ELSEWHERE``) are
-passed over.
+Values are read as leniently as DeerFlow reads them: ``'4000'`` is a number, ``'yes'`` a switch. One meaning differs:
+``trim_tokens_to_summarize`` is how much goes into one summary request. What is longer is cut into several requests and
+merged, where LangChain leaves it out; and as a request needs some room, fewer than 512 count as 512. The prompt is one
+for ``str.format``, where doubled braces stand for single ones. Settings of DeerFlow's own skill files (``ELSEWHERE``)
+are passed over.
 
 What belongs here: these names and what they mean. What does not: other sections of the file, which are not read.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +41,14 @@ ELSEWHERE = (
     "skill_file_read_tool_names",
 )
 """Names of later releases of DeerFlow that are about its skill files."""
+# fmt: off
+SECTIONS = frozenset((
+    "channels", "checkpointer", "config_version", "database", "extensions", "log_level", "logging",
+    "max_recursion_limit", "memory", "models", "sandbox", "skill_evolution", "skills", "stream_bridge", "subagents",
+    "suggestions", "title", "token_budget", "token_usage", "tool_groups", "tool_search", "tools", "uploads",
+))
+# fmt: on
+"""Other sections of a DeerFlow file. One that has only such, and not ours, has summarization switched off."""
 DEFAULT_KEEP = ("messages", 20)
 DEFAULT_TRIM = 4000
 """Tokens."""
@@ -71,7 +83,8 @@ def layer(document: Document) -> Layer:
         elif name not in NAMES:
             raise document.refuse_unknown((SECTION, str(name)), NAMES)
     reader = _Reader(document, section)
-    summary = {"input_tokens": reader.trim(), "prompt": reader.text("summary_prompt")}
+    prompt = reader.text("summary_prompt")
+    summary = {"input_tokens": reader.trim(), "prompt": None if prompt is None else from_format(prompt)}
     sources = {name: document.place((SECTION, name)) for name in section}
     return Layer(
         policy={
@@ -85,6 +98,25 @@ def layer(document: Document) -> Layer:
     )
 
 
+_FILLED_IN = re.compile(r"\{\{(messages|previous|language|max_tokens|instructions)\}\}")
+
+
+def from_format(prompt: str) -> str:
+    """A prompt for ``str.format`` as one of ours, in which braces stand for themselves."""
+    return prompt.replace("{{", "{").replace("}}", "}")
+
+
+def to_format(prompt: str) -> str:
+    """A prompt of ours as one for ``str.format``: all braces doubled but those around what is filled in."""
+    doubled = prompt.replace("{", "{{").replace("}", "}}")
+    return _FILLED_IN.sub(r"{\1}", doubled)
+
+
+def has_none(document: Document) -> bool:
+    """Whether this is a file of DeerFlow without the section: it has others of its sections, and nothing else."""
+    return bool(document.values) and set(document.values) <= SECTIONS
+
+
 def without_trigger(document: Document) -> PolicyError:
     """The error about a section that is switched on, here or elsewhere, where nobody says when to summarize."""
     key = (SECTION, "trigger")
@@ -92,6 +124,22 @@ def without_trigger(document: Document) -> PolicyError:
         key if key in document.lines else (SECTION,),
         "summarization is enabled and has no trigger: give at least one, such as {type: fraction, value: 0.8}",
     )
+
+
+_SWITCHES = dict.fromkeys(("true", "yes", "on", "1", "t", "y"), True)
+_SWITCHES |= dict.fromkeys(("false", "no", "off", "0", "f", "n"), False)
+
+
+def _number(value: Any) -> Any:
+    """A text that is a number as one; anything else as it is."""
+    if isinstance(value, str):
+        for kind in (int, float):
+            try:
+                found = kind(value)
+            except ValueError:
+                continue
+            return found if math.isfinite(found) else value
+    return value
 
 
 @dataclass(frozen=True)
@@ -103,9 +151,10 @@ class _Reader:
         value = self.section.get(name)
         if value is None:
             return default
-        if not isinstance(value, bool):
+        said = _SWITCHES.get(str(value).lower()) if isinstance(value, bool | int | str) else None
+        if said is None:
             raise self.document.refuse((SECTION, name), f"must be true or false, not {value!r}")
-        return value
+        return said
 
     def text(self, name: str) -> str | None:
         value = self.section.get(name)
@@ -133,10 +182,20 @@ class _Reader:
         value = self.section.get(name, DEFAULT_TRIM)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < SMALLEST_REQUEST:
-            problem = f"must be a whole number of tokens of at least {SMALLEST_REQUEST}, or null for no limit"
+        number = _number(value)
+        is_size = isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number < math.inf
+        if not is_size or number != int(number):
+            problem = "must be a whole number of tokens of at least 1, or null for no limit"
             raise self.document.refuse((SECTION, name), f"{problem}, not {value!r}")
-        return value
+        if number < SMALLEST_REQUEST:
+            logger.warning(
+                "%s: %s is %d tokens, too few for a summary request: %d are used",
+                self.document.place((SECTION, name)),
+                name,
+                number,
+                SMALLEST_REQUEST,
+            )
+        return max(int(number), SMALLEST_REQUEST)
 
     def _size(self, key: Key, value: Any) -> tuple[str, float]:
         """A mapping of ``type`` and ``value`` as the pair that ``Policy`` takes."""
@@ -151,7 +210,7 @@ class _Reader:
         if value["type"] not in UNITS:
             raise self.document.refuse((*key, "type"), f"must be one of {', '.join(UNITS)}, not {value['type']!r}")
         try:
-            size = parse_size((value["type"], value["value"]))
+            size = parse_size((value["type"], _number(value["value"])))
         except (ValueError, PolicyError) as error:
             raise self.document.refuse((*key, "value"), str(error)) from None
         return size.unit, size.value

@@ -66,7 +66,7 @@ class Flow:
         self.thread = thread
         self.store = store
         self.archive = archive
-        self.options = options
+        self.options = options.under(means.policy)
         self.policy = options.policy(means.policy)
         Limits.of(self.policy, means.windows.assumed().tokens)  # raises at once where they do not go together
         self.reader = Reader(store, thread, options.count_text(means.count_text))

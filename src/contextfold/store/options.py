@@ -28,6 +28,9 @@ class SessionOptions(BaseModel):
     first one as soon as there are ``min_messages``, the next ones when at least ``min_new_messages`` have come since,
     of more than ``trigger_ratio`` times the size of the summary. Where the compactor's own trigger fires, none of
     that is asked: the window is about to be full.
+
+    A number that is given is the number that is used: where the policy says itself when to compact, or where to end,
+    thresholds that were not given step back (``under``).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,7 +74,19 @@ class SessionOptions(BaseModel):
 
     def with_overrides(self, config: Mapping[str, Any]) -> SessionOptions:
         """The same options with some replaced. Raises ``PolicyError`` for a name or value that is not allowed."""
-        return SessionOptions(**{**self.model_dump(), **config})
+        return SessionOptions(**{**self.model_dump(exclude_unset=True), **config})
+
+    def under(self, policy: Policy) -> SessionOptions:
+        """The same options beside a policy: without defaults that would overrule it, and off where it is off."""
+        if not policy.enabled:
+            return self.model_copy(update={"enable_context_optimization": False})
+        given = self.model_fields_set
+        steps_back: dict[str, None] = {}
+        if policy.has_own_trigger and "upper_threshold" not in given:
+            steps_back["upper_threshold"] = None
+        if (policy.target is not None or "upper_threshold" in steps_back) and "lower_threshold" not in given:
+            steps_back["lower_threshold"] = None
+        return self.model_copy(update=steps_back)
 
     def policy(self, policy: Policy) -> Policy:
         """The policy of the compactor, with what these options say otherwise."""

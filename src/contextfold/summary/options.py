@@ -46,6 +46,8 @@ class SummaryOptions(BaseModel):
     """Added to every prompt."""
     language: str | None = None
     """The summary's language as a code such as ``en`` or ``zh``. None: the conversation's."""
+    bisect: bool = True
+    """False: a request that overflows is cut in no way, and is a failed summary."""
     max_depth: int = 6
     """How often a span may be halved because a request overflowed without naming a limit."""
     min_messages: int = 4

@@ -333,6 +333,11 @@ class Requester:
             longest_prompt=self.limits.tokens,
             depth=request.depth,
         )
+        if not self.options.bisect:
+            raise SummaryFailed(
+                f"a summary request of {request.tokens:,} tokens did not fit, and with bisection off it is not cut",
+                attempts=[found.kind],
+            )
 
     def _report(self, request: Request, outcome: Outcome) -> None:
         self.max_depth = max(self.max_depth, request.depth)
