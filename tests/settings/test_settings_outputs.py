@@ -340,15 +340,6 @@ def test_every_setting_reaches_every_output_or_is_refused_with_its_place(tmp_pat
     assert reached.get(name, getattr(drop_in, name, None) == value), f"{name} is dropped without a word"
 
 
-def test_a_bomb_of_aliases_is_refused_at_once(tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-    with pytest.raises(ValueError, match=r"more than 20,000 settings"):
-        settings(tmp_path, "\n".join(lines))
-    with pytest.raises(ValueError, match=r"nested too deeply"):
-        settings(tmp_path, "trigger: " + "[" * 50_000)
-
-
 def test_a_failed_summary_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
     def summarizer(prompt: str) -> str:
         raise ProviderError("prompt is too long", code="context_length_exceeded")

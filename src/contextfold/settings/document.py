@@ -17,9 +17,6 @@ from contextfold.errors import InputError, PolicyError
 if TYPE_CHECKING:
     import yaml
 
-MOST_SETTINGS = 20_000
-"""Settings of one file, with what its aliases (*) stand for written out: a kilobyte of them can stand for billions."""
-
 Key: TypeAlias = tuple[str | int, ...]
 """The way to a setting: names of mappings and positions in lists."""
 
@@ -73,8 +70,6 @@ def read(file: str | Path) -> Document:
         raise InputError(f"{name} is not YAML: {_problem(error)}") from error
     except ValueError as error:  # a date such as 2026-02-30
         raise InputError(f"{name} holds a value that cannot be read: {error}") from error
-    except RecursionError:
-        raise InputError(f"{name} is nested too deeply to be a file of settings") from None
     if node is None or values is None:
         return Document(name, {}, {})
     if not isinstance(values, dict):
@@ -87,11 +82,6 @@ def read(file: str | Path) -> Document:
         if key in lines:
             twice = ".".join(str(step) for step in key)
             raise InputError(f"{name}, line {line}: {twice!r} is set twice, first in line {lines[key]}")
-        if len(lines) >= MOST_SETTINGS:
-            raise InputError(
-                f"{name} holds more than {MOST_SETTINGS:,} settings, those that its aliases (*) repeat included: that "
-                "is no file of settings"
-            )
         lines[key] = line
     return Document(name, values, lines)
 
