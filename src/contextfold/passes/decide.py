@@ -140,11 +140,12 @@ class _Pass:
     def _above_target(self, problem: CannotFit) -> Plan | Nothing:
         """At a higher target, as low as it can be and below the trigger; below the window where the view exceeds that.
 
-        A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do (L5).
+        A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do.
         """
         ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
         room = 2 if self.question.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
-        for target in (problem.needed + (ceiling - problem.needed) // room, ceiling):
+        for share in (room, 1):
+            target = self._raised(problem, ceiling, share)
             if self.limits.target < target <= ceiling:
                 try:
                     return self._at(target)
@@ -155,10 +156,20 @@ class _Pass:
         window = self.limits.window
         for share in (8, 8, 1):  # the first may find that the newest messages need more than was known
             try:
-                return self._at(problem.needed + (window - problem.needed) // share)
+                return self._at(self._raised(problem, window, share))
             except CannotFit as other:
                 problem = other
         raise CannotFit(limit=window, floor=problem.floor, limit_name="window") from None
+
+    def _raised(self, problem: CannotFit, ceiling: int, share: int) -> int:
+        """A target above what must stay, with a part of what is left below the ceiling for what may stay.
+
+        Where the default was lowered to a caller's number, nothing for what may stay: what must stay never makes it
+        grow.
+        """
+        if self.limits.most <= self.limits.target:
+            return problem.needed
+        return problem.needed + (ceiling - problem.needed) // share
 
     def _at(self, target: int) -> Plan | Nothing:
         if self.floor_tokens + SMALLEST_SUMMARY > target:

@@ -215,7 +215,9 @@ def _is_in_memory(url: URL) -> bool:
 
 def _file_of(url: URL) -> str | None:
     """The path of the file that SQLite opens for a URL; None where there is none to be made."""
-    named = str(url.database)
+    named = url.database
+    if not named:
+        return None
     if not named.startswith("file:"):
         return named
     path, _, _ = named.removeprefix("file:").partition("?")
