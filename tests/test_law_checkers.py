@@ -16,17 +16,17 @@ import laws
 from contextfold import count_tokens
 from contextfold.conversation.ledger import Entry
 from contextfold.testing import render
-from contextfold.testing.plots import AssistantSays, Call, Instruction, Plot, Result, ToolsAnswer, UserSays, Words
+from contextfold.testing.plots import AssistantSays, Call, Instruction, Plot, PlotWords, Result, ToolsAnswer, UserSays
 
 STORY: Plot = (
-    Instruction(Words("english", 1)),
-    UserSays(Words("english", 2)),
-    AssistantSays(thinking=Words("english", 1), calls=(Call("c1"), Call("c2"))),
-    ToolsAnswer((Result("c1", Words("log", 3)), Result("c2", Words("code", 3)))),
-    AssistantSays(Words("english", 2)),
-    UserSays(Words("english", 1)),
-    AssistantSays(thinking=Words("english", 1), calls=(Call("c3"),)),
-    ToolsAnswer((Result("c3", Words("log", 2)),)),
+    Instruction(PlotWords("english", 1)),
+    UserSays(PlotWords("english", 2)),
+    AssistantSays(thinking=PlotWords("english", 1), calls=(Call("c1"), Call("c2"))),
+    ToolsAnswer((Result("c1", PlotWords("log", 3)), Result("c2", PlotWords("code", 3)))),
+    AssistantSays(PlotWords("english", 2)),
+    UserSays(PlotWords("english", 1)),
+    AssistantSays(thinking=PlotWords("english", 1), calls=(Call("c3"),)),
+    ToolsAnswer((Result("c3", PlotWords("log", 2)),)),
 )
 SUMMARY = {"role": "user", "content": "<conversation_summary>\nWhat was said before.\n</conversation_summary>"}
 FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain")

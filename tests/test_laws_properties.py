@@ -26,7 +26,7 @@ from contextfold.testing import (
     plots,
     render,
 )
-from contextfold.testing.plots import AssistantSays, Call, Plot, Result, ToolsAnswer, UserSays, Words
+from contextfold.testing.plots import AssistantSays, Call, Plot, PlotWords, Result, ToolsAnswer, UserSays
 from driver import Session
 
 FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain")
@@ -171,7 +171,7 @@ def stops(history: list[Any], since: int) -> list[int]:
 
 def edited(plot: Plot, place: int) -> Plot:
     """Another text where there was one."""
-    return (*plot[:place], UserSays(Words("log", 7)), *plot[place + 1 :])
+    return (*plot[:place], UserSays(PlotWords("log", 7)), *plot[place + 1 :])
 
 
 def rewound(plot: Plot, place: int) -> Plot:
@@ -183,7 +183,7 @@ def without_one(plot: Plot, place: int) -> Plot:
 
 
 def with_one_more(plot: Plot, place: int) -> Plot:
-    return (*plot[:place], UserSays(Words("english", 2)), *plot[place:])
+    return (*plot[:place], UserSays(PlotWords("english", 2)), *plot[place:])
 
 
 def same_beginning(one: list[Any], other: list[Any]) -> int:
@@ -256,12 +256,12 @@ def test_five_compactions_of_one_long_conversation(format: str) -> None:
     """R13, R23: a conversation of 90 rounds, compacted at least five times by a summarizer of 2,000 tokens."""
     rounds: Plot = ()
     for number in range(90):
-        calls = tuple(Call(f"c{number}_{n}", "read_file", Words("code", 3)) for n in range(1 + number % 3))
-        results = tuple(Result(call.id, Words("log", 10 + number % 7), "read_file") for call in calls)
-        says = (UserSays(Words("english", 2)),) if number % 5 == 0 else ()
-        rounds += (*says, AssistantSays(Words("english", 1), calls=calls), ToolsAnswer(results))
+        calls = tuple(Call(f"c{number}_{n}", "read_file", PlotWords("code", 3)) for n in range(1 + number % 3))
+        results = tuple(Result(call.id, PlotWords("log", 10 + number % 7), "read_file") for call in calls)
+        says = (UserSays(PlotWords("english", 2)),) if number % 5 == 0 else ()
+        rounds += (*says, AssistantSays(PlotWords("english", 1), calls=calls), ToolsAnswer(results))
         if number % 5 == 4:
-            rounds += (AssistantSays(Words("english", 2)),)
+            rounds += (AssistantSays(PlotWords("english", 2)),)
     history = render(rounds, format)
     chosen = {"window": 8_000, "trigger": ("fraction", 0.8), "target": ("fraction", 0.5)}
     one = session(format, chosen, LimitedSummarizer(2_000), thorough=False)
@@ -275,10 +275,14 @@ def test_five_compactions_of_one_long_conversation(format: str) -> None:
 def test_a_message_larger_than_the_summarizers_window_is_read_to_its_end(format: str) -> None:
     """R3, R23: one output of many thousand tokens reaches a summarizer of 2,000 tokens in segments."""
     plot: Plot = (
-        UserSays(Words("english", 1)),
+        UserSays(PlotWords("english", 1)),
         AssistantSays(calls=(Call("big"),)),
-        ToolsAnswer((Result("big", Words("log", 900)),)),
-        *(event for n in range(6) for event in (AssistantSays(Words("english", 9)), UserSays(Words("english", 9)))),
+        ToolsAnswer((Result("big", PlotWords("log", 900)),)),
+        *(
+            event
+            for n in range(6)
+            for event in (AssistantSays(PlotWords("english", 9)), UserSays(PlotWords("english", 9)))
+        ),
     )
     chosen = {"window": 12_000, "trigger": ("fraction", 0.8), "target": ("fraction", 0.3)}
     one = session(format, chosen, LimitedSummarizer(2_000, error="openai"))

@@ -51,7 +51,6 @@ ALLOWED = {
     ("store/background.py", "asyncio"): "a summary is prepared in a task",
     ("store/background.py", "threading"): "or in a thread",
     ("store/lease.py", "threading"): "a lease is renewed beside the work that it covers",
-    ("summary/models/endpoint.py", "threading"): "a limit on calls that the whole process shares",
     ("testing/dict_store.py", "threading"): "a lock around an example store",
     ("testing/summary_store.py", "threading"): "threads that compete for a lease",
     ("gateway/", "aiohttp"): "the gateway talks to upstreams with it; only users of the gateway import it",

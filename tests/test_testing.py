@@ -28,14 +28,14 @@ from contextfold.testing.plots import (
     DAMAGES,
     UNITS,
     AssistantSays,
+    Blank,
     Call,
     Instruction,
-    Nothing,
+    PlotWords,
     ProviderCompaction,
     Result,
     ToolsAnswer,
     UserSays,
-    Words,
     duplicate_ids,
     interleaved_rows,
     interrupted_results,
@@ -187,25 +187,27 @@ class TestHistories:
 
 
 EVERYTHING = (
-    Instruction(Words("english", 1), "developer", blocks=True),
+    Instruction(PlotWords("english", 1), "developer", blocks=True),
     ProviderCompaction(),
-    UserSays(Words("chinese", 2), name="ada", blocks=True, image=True, document=True),
+    UserSays(PlotWords("chinese", 2), name="ada", blocks=True, image=True, document=True),
     AssistantSays(
-        Words("japanese", 1),
-        thinking=Words("english", 2),
-        calls=(Call("c1", arguments=Words("code", 3)), Call("c2", "patch", Words("log", 2), custom=True)),
+        PlotWords("japanese", 1),
+        thinking=PlotWords("english", 2),
+        calls=(Call("c1", arguments=PlotWords("code", 3)), Call("c2", "patch", PlotWords("log", 2), custom=True)),
         blocks=True,
         refusal=True,
         server_tool=True,
         row="row_1",
     ),
-    ToolsAnswer((Result("c1", Words("json", 3), "read_file", image=True), Result("c2", Words("log", 1), custom=True))),
-    Nothing("user"),
-    Nothing("assistant"),
-    AssistantSays(Words(), calls=(Call("c3"),)),
+    ToolsAnswer(
+        (Result("c1", PlotWords("json", 3), "read_file", image=True), Result("c2", PlotWords("log", 1), custom=True))
+    ),
+    Blank("user"),
+    Blank("assistant"),
+    AssistantSays(PlotWords(), calls=(Call("c3"),)),
     ToolsAnswer((Result("c3", is_error=True, blocks=True),)),
     UserSays(),
-    AssistantSays(Words("english", 1), blocks=True),
+    AssistantSays(PlotWords("english", 1), blocks=True),
 )
 
 
@@ -217,20 +219,20 @@ def _is_partly_answered(entries: list[wire.Entry]) -> bool:
 
 
 def test_json_outputs_are_json() -> None:
-    assert len(json.loads(Words("json", 4).spell(7))["rows"]) == 4
+    assert len(json.loads(PlotWords("json", 4).spell(7))["rows"]) == 4
 
 
 @pytest.mark.parametrize("script", [*UNITS, "json"])
 def test_a_text_grows_with_its_units_and_differs_by_its_tag(script: Any) -> None:
-    assert len(Words(script, 3).spell(1)) < len(Words(script, 9).spell(1))
-    assert Words(script, 0).spell(1) != Words(script, 0).spell(2)
+    assert len(PlotWords(script, 3).spell(1)) < len(PlotWords(script, 9).spell(1))
+    assert PlotWords(script, 0).spell(1) != PlotWords(script, 0).spell(2)
 
 
 PARALLEL = (
     UserSays(),
     AssistantSays(calls=(Call("a"), Call("b"))),
     ToolsAnswer((Result("a"), Result("b"))),
-    AssistantSays(Words()),
+    AssistantSays(PlotWords()),
 )
 
 

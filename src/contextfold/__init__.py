@@ -10,6 +10,7 @@
 import logging
 
 from contextfold.compactor import CompactionResult, Compactor
+from contextfold.conversation.ledger import Ledger
 from contextfold.errors import (
     ArchiveError,
     Cancelled,
@@ -25,10 +26,13 @@ from contextfold.errors import (
     TimedOut,
 )
 from contextfold.observe import Event
-from contextfold.policy import Policy
+from contextfold.passes.perform import Made
+from contextfold.passes.question import Proposal
+from contextfold.policy import Budgets, Pins, Policy
 from contextfold.record.compaction import Compaction
 from contextfold.summary.models import SummaryModel
-from contextfold.tokens import count_tokens
+from contextfold.summary.options import SummaryOptions
+from contextfold.tokens import Calibration, count_tokens
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # a library prints nothing of its own accord
 
@@ -36,6 +40,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArchiveError",
+    "Budgets",
+    "Calibration",
     "Cancelled",
     "CannotFit",
     "Compaction",
@@ -46,12 +52,17 @@ __all__ = [
     "Event",
     "FormatError",
     "InputError",
+    "Ledger",
+    "Made",
+    "Pins",
     "Policy",
     "PolicyError",
+    "Proposal",
     "StillTooLong",
     "StoreError",
     "SummaryFailed",
     "SummaryModel",
+    "SummaryOptions",
     "TimedOut",
     "__version__",
     "count_tokens",

@@ -36,7 +36,6 @@ LEVELS: Mapping[str, int] = {
     "summary_field_refused": logging.WARNING,  # a setting that the model does not take is left out
     "summary_timed_out": logging.WARNING,  # silent for too long, or too long in total
     "summary_model_failed": logging.WARNING,  # the next model in the list is asked
-    "breaker_opened": logging.WARNING,  # a model failed again and again, and is left alone for a while
     "summary_failed": logging.WARNING,  # the previous state stays in force
     "fallback_used": logging.WARNING,
     "compaction_finished": logging.INFO,
@@ -193,6 +192,11 @@ class Observer:
         except Exception:  # an observer must never change what it observes
             self._hook = None
             logger.exception("the event hook failed on %r and is not called again during this call", name)
+
+    def emit_once(self, name: str, message: str, /, **data: Any) -> None:
+        """``emit``, unless the same decision was told in this call already."""
+        if not any(event.name == name and event.data == data for event in self.events):
+            self.emit(name, message, **data)
 
     def scrub(self, text: str) -> str:
         """The text without keys."""

@@ -480,8 +480,19 @@ def _policy_error(error: ValidationError) -> PolicyError:
     return PolicyError("; ".join(lines), problems)
 
 
+def _fields_beside(place: tuple[int | str, ...]) -> list[str]:
+    """The settings that exist where an unknown one was given: of ``Policy``, or of the section that it stands in."""
+    section: type[BaseModel] = Policy
+    for name in place[:-1]:
+        annotation = section.model_fields[str(name)].annotation if str(name) in section.model_fields else None
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            break
+        section = annotation
+    return list(section.model_fields)
+
+
 def _explained(problem: ErrorDetails) -> str:
     text = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        return f"there is no such setting; there are: {', '.join(Policy.model_fields)}"
+        return f"there is no such setting; there are: {', '.join(_fields_beside(problem['loc']))}"
     return text if problem["type"] == "value_error" else f"{text} (got {problem['input']!r})"

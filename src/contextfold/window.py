@@ -110,8 +110,7 @@ class Windows:
         name = model or self.model or "the model"
         figures = {"tokens": found.tokens, "source": found.source, "assumed": assumed.tokens}
         data = {"model": model or self.model, "endpoint": endpoint, **figures, "assumed_source": assumed.source}
-        if not any(event.name == "window_resolved" and event.data == data for event in observer.events):
-            observer.emit("window_resolved", f"{name} takes {found.tokens:,} tokens ({found.source})", **data)
+        observer.emit_once("window_resolved", f"{name} takes {found.tokens:,} tokens ({found.source})", **data)
         return found
 
     async def learn(

@@ -203,7 +203,7 @@ def test_what_users_have_becomes_a_summarizer_in_both_colors(value: Any, text: s
 
 
 def test_a_summarizer_is_recognized_once() -> None:
-    """What a process knows of a model (its breaker, its places) stays with it."""
+    """What is known of a model (fields that it refused) stays with it."""
     made = as_summarizer(Rich())
     assert as_summarizer(made) is made
 

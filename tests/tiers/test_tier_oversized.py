@@ -13,11 +13,11 @@ from tier_inputs import containers, json_texts, log, texts, unhurried
 from contextfold.messages import Media, Opaque, Text, ToolCall, ToolResult
 from contextfold.tiers.fitting import LEAST
 from contextfold.tiers.markers import counts_in, is_shortened
-from contextfold.tiers.oversized import Oversized
+from contextfold.tiers.oversized import OversizedTier
 from contextfold.tokens.estimate import estimate
 from effort import examples
 
-tier = Oversized()
+tier = OversizedTier()
 limits = st.integers(LEAST, 600)
 blocks = st.one_of(
     st.builds(Text, texts(0, 600)),

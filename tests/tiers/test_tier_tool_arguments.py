@@ -11,10 +11,10 @@ from tier_inputs import containers, texts, unhurried, values
 
 from contextfold.messages import Text, ToolCall
 from contextfold.tiers.markers import MARKER, counts_in, is_shortened, without_markers
-from contextfold.tiers.tool_arguments import LEAST, MOST_ITEMS, ToolArguments
+from contextfold.tiers.tool_arguments import LEAST, MOST_ITEMS, ToolArgumentsTier
 from contextfold.tokens.estimate import estimate
 
-tier = ToolArguments()
+tier = ToolArgumentsTier()
 limits = st.integers(0, 600)
 
 

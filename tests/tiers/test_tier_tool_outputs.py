@@ -16,11 +16,11 @@ from tier_inputs import containers, json_texts, log, texts, unhurried
 from contextfold.messages import Media, Opaque, Text, ToolCall, ToolResult
 from contextfold.tiers.fitting import LEAST
 from contextfold.tiers.markers import MARKER, counts_in, is_shortened, without_markers
-from contextfold.tiers.tool_outputs import ToolOutputs
+from contextfold.tiers.tool_outputs import ToolOutputsTier
 from contextfold.tokens.estimate import estimate
 from effort import examples
 
-tier = ToolOutputs()
+tier = ToolOutputsTier()
 limits = st.integers(0, 600)
 
 

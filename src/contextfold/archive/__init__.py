@@ -9,6 +9,6 @@ Nothing in here decides what is evicted.
 """
 
 from contextfold.archive.files import Archive, ThreadArchive, open_archive
-from contextfold.archive.sections import Entry, Pointer
+from contextfold.archive.sections import Pointer, Section
 
-__all__ = ["Archive", "Entry", "Pointer", "ThreadArchive", "open_archive"]
+__all__ = ["Archive", "Pointer", "Section", "ThreadArchive", "open_archive"]

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from contextfold.archive import local, names
-from contextfold.archive.sections import Entry, Pointer, Scan, entry_at, heading, scan, section
+from contextfold.archive.sections import Pointer, Scan, Section, entry_at, heading, scan, section
 from contextfold.conversation.fingerprint import digest
 from contextfold.errors import ArchiveError, InputError
 from contextfold.messages import Message
@@ -111,7 +111,7 @@ class ThreadArchive:
             raise ArchiveError(f"{self.address} cannot be written: {scrub(str(error))}") from error
         return Pointer(self.address, indices[0], indices[-1], len(indices))
 
-    def read(self, start: int = 0, count: int = 20) -> list[Entry]:
+    def read(self, start: int = 0, count: int = 20) -> list[Section]:
         """Archived messages from index ``start`` on, at most ``count``, in the order of the history.
 
         Where several messages were archived under one index (an undone turn, then another one), the last one counts.
@@ -144,8 +144,8 @@ class ThreadArchive:
 
     # ---- writing ----
 
-    def _entry(self, index: int, message: Message, identity: str) -> Entry:
-        return Entry(index, message.role, markdown.as_markdown(message, self._keep_medium), identity)
+    def _entry(self, index: int, message: Message, identity: str) -> Section:
+        return Section(index, message.role, markdown.as_markdown(message, self._keep_medium), identity)
 
     def _keep_medium(self, data: bytes, media_type: str | None) -> str:
         """Save a medium beside the file, verified and synced like the text that will refer to it."""
@@ -186,7 +186,7 @@ class ThreadArchive:
         """The way from the root to the file."""
         return f"{self.name}.md".split("/")
 
-    def _append(self, entries: Sequence[Entry]) -> None:
+    def _append(self, entries: Sequence[Section]) -> None:
         end = self._scanned().end
         data = section(entries, self.archive.now())
         if end == 0:

@@ -31,7 +31,7 @@ _MESSAGE = re.compile(rb"### \d+ \w+\n\n<!-- message (\d+) (\w+) digest=([0-9a-f
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Section:
     """One archived message: its index in the history, its role, its text, and the digest of what it said."""
 
     index: int
@@ -76,7 +76,7 @@ def heading(thread: str) -> bytes:
     return f"# Conversation {shown}\n\n{text}\n\n".encode()
 
 
-def section(entries: Sequence[Entry], at: datetime) -> bytes:
+def section(entries: Sequence[Section], at: datetime) -> bytes:
     """The bytes to append for entries, which must be at least one."""
     body = b"".join(_message(entry) for entry in entries)
     digest = hashlib.sha256(body).hexdigest()
@@ -85,7 +85,7 @@ def section(entries: Sequence[Entry], at: datetime) -> bytes:
     return f"{title}<!-- section bytes={len(body)} sha256={digest} -->\n\n".encode() + body + END
 
 
-def _message(entry: Entry) -> bytes:
+def _message(entry: Section) -> bytes:
     text = entry.text.encode("utf-8", "surrogatepass")
     mark = f"<!-- message {entry.index} {entry.role} digest={entry.digest} bytes={len(text)} -->"
     return f"### {entry.index} {entry.role}\n\n{mark}\n\n".encode() + text + b"\n\n"
@@ -163,6 +163,6 @@ def _places(data: bytes, start: int, stop: int) -> list[Place]:
     return places
 
 
-def entry_at(place: Place, text: bytes) -> Entry:
+def entry_at(place: Place, text: bytes) -> Section:
     """The entry of a place, from the bytes that stand there."""
-    return Entry(place.index, place.role, text.decode("utf-8", "surrogatepass"), place.digest)
+    return Section(place.index, place.role, text.decode("utf-8", "surrogatepass"), place.digest)

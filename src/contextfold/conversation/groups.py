@@ -84,7 +84,7 @@ class Grouping:
 
 def group(messages: Sequence[Message]) -> Grouping:
     """Group a whole history in one pass. Never fails: what is broken is named in ``faults``."""
-    return _Pass(messages).result()
+    return _Walk(messages).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class _Waiting:
     custom: bool
 
 
-class _Pass:
+class _Walk:
     """The state of one walk over a history."""
 
     def __init__(self, messages: Sequence[Message]) -> None:

@@ -35,10 +35,10 @@ from contextfold.summary.prompt_files import Kind, Wording
 from contextfold.summary.request import (
     SMALLEST_MATERIAL,
     SUPPORTED_WINDOW,
-    Limits,
-    Outcome,
-    Request,
     Requester,
+    RequestLimits,
+    RequestOutcome,
+    SummaryRequest,
 )
 from contextfold.summary.summarizer import Summarizer, as_summarizer
 
@@ -140,7 +140,7 @@ def _run(
 ) -> _Run:
     options = asker.options
     wording = Wording(language_name(language), options.prompt, options.instructions)
-    limits = Limits.of_window(options.input_tokens or window, options.max_string_characters)
+    limits = RequestLimits.of_window(options.input_tokens or window, options.max_string_characters)
     requester = Requester(asker, progress, options, wording, max_tokens, asker.ports, count, asker.observer, limits)
     return _Run(requester, Merger(requester))
 
@@ -257,7 +257,7 @@ class _Run:
                 made[place] = await self.requester.ports.compute(self._smaller, span, outcome, request)
         return made, [outcome.overflow for outcome in outcomes if outcome.overflow is not None]
 
-    def _chunk_request(self, span: _Span, chunks: int) -> Request:
+    def _chunk_request(self, span: _Span, chunks: int) -> SummaryRequest:
         """The last chunk may be short, and its answer still be fine: all are judged as if their requests were full."""
         requester = self.requester
         full = max(requester.size(span.texts), requester.limits.tokens or 0, SUPPORTED_WINDOW // 2)
@@ -281,7 +281,7 @@ class _Run:
             refitted += [node] if isinstance(node, str) or node.clipped else self._fitted([node])
         return refitted
 
-    def _smaller(self, span: _Span, outcome: Outcome, request: Request) -> list[_Span]:
+    def _smaller(self, span: _Span, outcome: RequestOutcome, request: SummaryRequest) -> list[_Span]:
         """The parts of a span whose request overflowed, each smaller than it, or clipped. Raises ``SummaryFailed``."""
         if span.clipped:
             raise SummaryFailed(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from contextfold.summary.chunks import SEPARATOR, partition
-from contextfold.summary.request import SMALLEST_MATERIAL, Request, Requester
+from contextfold.summary.request import SMALLEST_MATERIAL, Requester, SummaryRequest
 
 MergeKind = Literal["merge", "update"]
 """``update``: the first of two texts is the summary that was in force, the second what came after it."""
@@ -65,7 +65,7 @@ class Merger:
             merged += [text] if text is not None else [parts[place] for place in batch]
         return merged
 
-    def _request(self, texts: Sequence[str], kind: MergeKind, answer_tokens: int) -> Request:
+    def _request(self, texts: Sequence[str], kind: MergeKind, answer_tokens: int) -> SummaryRequest:
         if kind == "update":
             return self.requester.compose(kind, texts[1:], previous=texts[0], answer_tokens=answer_tokens)
         return self.requester.compose(kind, texts, answer_tokens=answer_tokens)

@@ -23,8 +23,6 @@ _AT_LEAST = {
     "parallel": 1,
     "retries_on_rejection": 0,
     "retries_on_failure": 0,
-    "breaker_failures": 1,
-    "breaker_seconds": 0,
 }
 
 
@@ -55,7 +53,7 @@ class SummaryOptions(BaseModel):
     max_string_characters: int = 1_048_576
     """The longest prompt in characters: the cap that OpenAI puts on one string."""
     parallel: int = 8
-    """Requests side by side to one model, those of other conversations in this process included."""
+    """Requests side by side for one summary."""
     retries_on_rejection: int = 1
     """How often an unacceptable answer (blank, cut off, a tool call, ...) is asked for again."""
     retries_on_failure: int = 3
@@ -65,10 +63,6 @@ class SummaryOptions(BaseModel):
     """The longest that one summary may take, with all its requests and waiting. None: any time."""
     idle_seconds: float | None = 120
     """The longest silence: before an answer, and between the pieces of one that is streamed. None: any."""
-    breaker_failures: int | None = 3
-    """After so many failed requests in a row, of any kind, a model is left alone for ``breaker_seconds``; then one
-    request tries whether it works again. None: never."""
-    breaker_seconds: float = 60
 
     @field_validator("total_seconds", "idle_seconds")
     @classmethod

@@ -63,7 +63,7 @@ _BISECTABLE = ("prompt_too_long", "item_too_long", "output_budget")
 
 
 @dataclass(slots=True)
-class Limits:
+class RequestLimits:
     """The longest prompt to send: ``tokens`` by our count (None: unknown) and ``characters``."""
 
     tokens: int | None
@@ -71,7 +71,7 @@ class Limits:
     learned: bool = False
 
     @classmethod
-    def of_window(cls, window: int | None, characters: int) -> Limits:
+    def of_window(cls, window: int | None, characters: int) -> RequestLimits:
         """The limits for a window of so many tokens (None: unknown) before anything has been sent."""
         return cls(None if window is None else int(window * _TOLD), characters)
 
@@ -79,7 +79,7 @@ class Limits:
     def room(self) -> Room:
         return Room(self.tokens, self.characters)
 
-    def learn(self, found: Overflow, request: Request, *, share: float, deep: bool) -> None:
+    def learn(self, found: Overflow, request: SummaryRequest, *, share: float, deep: bool) -> None:
         """Shrink, so that the prompt that overflowed would not be sent again.
 
         Where no limit is named, to ``share`` of that prompt's material, since the words around it stay as they are;
@@ -103,7 +103,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SummaryRequest:
     """One prompt. ``tokens`` is the size of all of it, ``material`` that of what is in it to be summed up."""
 
     kind: Kind
@@ -120,7 +120,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RequestOutcome:
     """What became of a request: a ``text``, or an ``overflow``, or neither: every answer was refused.
 
     Tokens and calls are those of all its attempts.
@@ -151,8 +151,8 @@ class Requester:
     ports: Ports
     count: Callable[[str], int]
     observer: Observer
-    limits: Limits
-    outcomes: list[Outcome] = field(default_factory=list)
+    limits: RequestLimits
+    outcomes: list[RequestOutcome] = field(default_factory=list)
     max_depth: int = 0
     stuck: bool = False
     truncated: bool = False
@@ -202,7 +202,7 @@ class Requester:
         longest_answer: int = 0,
         answer_tokens: int | None = None,
         depth: int = 0,
-    ) -> Request:
+    ) -> SummaryRequest:
         """A request to sum up ``texts``. It asks for a little less than the ``answer_tokens`` that the answer may take
         (by default those of the only one) and than the longest that is not refused.
         """
@@ -210,11 +210,11 @@ class Requester:
         asked = max(_LEAST_ASKED, int(min(allowed, longest_answer or allowed) * _ASKED))
         prompt = self.wording.compose(kind, texts, max_tokens=asked, previous=previous)
         material = self.size(texts) + self.count(previous)
-        return Request(kind, prompt, self.count(prompt), material, longest_answer, asked, depth)
+        return SummaryRequest(kind, prompt, self.count(prompt), material, longest_answer, asked, depth)
 
-    async def send(self, requests: Sequence[Request]) -> list[Outcome]:
+    async def send(self, requests: Sequence[SummaryRequest]) -> list[RequestOutcome]:
         """Ask side by side, then learn from all outcomes. Raises ``SummaryFailed`` where every answer was refused."""
-        answered: list[Outcome] = []
+        answered: list[RequestOutcome] = []
         try:
             outcomes = await self.ports.gather([partial(self._noted, request, answered) for request in requests])
         except BaseException:
@@ -232,12 +232,12 @@ class Requester:
                 raise SummaryFailed(f"{problem}: {outcome.refusals[-1]}", attempts=outcome.refusals)
         return outcomes
 
-    async def _noted(self, request: Request, answered: list[Outcome]) -> Outcome:
+    async def _noted(self, request: SummaryRequest, answered: list[RequestOutcome]) -> RequestOutcome:
         outcome = await self._ask(request)
         answered.append(outcome)
         return outcome
 
-    async def _ask(self, request: Request) -> Outcome:
+    async def _ask(self, request: SummaryRequest) -> RequestOutcome:
         """The outcome of one request, by the first model that does not fail. Runs beside others: writes nothing."""
         *others, last = self.asker.models
         for model in others:
@@ -253,30 +253,14 @@ class Requester:
             self._announce_next(model, outcome.refusals[-1])
         return await self._ask_model(last, request)
 
-    async def _ask_model(self, model: Model, request: Request) -> Outcome:
-        """What one model made of a request. Its breaker learns of it: an overflow is an answer, too."""
-        asker = self.asker
-        asker.check_allowed(model)
-        try:
-            outcome = await self._until_usable(model, request)
-        except Exception as error:
-            if is_control_flow(error):
-                model.endpoint.abandoned()
-            else:
-                asker.note_failure(model, describe(error))
-            raise
-        except BaseException:
-            model.endpoint.abandoned()
-            raise
-        if outcome.text is None and outcome.overflow is None:
-            asker.note_failure(model, outcome.refusals[-1])
-        else:
-            model.endpoint.succeeded()
+    async def _ask_model(self, model: Model, request: SummaryRequest) -> RequestOutcome:
+        """What one model made of a request."""
+        outcome = await self._until_usable(model, request)
         if outcome.text is not None and request.kind in ("summarize", "chunk", "update"):
             await self.progress.done(request.material)
         return outcome
 
-    async def _until_usable(self, model: Model, request: Request) -> Outcome:
+    async def _until_usable(self, model: Model, request: SummaryRequest) -> RequestOutcome:
         """One request, asked again while its answers cannot be used."""
         prompt, refusals = request.prompt, list[str]()
         read = written = calls = 0
@@ -289,19 +273,19 @@ class Requester:
                 found = overflow.classify(error)
                 if found is None or found.kind not in _BISECTABLE:
                     raise
-                return Outcome(None, found, tuple(refusals), calls, read, written, model.name)
+                return RequestOutcome(None, found, tuple(refusals), calls, read, written, model.name)
             text = clean(answer.text)
             size = self.count(prompt)
             read += answer.input_tokens or size
             written += answer.output_tokens or self.count(text)
             if (unread := _unread(answer, size)) is not None:
-                return Outcome(None, unread, tuple(refusals), calls, read, written, model.name)
+                return RequestOutcome(None, unread, tuple(refusals), calls, read, written, model.name)
             refusal = rejection(answer, input_tokens=request.longest_answer, count=self.count)
             if refusal is None:
-                return Outcome(text, None, tuple(refusals), calls, read, written, model.name)
+                return RequestOutcome(text, None, tuple(refusals), calls, read, written, model.name)
             refusals.append(refusal)
             if len(refusals) > self.options.retries_on_rejection:
-                return Outcome(None, None, tuple(refusals), calls, read, written, model.name)
+                return RequestOutcome(None, None, tuple(refusals), calls, read, written, model.name)
             answer_tokens = _MORE_ROOM * request.answer_tokens  # where that sets a limit, hidden reasoning may fill it
             retry = again(request.prompt, refusal, max_tokens=request.answer_tokens)
             prompt = retry if self.limits.room.holds(retry, self.count) else request.prompt
@@ -313,7 +297,7 @@ class Requester:
 
     # ---- what is learned and reported ----
 
-    def _learn(self, overflowed: Sequence[tuple[Request, Overflow]]) -> None:
+    def _learn(self, overflowed: Sequence[tuple[SummaryRequest, Overflow]]) -> None:
         was_told = self.limits.tokens is not None and not self.limits.learned
         for request, found in overflowed:
             deep = request.depth >= self.options.max_depth
@@ -339,7 +323,7 @@ class Requester:
                 attempts=[found.kind],
             )
 
-    def _report(self, request: Request, outcome: Outcome) -> None:
+    def _report(self, request: SummaryRequest, outcome: RequestOutcome) -> None:
         self.max_depth = max(self.max_depth, request.depth)
         for refusal in outcome.refusals:
             self.observer.emit(

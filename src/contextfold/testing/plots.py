@@ -29,7 +29,7 @@ UNITS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PlotWords:
     """A text: ``units`` times a sentence, line or record in one ``script``, after its number."""
 
     script: Script = "english"
@@ -49,7 +49,7 @@ class Call:
 
     id: str
     name: str = "read_file"
-    arguments: Words = Words()
+    arguments: PlotWords = PlotWords()
     custom: bool = False
 
 
@@ -58,7 +58,7 @@ class Result:
     """The answer to the call with ``call_id``; in ``blocks`` if so, and always if it carries an ``image``."""
 
     call_id: str
-    words: Words = Words()
+    words: PlotWords = PlotWords()
     name: str | None = None
     is_error: bool = False
     blocks: bool = False
@@ -70,7 +70,7 @@ class Result:
 class Instruction:
     """A system or developer message."""
 
-    words: Words = Words()
+    words: PlotWords = PlotWords()
     role: Literal["system", "developer"] = "system"
     blocks: bool = False
 
@@ -79,7 +79,7 @@ class Instruction:
 class UserSays:
     """A message of the user."""
 
-    words: Words = Words()
+    words: PlotWords = PlotWords()
     name: str | None = None
     blocks: bool = False
     image: bool = False
@@ -93,8 +93,8 @@ class AssistantSays:
     ``row`` is an id that several rows of one turn share. ``server_tool`` adds a search that the provider ran.
     """
 
-    words: Words | None = None
-    thinking: Words | None = None
+    words: PlotWords | None = None
+    thinking: PlotWords | None = None
     calls: tuple[Call, ...] = ()
     blocks: bool = False
     refusal: bool = False
@@ -110,7 +110,7 @@ class ToolsAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class Blank:
     """A message without content."""
 
     role: Literal["user", "assistant"] = "assistant"
@@ -121,7 +121,7 @@ class ProviderCompaction:
     """The item by which a provider's own compaction stands for what was before it: not readable."""
 
 
-Event: TypeAlias = Instruction | UserSays | AssistantSays | ToolsAnswer | Nothing | ProviderCompaction
+Event: TypeAlias = Instruction | UserSays | AssistantSays | ToolsAnswer | Blank | ProviderCompaction
 Plot: TypeAlias = tuple[Event, ...]
 
 
@@ -130,7 +130,7 @@ Plot: TypeAlias = tuple[Event, ...]
 
 def orphan_result(plot: Plot, place: int) -> Plot:
     """A result whose call is nowhere."""
-    return _insert(plot, place, ToolsAnswer((Result("call_of_nobody", Words("log", 2)),)))
+    return _insert(plot, place, ToolsAnswer((Result("call_of_nobody", PlotWords("log", 2)),)))
 
 
 def dangling_call(plot: Plot, place: int) -> Plot:
@@ -157,7 +157,7 @@ def interrupted_results(plot: Plot, place: int) -> Plot:
 
     def interrupt(event: ToolsAnswer) -> Plot:
         singles = tuple(ToolsAnswer((result,)) for result in event.results)
-        return (*singles[:1], UserSays(Words("english", 1)), *singles[1:])
+        return (*singles[:1], UserSays(PlotWords("english", 1)), *singles[1:])
 
     return _at_results(plot, place, interrupt)
 
@@ -208,19 +208,19 @@ def result_before_call(plot: Plot, place: int) -> Plot:
 
 
 def empty_message(plot: Plot, place: int) -> Plot:
-    return _insert(plot, place, Nothing("assistant" if place % 2 else "user"))
+    return _insert(plot, place, Blank("assistant" if place % 2 else "user"))
 
 
 def late_instruction(plot: Plot, place: int) -> Plot:
-    return _insert(plot, place, Instruction(Words("english", 1), "developer" if place % 2 else "system"))
+    return _insert(plot, place, Instruction(PlotWords("english", 1), "developer" if place % 2 else "system"))
 
 
 def doubled_user(plot: Plot, place: int) -> Plot:
-    return _insert(plot, place, UserSays(Words("english", 1)))
+    return _insert(plot, place, UserSays(PlotWords("english", 1)))
 
 
 def doubled_assistant(plot: Plot, place: int) -> Plot:
-    return _insert(plot, place, AssistantSays(Words("english", 1)))
+    return _insert(plot, place, AssistantSays(PlotWords("english", 1)))
 
 
 Damage: TypeAlias = Callable[[Plot, int], Plot]

@@ -16,16 +16,16 @@ from typing import Any, Protocol
 
 from contextfold.testing.plots import (
     AssistantSays,
+    Blank,
     Call,
     Event,
     Instruction,
-    Nothing,
     Plot,
+    PlotWords,
     ProviderCompaction,
     Result,
     ToolsAnswer,
     UserSays,
-    Words,
 )
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -55,7 +55,7 @@ def render(plot: Plot, format: str) -> list[Any]:
     return messages
 
 
-class Writer(Protocol):
+class Renderer(Protocol):
     """Writes events one after the other."""
 
     def write(self, event: Event, tags: Tags, messages: list[Any]) -> None:
@@ -63,7 +63,7 @@ class Writer(Protocol):
         ...
 
 
-def spell(words: Words | None, tags: Tags) -> str:
+def spell(words: PlotWords | None, tags: Tags) -> str:
     """The text with the next number; nothing for no words."""
     return words.spell(next(tags)) if words is not None else ""
 
@@ -86,7 +86,7 @@ class ChatWriter:
             messages.append(self._assistant(event, tags))
         elif isinstance(event, ToolsAnswer):
             messages.extend(self._result(result, tags) for result in event.results)
-        elif isinstance(event, Nothing):
+        elif isinstance(event, Blank):
             messages.append({"role": event.role, "content": ""})
 
     def _content(self, text: str, blocks: bool) -> Any:
@@ -106,7 +106,7 @@ class ChatWriter:
         text = spell(event.words, tags)
         message: Wire = {"role": "assistant", "content": self._content(text, event.blocks) if text else None}
         if event.refusal:
-            message["refusal"] = spell(Words("english", 1), tags)
+            message["refusal"] = spell(PlotWords("english", 1), tags)
         if event.thinking is not None:
             message["reasoning_content"] = spell(event.thinking, tags)
         if event.calls:
@@ -143,7 +143,7 @@ class ResponsesWriter:
             messages.extend(self._assistant(event, tags))
         elif isinstance(event, ToolsAnswer):
             messages.extend(self._result(result, tags) for result in event.results)
-        elif isinstance(event, Nothing):
+        elif isinstance(event, Blank):
             messages.append({"type": "message", "role": event.role, "content": []})
         elif isinstance(event, ProviderCompaction):
             tag = next(tags)
@@ -176,7 +176,7 @@ class ResponsesWriter:
         if event.words is not None:
             content.append({"type": "output_text", "text": spell(event.words, tags), "annotations": []})
         if event.refusal:
-            content.append({"type": "refusal", "refusal": spell(Words("english", 1), tags)})
+            content.append({"type": "refusal", "refusal": spell(PlotWords("english", 1), tags)})
         if content:
             tag = next(tags)
             yield {
@@ -226,7 +226,7 @@ class AnthropicWriter:
         elif isinstance(event, ToolsAnswer):
             content = [self._result(result, tags) for result in event.results]
             messages.append({"role": "user", "content": content})
-        elif isinstance(event, Nothing):
+        elif isinstance(event, Blank):
             messages.append({"role": event.role, "content": []})
 
     def _user(self, event: UserSays, tags: Tags) -> Any:
@@ -291,7 +291,7 @@ class LangChainWriter:
             messages.append(self._assistant(event, tags))
         elif isinstance(event, ToolsAnswer):
             messages.extend(self._result(result, tags) for result in event.results)
-        elif isinstance(event, Nothing):
+        elif isinstance(event, Blank):
             of_role = self._classes.AIMessage if event.role == "assistant" else self._classes.HumanMessage
             messages.append(of_role(""))
 
@@ -322,7 +322,7 @@ class LangChainWriter:
         return self._classes.ToolMessage(content, tool_call_id=result.call_id, name=result.name, status=status)
 
 
-WRITERS: Mapping[str, Callable[[], Writer]] = {
+WRITERS: Mapping[str, Callable[[], Renderer]] = {
     "openai-chat": ChatWriter,
     "openai-responses": ResponsesWriter,
     "anthropic": AnthropicWriter,

@@ -17,12 +17,12 @@ from contextfold.testing.plots import (
     Event,
     Instruction,
     Plot,
+    PlotWords,
     ProviderCompaction,
     Result,
     Script,
     ToolsAnswer,
     UserSays,
-    Words,
 )
 from contextfold.testing.render import render
 
@@ -124,16 +124,16 @@ class _Drawing:
         turns = self._draw(self._from.turns)
         for number in range(turns + 1):
             if flags & 8 and number == 1 and chat_like:
-                events.append(Instruction(Words("english", 1)))
+                events.append(Instruction(PlotWords("english", 1)))
             events.extend(self._turn(last=number == turns))
         return tuple(events)
 
-    def _words(self) -> Words:
-        return Words(self._draw(self._from.scripts), self._draw(self._from.units))
+    def _words(self) -> PlotWords:
+        return PlotWords(self._draw(self._from.scripts), self._draw(self._from.units))
 
-    def _output(self) -> Words:
+    def _output(self) -> PlotWords:
         words, huge = self._words(), self._draw(self._from.huge)
-        return words if huge is None else Words(words.script, huge)
+        return words if huge is None else PlotWords(words.script, huge)
 
     def _turn(self, *, last: bool) -> list[Event]:
         flags = self._draw(self._from.flags)

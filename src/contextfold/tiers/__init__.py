@@ -13,12 +13,18 @@ from contextfold.errors import PolicyError
 from contextfold.messages import Part
 from contextfold.tiers.base import Tier
 from contextfold.tiers.media import MediaReferences
-from contextfold.tiers.oversized import Oversized
+from contextfold.tiers.oversized import OversizedTier
 from contextfold.tiers.reasoning import ReasoningRemoved
-from contextfold.tiers.tool_arguments import ToolArguments
-from contextfold.tiers.tool_outputs import ToolOutputs
+from contextfold.tiers.tool_arguments import ToolArgumentsTier
+from contextfold.tiers.tool_outputs import ToolOutputsTier
 
-_ALL: tuple[Tier, ...] = (ToolArguments(), ToolOutputs(), MediaReferences(), ReasoningRemoved(), Oversized())
+_ALL: tuple[Tier, ...] = (
+    ToolArgumentsTier(),
+    ToolOutputsTier(),
+    MediaReferences(),
+    ReasoningRemoved(),
+    OversizedTier(),
+)
 
 TIERS: Mapping[str, Tier] = MappingProxyType({tier.name: tier for tier in _ALL})
 """Every tier by its name, cheapest first."""

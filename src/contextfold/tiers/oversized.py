@@ -36,7 +36,7 @@ _TAIL_SHARE = 0.25
 Block: TypeAlias = Text | Media | Opaque
 
 
-class Oversized:
+class OversizedTier:
     """Brings a text, a tool result or the arguments of a call to ``limit`` tokens, or to ``fitting.LEAST`` if more."""
 
     name: ClassVar[str] = "oversized"

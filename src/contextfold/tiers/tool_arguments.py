@@ -32,7 +32,7 @@ _TAIL_SHARE = 0.25
 """Of the room of a string of several lines (code, a document): how much its end gets. One line keeps its head only."""
 
 
-class ToolArguments:
+class ToolArgumentsTier:
     """Shortens every string of the arguments to ``limit`` characters (``LEAST`` if that is more), marker included."""
 
     name: ClassVar[str] = "tool_arguments"

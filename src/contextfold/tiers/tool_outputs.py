@@ -22,7 +22,7 @@ from contextfold.tiers.tool_outputs_text import of_text
 from contextfold.tokens.estimate import estimate
 
 
-class ToolOutputs:
+class ToolOutputsTier:
     """Compresses the texts of a tool result to ``limit`` tokens together. Media and opaque blocks stay.
 
     A limit below ``fitting.LEAST`` tokens counts as that, and so does the share of each text of a result.

@@ -14,7 +14,7 @@ from contextfold.summary.summarizer import as_summarizer
 
 @pytest.fixture(scope="package")
 def provider() -> Iterator[ProviderServer]:
-    """One server for all; tests use models of their own name where they must not share a breaker.
+    """One server for all tests of this folder.
 
     Each API is asked once before anything is timed: at their first use the SDKs build half a second of types.
     """

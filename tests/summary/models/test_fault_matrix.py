@@ -58,7 +58,7 @@ def model_for(wire: str, server: ProviderServer, position: str) -> SummaryModel:
 
 
 def policy(idle: float = PATIENT) -> Policy:
-    return Policy(summary={"idle_seconds": idle, "retries_on_failure": 1, "breaker_failures": None, "parallel": 3})
+    return Policy(summary={"idle_seconds": idle, "retries_on_failure": 1, "parallel": 3})
 
 
 class Case:

@@ -30,7 +30,7 @@ def asked(server: ProviderServer, before: int) -> Any:
 
 
 def summary_of(summarizer: Any, color: str = "sync", **options: Any) -> Any:
-    policy = Policy(on_failure="raise", summary={"breaker_failures": None, "retries_on_failure": 0})
+    policy = Policy(on_failure="raise", summary={"retries_on_failure": 0})
     out = compacted(
         color, Compactor(window=64_000, summarizer=summarizer, policy=policy, **options), conversation(), force=True
     )
@@ -301,7 +301,7 @@ def test_a_key_that_a_provider_echoes_is_seen_nowhere(
     )
     told: list[Any] = []
     with caplog.at_level(logging.DEBUG, logger="contextfold"):
-        summary = {"breaker_failures": None}
+        summary: dict[str, Any] = {}
         compactor = Compactor(
             window=8_000,
             summarizer=model,

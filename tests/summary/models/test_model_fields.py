@@ -1,4 +1,4 @@
-"""Settings that a model does not take are left out or renamed, and answers that reasoning ate are asked for again."""
+"""RequestSettings that a model does not take are left out or renamed, and answers that reasoning ate are asked for again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from emulator import Fault, ProviderServer, Request
 from contextfold import Compactor, Policy
 from contextfold.summary.accept import clean, rejection
 from contextfold.summary.models import SummaryModel
-from contextfold.summary.models.settings import Settings, refused_field
+from contextfold.summary.models.settings import RequestSettings, refused_field
 from contextfold.summary.summarizer import Answer
 
 COLORS = pytest.mark.parametrize("color", ["sync", "async"])
@@ -145,9 +145,11 @@ def test_which_field_a_refusal_is_about(error: Exception, field: str | None) -> 
 
 
 def test_what_was_refused_is_in_no_body() -> None:
-    settings = Settings("m", temperature=0.1, max_output_tokens=9)
+    settings = RequestSettings("m", temperature=0.1, max_output_tokens=9)
     assert settings.body("max_output_tokens") == {"temperature": 0.1, "max_output_tokens": 9}
-    bare = Settings("m", temperature=0.1, max_output_tokens=9, without=frozenset({"temperature", "max_output_tokens"}))
+    bare = RequestSettings(
+        "m", temperature=0.1, max_output_tokens=9, without=frozenset({"temperature", "max_output_tokens"})
+    )
     assert bare.body("max_output_tokens") == {}
 
 

@@ -36,7 +36,7 @@ _EVIDENCE = re.compile(rf"\n\n{EVIDENCE_OPEN}\n[^\n]*\n(?P<lines>.*)\n{EVIDENCE_
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierSummary:
     """What the summaries in a history say. ``usage_until``: the assistant message whose usage is out of date."""
 
     prose: str = ""
@@ -76,7 +76,7 @@ def marked(message: M, usage_until: str | None) -> M:
     )
 
 
-def read(messages: Sequence[AnyMessage]) -> Earlier:
+def read(messages: Sequence[AnyMessage]) -> EarlierSummary:
     """What the summary messages among these say, as one."""
     prose: list[str] = []
     lines: list[str] = []
@@ -87,7 +87,7 @@ def read(messages: Sequence[AnyMessage]) -> Earlier:
             prose.append(said)
             lines.append(quoted)
             usage_until = (message.response_metadata.get("contextfold") or {}).get("usage_until") or usage_until
-    return Earlier("\n\n".join(filter(None, prose)), "\n".join(filter(None, lines)), usage_until)
+    return EarlierSummary("\n\n".join(filter(None, prose)), "\n".join(filter(None, lines)), usage_until)
 
 
 def newest_assistant(messages: Sequence[AnyMessage]) -> AIMessage | None:

@@ -3,7 +3,6 @@
 model       SummaryModel, what users write
 chain       what can be a summarizer, as models to ask in order
 asking      the flow of one request: places, time limits, retries
-endpoint    what the process knows of a model at one place: how busy, how broken
 retry       is a failure worth another try, and when
 base        what the flow needs to know of a model; the model that is a function
 openai      Chat Completions and Responses; settings: what a request says besides the prompt

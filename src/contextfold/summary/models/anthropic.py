@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from contextfold.summary.models.errors import StreamCut
-from contextfold.summary.models.settings import Settings
+from contextfold.summary.models.settings import RequestSettings
 from contextfold.summary.summarizer import Answer
 
 SMALLEST_LIMIT, LARGEST_LIMIT = 1_024, 4_096
@@ -20,7 +20,7 @@ for, within these: no model takes less than the larger one as its limit."""
 
 
 def messages_request(
-    create: Any, settings: Settings, prompt: str, answer_tokens: int, seconds: float | None
+    create: Any, settings: RequestSettings, prompt: str, answer_tokens: int, seconds: float | None
 ) -> partial[Any]:
     """A call of ``messages.create``."""
     limit = settings.max_output_tokens or min(LARGEST_LIMIT, max(SMALLEST_LIMIT, 3 * answer_tokens))

@@ -3,7 +3,7 @@
 What belongs here: the protocols, and the model that is a plain function. What does not: how a provider writes requests
 and answers (``openai``, ``anthropic``, ``langchain``), and when to ask, how long and how often (``asking``).
 
-    Model ──opening (may import an SDK)──▶ Session ──request──▶ pieces ──Fold──▶ text as it comes, then an Answer
+    Model ──opening (may import an SDK)──▶ OpenModel ──request──▶ pieces ──Fold──▶ text as it comes, then an Answer
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Protocol
 
 from contextfold.ports import BothColors
-from contextfold.summary.models.endpoint import Endpoint, of_object
 from contextfold.summary.summarizer import Answer, to_answer
 
 
@@ -31,7 +30,7 @@ class Fold(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class OpenModel:
     """A model that is ready to be asked, from several branches at once.
 
     ``request(prompt, answer_tokens, seconds)`` is the call to make: it returns an answer or an iterator of its pieces,
@@ -41,7 +40,7 @@ class Session:
     request: Callable[[str, int, float | None], partial[Any]]
     fold: Callable[[], Fold]
     close: Callable[[], Any] | None = None
-    """None: somebody else's."""
+    """None: the client is the caller's."""
     keys: tuple[str, ...] = ()
     """What must not appear in anything that is told."""
     refused_field: Callable[[BaseException], str | None] = lambda error: None
@@ -58,9 +57,11 @@ class Model(Protocol):
     def window(self) -> int | None: ...
 
     @property
-    def endpoint(self) -> Endpoint: ...
+    def refused(self) -> set[str]:
+        """Optional fields that requests go without, because the model said that it does not know them."""
+        ...
 
-    def opening(self, *, stream: bool) -> Callable[[], Session] | BothColors:
+    def opening(self, *, stream: bool) -> Callable[[], OpenModel] | BothColors:
         """What makes a session; run where it may take long. ``stream``: somebody wants to see text as it arrives."""
         ...
 
@@ -91,12 +92,12 @@ class FunctionModel:
     function: Callable[[str], Any]
     name: str
     window: int | None
-    endpoint: Endpoint
+    refused: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
     def of(cls, function: Callable[[str], Any], *, window: int | None) -> FunctionModel:
         name = getattr(function, "__qualname__", type(function).__name__)
-        return cls(function, name, window, of_object(name, function))
+        return cls(function, name, window)
 
-    def opening(self, *, stream: bool) -> Callable[[], Session]:
-        return lambda: Session(lambda prompt, answer_tokens, seconds: partial(self.function, prompt), PlainFold)
+    def opening(self, *, stream: bool) -> Callable[[], OpenModel]:
+        return lambda: OpenModel(lambda prompt, answer_tokens, seconds: partial(self.function, prompt), PlainFold)

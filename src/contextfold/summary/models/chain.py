@@ -12,7 +12,7 @@ from typing import Any
 
 from contextfold.errors import PolicyError
 from contextfold.ports import Patience, SyncPorts, run
-from contextfold.summary.models.base import FunctionModel, Model, Session
+from contextfold.summary.models.base import FunctionModel, Model, OpenModel
 from contextfold.summary.models.clients import sdk_of
 from contextfold.summary.models.langchain import LangChainModel
 from contextfold.summary.models.model import SummaryModel
@@ -83,7 +83,7 @@ def _problem(value: Any) -> str:
 
 async def _completed(model: Model, prompt: str) -> Answer:
     ports, opening = SyncPorts(), model.opening(stream=False)
-    session: Session = await ports.compute(opening)
+    session: OpenModel = await ports.compute(opening)
     try:
         fold = session.fold()
         async for piece in ports.pieces(Patience(), session.request(prompt, 0, None)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,9 +21,8 @@ from typing import Any
 from contextfold.errors import PolicyError
 from contextfold.ports import BothColors
 from contextfold.summary.models import anthropic, openai
-from contextfold.summary.models.base import Fold, Session
-from contextfold.summary.models.endpoint import Endpoint, named
-from contextfold.summary.models.settings import Settings, refused_field
+from contextfold.summary.models.base import Fold, OpenModel
+from contextfold.summary.models.settings import RequestSettings, refused_field
 
 NO_KEY = "not-needed"
 """Sent to a server of one's own when the environment holds no key: the SDK wants one, most such servers none."""
@@ -34,7 +33,7 @@ class Api:
     """One API of a provider: the client's method, by its path, the call to make with it, and how answers are read."""
 
     method: str
-    request: Callable[[Any, Settings, str, int, float | None], partial[Any]]
+    request: Callable[[Any, RequestSettings, str, int, float | None], partial[Any]]
     fold: Callable[[], Fold]
 
 
@@ -102,23 +101,19 @@ class SdkModel:
     name: str
     provider: str
     api: str
-    settings: Settings
+    settings: RequestSettings
     window: int | None
     base_url: str | None = None
     client: Any = None
+    refused: set[str] = field(default_factory=set, compare=False, repr=False)
 
-    @property
-    def endpoint(self) -> Endpoint:
-        place = self.base_url if self.client is None else str(getattr(self.client, "base_url", ""))
-        return named(self.name, place or self.provider)
-
-    def opening(self, *, stream: bool) -> Callable[[], Session] | BothColors:
+    def opening(self, *, stream: bool) -> Callable[[], OpenModel] | BothColors:
         if self.client is not None:
             return lambda: self._session(self.client.with_options(max_retries=0), close=None)
         blocking, suspending = (partial(self._opened, name) for name in SDKS[self.provider].classes)
         return BothColors(blocking, suspending)
 
-    def _opened(self, class_name: str) -> Session:
+    def _opened(self, class_name: str) -> OpenModel:
         sdk = SDKS[self.provider]
         options: dict[str, Any] = {"max_retries": 0}
         if self.base_url is not None:
@@ -128,17 +123,16 @@ class SdkModel:
         client = getattr(import_module(sdk.package), class_name)(**options)
         return self._session(client, close=client.close)
 
-    def _session(self, client: Any, close: Callable[[], Any] | None) -> Session:
+    def _session(self, client: Any, close: Callable[[], Any] | None) -> OpenModel:
         api = SDKS[self.provider].apis[self.api]
         create = attrgetter(api.method)(client)  # imports more of the SDK
         keys = (getattr(client, name, None) for name in ("api_key", "auth_token"))
-        endpoint = self.endpoint
 
         def request(prompt: str, answer_tokens: int, seconds: float | None) -> partial[Any]:
-            settings = replace(self.settings, without=endpoint.refused_fields)
+            settings = replace(self.settings, without=frozenset(self.refused))
             return api.request(create, settings, prompt, answer_tokens, seconds)
 
-        return Session(
+        return OpenModel(
             request=request,
             fold=api.fold,
             close=close,

@@ -9,13 +9,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from contextfold.ports import BothColors
-from contextfold.summary.models.base import PlainFold, Session
-from contextfold.summary.models.endpoint import Endpoint, of_object
+from contextfold.summary.models.base import OpenModel, PlainFold
 from contextfold.summary.summarizer import to_answer
 
 CONFIG: dict[str, Any] = {
@@ -33,7 +32,7 @@ class LangChainModel:
     runnable: Any
     name: str
     window: int | None
-    endpoint: Endpoint
+    refused: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
     def of(cls, runnable: Any, *, window: int | None) -> LangChainModel:
@@ -42,7 +41,7 @@ class LangChainModel:
         package = type(runnable).__module__.partition(".")[0]
         if package.startswith("langchain_") and package != "langchain_core":
             name = f"{package.removeprefix('langchain_')}:{name}"
-        return cls(runnable, name, window or profiled_window(runnable), of_object(name, runnable))
+        return cls(runnable, name, window or profiled_window(runnable))
 
     def opening(self, *, stream: bool) -> BothColors:
         if not _is_runnable(self.runnable):
@@ -53,8 +52,8 @@ class LangChainModel:
         blocking, suspending = (partial(getattr(self.runnable, name), config=_config()) for name in names)
         return BothColors(partial(self._session, blocking), partial(self._session, suspending))
 
-    def _session(self, method: Any) -> Session:
-        return Session(lambda prompt, answer_tokens, seconds: partial(method, prompt), PlainFold)
+    def _session(self, method: Any) -> OpenModel:
+        return OpenModel(lambda prompt, answer_tokens, seconds: partial(method, prompt), PlainFold)
 
 
 def _read(method: Any, prompt: str) -> Any:

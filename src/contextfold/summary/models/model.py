@@ -14,7 +14,7 @@ from typing import Any
 from contextfold import window as windows
 from contextfold.errors import PolicyError
 from contextfold.summary.models.clients import SDKS, Sdk, SdkModel, sdk_of
-from contextfold.summary.models.settings import Settings
+from contextfold.summary.models.settings import RequestSettings
 
 SMALLEST_WINDOW = 1_024
 """Tokens. Prompts and answers of less than that are of no use."""
@@ -107,7 +107,7 @@ class SummaryModel:
             name=f"{provider}:{name}",
             provider=provider,
             api=self.api or next(iter(sdk.apis)),
-            settings=Settings(
+            settings=RequestSettings(
                 model=name,
                 temperature=self.temperature,
                 max_output_tokens=self.max_output_tokens,

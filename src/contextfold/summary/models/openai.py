@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from contextfold.summary.models.errors import AnswerFailed, StreamCut
-from contextfold.summary.models.settings import Settings
+from contextfold.summary.models.settings import RequestSettings
 from contextfold.summary.summarizer import Answer
 
 
 def chat_request(
-    create: Any, settings: Settings, prompt: str, answer_tokens: int, seconds: float | None
+    create: Any, settings: RequestSettings, prompt: str, answer_tokens: int, seconds: float | None
 ) -> partial[Any]:
     """A call of ``chat.completions.create``.
 
@@ -37,7 +37,7 @@ def chat_request(
 
 
 def responses_request(
-    create: Any, settings: Settings, prompt: str, answer_tokens: int, seconds: float | None
+    create: Any, settings: RequestSettings, prompt: str, answer_tokens: int, seconds: float | None
 ) -> partial[Any]:
     """A call of ``responses.create``; the provider is asked not to store it."""
     options: dict[str, Any] = {"stream": True} if settings.stream else {}

@@ -29,7 +29,7 @@ _TOO_LARGE = re.compile(r"too (?:large|big|high)|at most|exceed|less than|greate
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RequestSettings:
     """``model`` is the provider's own name. ``is_compatible_server``: it speaks the API, and is not its maker's.
 
     ``without``: fields of ``OPTIONAL`` that the model refused.

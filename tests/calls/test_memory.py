@@ -1,0 +1,82 @@
+"""What is remembered of a conversation between calls, and how a summary that is paid for is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contextfold import Compactor
+from contextfold.calls.memory import FailedAt, KnownConversation, Memory
+from contextfold.passes.prepared import Prepared
+from contextfold.passes.question import Question
+from contextfold.policy import Limits, Policy
+
+
+def chat(length: int) -> list[dict[str, Any]]:
+    roles = ("user", "assistant")
+    return [
+        {"role": roles[n % 2], "content": f"message {n} of a conversation about port {8000 + n}"} for n in range(length)
+    ]
+
+
+def known(wire: list[dict[str, Any]]) -> KnownConversation:
+    from contextfold import formats
+
+    return Memory(None).take(wire, formats.get("openai-chat"))
+
+
+def test_a_list_that_grows_at_its_end_is_decoded_once() -> None:
+    from contextfold import formats
+
+    memory, wire, source = Memory(None), chat(6), formats.get("openai-chat")
+    first = memory.take(wire, source)
+    memory.put_back(first)
+    second = memory.take([*wire, {"role": "user", "content": "and now?"}], source)
+    assert second is first
+    assert second.view.wire[:6] == wire
+    assert second.history.messages[0] is first.history.messages[0]
+
+
+def test_a_second_call_meanwhile_finds_nothing_and_changes_nothing() -> None:
+    from contextfold import formats
+
+    memory, wire, source = Memory(None), chat(4), formats.get("openai-chat")
+    memory.put_back(memory.take(wire, source))
+    first, second = memory.take(wire, source), memory.take(wire, source)
+    assert first is not second
+    assert first.view.wire == second.view.wire
+
+
+def test_a_failure_is_remembered_for_its_very_state_alone() -> None:
+    conversation = known(chat(4))
+    conversation.attempt = conversation.state
+    assert conversation.attempt == FailedAt(4, "")
+    conversation.append([{"role": "user", "content": "more"}])
+    assert conversation.attempt != conversation.state
+
+
+def test_a_paid_summary_answers_while_nothing_but_new_messages_came() -> None:
+    wire = chat(60)
+    record = Compactor(window=1_000).compact(wire).compaction
+    assert record is not None
+    prepared = Prepared(record, None)
+
+    def question(messages: list[dict[str, Any]]) -> Question:
+        conversation = known(messages)
+        policy = Policy(trigger=("tokens", 900), target=("tokens", 800))
+        return Question(
+            history=conversation.history,
+            record=None,
+            view_tokens=sum(conversation.history.sizes),
+            view_messages=len(messages),
+            overhead={},
+            limits=Limits.of(policy, 1_000),
+            policy=policy,
+        )
+
+    more = question([*wire, {"role": "user", "content": "and now?"}])
+    assert prepared.still_fits(more.history)
+    assert prepared.answers(more)
+    changed = question([{"role": "user", "content": "something else"}, *wire[1:]])
+    assert not prepared.still_fits(changed.history)
+    assert not prepared.answers(changed)
+    assert not Prepared(record, "another record").answers(more)
