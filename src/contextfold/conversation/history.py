@@ -30,8 +30,7 @@ class History:
         self.messages: list[Message] = []
         self.sizes: list[int] = []
         self._digests: list[bytes] = []
-        self._lines: dict[int, tuple[evidence.Line, ...]] = {}
-        self._line_sizes: dict[str, int] = {}
+        self._blocks: dict[int, evidence.Block] = {}
 
     def extend(self, wire: Sequence[Any]) -> None:
         """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
@@ -56,7 +55,7 @@ class History:
             changed = True
             self.messages[index] = message
             self.sizes[index] = self.counter.message(message)
-            self._lines.pop(index, None)
+            self._blocks.pop(index, None)
             del self._digests[index:]
         if changed:
             self.__dict__.pop("grouping", None)
@@ -66,10 +65,11 @@ class History:
         """The same history with sizes as a provider would count them: shares all else that is known of it."""
         if calibration.ratio == 1.0:
             return self
+        self.words  # noqa: B018  the twin shares it
         twin = copy.copy(self)
         twin.counter = CalibratedCounter(self.counter, calibration)
         twin.sizes = [calibration.apply(size) for size in self.sizes]
-        twin._line_sizes = {}
+        twin.line_sizes = evidence.ScaledSizes(self.line_sizes, calibration.apply)
         return twin
 
     @cached_property
@@ -82,16 +82,20 @@ class History:
             self._digests.append(digest(self.messages[len(self._digests)]))
         return fingerprint(self._digests[:covers])
 
-    def lines(self, index: int) -> tuple[evidence.Line, ...]:
+    def block(self, index: int) -> evidence.Block:
         """The lines of a message that evidence may quote."""
-        found = self._lines.get(index)
+        found = self._blocks.get(index)
         if found is None:
-            found = self._lines[index] = evidence.lines_of(self.messages[index])
+            found = self._blocks[index] = evidence.Block(evidence.lines_of(self.messages[index]), self.words)
         return found
 
-    def line_size(self, text: str) -> int:
-        """Tokens of a line that evidence may quote, counted once: every pass weighs the same lines again."""
-        size = self._line_sizes.get(text)
-        if size is None:
-            size = self._line_sizes[text] = self.counter.text(text)
-        return size
+    @cached_property
+    def words(self) -> evidence.Vocabulary:
+        """The names and terms of all blocks."""
+        return evidence.Vocabulary()
+
+    @cached_property
+    def line_sizes(self) -> evidence.Sizes:
+        """Tokens of lines that evidence may quote, counted once: every pass weighs the same lines again."""
+        kind = evidence.EstimatedSizes if self.counter.is_estimate else evidence.Sizes
+        return kind(self.counter.text)

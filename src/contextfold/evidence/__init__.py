@@ -1,13 +1,43 @@
 """Verbatim lines worth carrying: chosen by code from everything that has left the view.
 
-What belongs here: cutting messages into lines and what each of them holds (``lines``), what that is worth and which
-lines are chosen under a token budget (``choice``), and parts of lines for the names that none of them shows
-(``clips``). What does not: recognizing identifiers (``identifiers``), prose (``summary``), and where the lines stand in
-the view (the engine).
+What belongs here: cutting messages into lines and what each of them holds (``lines``), the same in arrays (``blocks``),
+what that is worth and which lines are chosen under a token budget (``choice``), and parts of lines for the names that
+none of them shows (``clips``). What does not: recognizing identifiers (``identifiers``), prose (``summary``), and where
+the lines stand in the view (the engine).
 """
 
-from contextfold.evidence.choice import select
-from contextfold.evidence.lines import WIDTH, Line, lines_of
-from contextfold.evidence.section import PARTS, read
+from __future__ import annotations
 
-__all__ = ["PARTS", "WIDTH", "Line", "lines_of", "read", "select"]
+from typing import TYPE_CHECKING, Any
+
+from contextfold.evidence.lines import WIDTH, Line, lines_of
+
+if TYPE_CHECKING:
+    from contextfold.evidence.blocks import Block, Vocabulary
+    from contextfold.evidence.choice import select
+    from contextfold.evidence.section import PARTS, read
+    from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
+
+__all__ = [
+    "PARTS", "WIDTH", "Block", "EstimatedSizes", "Line", "ScaledSizes", "Sizes", "Vocabulary", "lines_of", "read", "select",
+]  # fmt: skip
+
+_HOMES = {
+    "Block": "blocks",
+    "Vocabulary": "blocks",
+    "select": "choice",
+    "PARTS": "section",
+    "read": "section",
+    "EstimatedSizes": "sizes",
+    "ScaledSizes": "sizes",
+    "Sizes": "sizes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Arrays are loaded with the first choice: many conversations never come to one."""
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

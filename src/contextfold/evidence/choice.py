@@ -17,25 +17,30 @@ Model for Summarization", 2009), beside the names as further concepts.
 **Which line shows it?** A bare name helps little: ``max_age`` in a list says less than ``max_age = 3600 # seconds``. So
 an identifier counts in full only where plain words stand with it, in its line or in a neighboring one that is
 quoted too. Lines are chosen greedily by what they add per token, alone or with a neighbor; what is shown
-already adds nothing. A choice lowers what others would add, except for its neighbors, which are looked at again, so a
+already adds nothing.
+
+**How is that quick?** A choice lowers what others would add, except for its neighbors, which are looked at again, so a
 heap with lazy updates finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set
-functions", 1978).
+functions", 1978). Weights and gains of all lines are computed in arrays; only the best few thousand enter the heap, and
+when most of what the heap holds is out of date, or what is left out might be better, all gains are computed again. Sums
+run in the order of the lines, so the outcome is that of a plain greedy choice to the last bit.
 """
 
 from __future__ import annotations
 
 import heapq
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from contextfold import identifiers
-from contextfold.evidence.clips import LEAST_WORTH, SHARE, clips
-from contextfold.evidence.lines import BARE, Line, Source, is_cjk
-from contextfold.evidence.section import lines_as_text
+import numpy as np
+import numpy.typing as npt
 
-MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
-"""What one mention counts, by who made it. Calls are the assistant's words."""
+from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM, Block, Floats, Ints, Vocabulary, pair_factors
+from contextfold.evidence.clips import SHARE, clips
+from contextfold.evidence.lines import BARE, Line
+from contextfold.evidence.section import lines_as_text, lines_under_marks
+from contextfold.evidence.sizes import Sizes
+
+__all__ = ["FADING", "LEAST_WORTH", "MENTION", "PAIR", "RARITY", "TERM", "YOUNGEST", "select"]
 
 FADING = 0.15
 """Exponent of age. The fitted one is 1.0 for what is needed next; a lower one also keeps what is needed late, and what
@@ -47,93 +52,72 @@ YOUNGEST = 500
 ENOUGH_WORDS = 2
 """Plain words beside an identifier that make it more than a bare name."""
 
-TERM: dict[Source, float] = {"user": 1.2, "assistant": 0.2, "tool": 0.0}
-"""What one plain word counts, by who said it."""
-
-PAIR = 0.4
-"""What a pair of CJK signs counts of a word: a word is one or two of them, and so is the border between two words."""
-
 RARITY = 0.5
 """Exponent of the number of messages that say a plain word."""
 
 JOINED = 200
 """Characters. Two neighboring lines longer than this together are not offered as a pair."""
 
+_HELD = 3000
+"""Spans that enter the heap at a time. Most others are never looked at."""
 
-_FIGURES = re.compile(r"\d+")
+_STALE = 1500
+"""Spans that are looked at for nothing before all gains are computed again, which takes about as long."""
 
-
-class Span(NamedTuple):
-    """Neighboring lines ``first`` to ``last`` (both included) that are offered together."""
-
-    first: int
-    last: int
+Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 
 def select(
-    candidates: Sequence[tuple[int, Sequence[Line]]],
+    candidates: Sequence[tuple[int, Sequence[Line] | Block]],
     *,
     budget: int,
     already: Collection[str],
     count: Callable[[str], int],
     now: int,
-    count_line: Callable[[str], int] | None = None,
+    beside: Iterable[Block] = (),
+    sizes: Sizes | None = None,
+    words: Vocabulary | None = None,
 ) -> str:
     """The lines most worth their tokens, in their original order under short marks of who said them.
 
     ``candidates``: for each evicted message, in order, how many tokens of the history end with it, and its lines.
     ``now``: tokens of the whole history. ``already``: names that need no evidence since they stand in the view.
-    ``count_line``: as ``count``, for a line, if the caller remembers their sizes.
     The text has at most ``budget`` tokens as ``count`` gives them, and is empty if nothing fits or nothing is left to
     say.
+
+    For a caller that keeps what is known of a message: ``words`` is the vocabulary of all blocks among the candidates,
+    ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does.
     """
-    weights = _weights(candidates, now)
-    for name in already:
-        weights.pop(name, None)
-    weights |= _term_weights(candidates, now)
-    choice = _Choice(candidates, weights, count_line or count)
+    words = Vocabulary() if words is None else words
+    sizes = Sizes(count) if sizes is None else sizes
+    blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
+    material = _Material(blocks, words, sizes)
+    weights = material.weights(now, _numbers(already, beside, words))
+    choice = _Choice(material, weights)
     chosen = choice.make(budget)
-    text = _fitted(choice.lines, chosen, budget, count)
-    if not choice.missing(chosen):
+    text = _fitted(material, chosen, budget, sizes)
+    missing = choice.missing(chosen)
+    if not missing:
         return text
-    text = _fitted(choice.lines, chosen, int(budget * (1 - SHARE)), count)
-    parts = clips(choice.missing(chosen), choice.lines, budget - count(text) - 1, count)
+    text = _fitted(material, chosen, int(budget * (1 - SHARE)), sizes)
+    missing = choice.missing(chosen)
+    parts = clips(missing, [block for _, block in blocks], words, budget - count(text) - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
 
 
-def _fitted(lines: Sequence[Line], chosen: list[int], budget: int, count: Callable[[str], int]) -> str:
+def _numbers(already: Collection[str], beside: Iterable[Block], words: Vocabulary) -> Ints:
+    """The numbers of the names that stand in the view."""
+    known = [number for name in already if (number := words.known(name)) is not None]
+    return np.concatenate([np.array(known, dtype=np.int32), *(block.mentions for block in beside)])
+
+
+def _fitted(material: _Material, chosen: list[int], budget: int, sizes: Sizes) -> str:
     """The chosen lines as a text of at most ``budget`` tokens. What is too much is taken off the end of ``chosen``."""
-    text = lines_as_text(lines, chosen)
-    while chosen and (excess := count(text) - budget) > 0:
+    lines, speakers = material.texts, material.speakers
+    while chosen and (excess := sizes.joined(lines_under_marks(lines, speakers, chosen)) - budget) > 0:
         del chosen[-max(1, excess // 40) :]
-        text = lines_as_text(lines, chosen)
-    return text
-
-
-def _weights(candidates: Sequence[tuple[int, Sequence[Line]]], now: int) -> dict[str, float]:
-    """Name -> how much it will be missed. A name counts once per message and source, however often it stands there."""
-    weights: dict[str, float] = {}
-    for end, lines in candidates:
-        factor = _faded(now - end)
-        mentions = {
-            (line.source, name): worth for line in lines for name, worth in zip(line.names, line.worths, strict=True)
-        }
-        for (source, name), worth in mentions.items():
-            weights[name] = weights.get(name, 0.0) + MENTION[source] * worth * factor
-    return weights
-
-
-def _term_weights(candidates: Sequence[tuple[int, Sequence[Line]]], now: int) -> dict[str, float]:
-    """Term -> how much of what was said hangs on it: its best mention, less the more messages say it."""
-    messages: dict[str, int] = {}
-    best: dict[str, float] = {}
-    for end, lines in candidates:
-        factor = _faded(now - end)
-        said = {term: line.source for line in lines for term in line.terms}
-        for term, source in said.items():
-            messages[term] = messages.get(term, 0) + 1
-            best[term] = max(best.get(term, 0.0), TERM[source] * factor)
-    return {term: weight * (PAIR if is_cjk(term) else 1.0) / messages[term] ** RARITY for term, weight in best.items()}
+    return lines_as_text(lines, speakers, chosen)
 
 
 def _faded(age: int) -> float:
@@ -142,136 +126,256 @@ def _faded(age: int) -> float:
     return share
 
 
-class _Choice:
-    """Greedy choice of lines. ``lines`` are those of all messages; lines of one message are neighbors."""
+class _Material:
+    """The lines of all candidates in one row, and what is known of each."""
 
-    def __init__(
-        self,
-        candidates: Sequence[tuple[int, Sequence[Line]]],
-        weights: dict[str, float],
-        count: Callable[[str], int],
-    ) -> None:
-        self.lines = [line for _, lines in candidates for line in lines]
+    def __init__(self, blocks: Sequence[tuple[int, Block]], words: Vocabulary, sizes: Sizes) -> None:
+        found = [block for _, block in blocks]
+        self.ends = [end for end, _ in blocks]
+        self.blocks = found
+        self.vocabulary = words
+        self.texts = [text for block in found for text in block.texts]
+        self.speakers = b"".join(block.speakers for block in found)
+        self.words = _joined([block.words for block in found])
+        self.characters = _joined([block.characters for block in found])
+        self.sizes = _joined([sizes.lines(block) for block in found])
+        self.counts = _joined([block.counts for block in found])
+        self.shown = _joined([block.shown for block in found])
+        self.message = np.repeat(np.arange(len(found)), [len(block) for block in found])
+        self.bonuses = self._once()
+
+    def _once(self) -> Floats:
+        """The bonus of each line; of lines that say the same only the newest has one."""
+        bonuses = np.concatenate([np.empty(0), *(block.bonuses for block in self.blocks)])
+        shapes = np.concatenate([np.empty(0, np.int64), *(block.shapes for block in self.blocks)])
+        _, newest = np.unique(shapes[::-1], return_index=True)
+        once = np.zeros_like(bonuses)
+        kept = len(shapes) - 1 - newest
+        once[kept] = bonuses[kept]
+        return once
+
+    def weights(self, now: int, already: Ints) -> Floats:
+        """For every number of the vocabulary, how much it will be missed; 0 for what the candidates do not mention.
+
+        A name counts once per message and speaker, however often it stands there. A term counts what hangs on it: its
+        best mention, less the more messages say it.
+        """
+        size = len(self.vocabulary)
+        factors = np.array([_faded(now - end) for end in self.ends])
+        mentions = [block.mentions for block in self.blocks]
+        values = np.concatenate([np.empty(0), *(block.mention_weights for block in self.blocks)])
+        values *= np.repeat(factors, [len(part) for part in mentions])
+        weights = np.bincount(_joined(mentions), weights=values, minlength=size)
+        weights[already] = 0.0
+        said = [block.terms for block in self.blocks]
+        terms = _joined(said)
+        if not len(terms):
+            return weights
+        values = np.concatenate([np.empty(0), *(block.term_weights for block in self.blocks)])
+        values *= np.repeat(factors, [len(part) for part in said])
+        best = np.zeros(size)
+        np.maximum.at(best, terms, values)
+        messages = np.bincount(terms, minlength=size)
+        distinct = np.flatnonzero(messages)
+        rarity = np.array([float(n) ** RARITY for n in range(int(messages.max()) + 1)])
+        factor = np.array(pair_factors(self.vocabulary, distinct))
+        weights[distinct] = best[distinct] * factor / rarity[messages[distinct]]
+        return weights
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, np.int32), *parts])
+
+
+class _Choice:
+    """Greedy choice of spans: single lines, and two neighbors where one of them lacks plain words."""
+
+    def __init__(self, material: _Material, weights: Floats) -> None:
+        self.material = material
         self.weights = weights
-        self.message = [number for number, (_, lines) in enumerate(candidates) for _ in lines]
-        self.bonus = _once(self.lines)
-        self.wanted = [_wanted(line, weights) for line in self.lines]
-        self.spans = self._offered()
-        self.sizes = {n: count(self.lines[n].text) + 1 for span in self.spans for n in span}  # 1: the line break
-        self.shown: dict[str, float] = {}  # name -> how well it is shown, up to 1
+        known = weights[material.shown] > 0
+        line_of = np.repeat(np.arange(len(material.counts)), material.counts)[known]
+        self.wanted = material.shown[known]
+        """What the lines show and is wanted, line by line."""
+        self.counts = np.bincount(line_of, minlength=len(material.counts))
+        self.starts = np.concatenate([[0], np.cumsum(self.counts)])
+        self.offered = (self.counts > 0) | (material.bonuses > 0)
+        self.poor = self.offered & (material.words < ENOUGH_WORDS)
+        self.pairs = self._pairs()
+        self.shown = [0.0] * len(weights)
+        """How well each name or term is shown, up to 1."""
         self.chosen: set[int] = set()
+        self._prepare()
+
+    def _pairs(self) -> Flags:
+        """For each line, whether it is offered together with the next one."""
+        material = self.material
+        if not len(material.counts):
+            return np.zeros(0, dtype=bool)
+        near = (material.message[:-1] == material.message[1:]) & (
+            material.characters[:-1] + material.characters[1:] <= JOINED
+        )
+        return np.append(near & (self.poor[:-1] | self.poor[1:]), False)
+
+    def _prepare(self) -> None:
+        """The spans as arrays, and what the loop reads of lines as lists: those are quicker for one at a time."""
+        material = self.material
+        singles, pairs = np.flatnonzero(self.offered), np.flatnonzero(self.pairs)
+        self.first = np.concatenate([singles, pairs])
+        self.last = np.concatenate([singles, pairs + 1])
+        # Of spans that add the same the first wins, in the order: a line, with the one before it, with the one after.
+        self.order = np.concatenate([3 * singles, np.where(self.poor[pairs], 3 * pairs + 2, 3 * pairs + 4)])
+        self.worth = self.weights.tolist()
+        self._ids: list[list[int] | None] = [None] * len(material.counts)
+        self._words = material.words.tolist()
+        self._sizes = (material.sizes + 1).tolist()  # 1: the line break
+        self._bonuses = material.bonuses.tolist()
+        self._message = material.message.tolist()
+        self._offered = self.offered.tolist()
+        self._paired = self.pairs.tolist()
+        self._poor = self.poor.tolist()
+        self._entries()
+
+    def _entries(self) -> None:
+        """All that spans show, one after the other: the first entry of each line is its bonus (number -1)."""
+        lines = np.concatenate([np.column_stack([self.first, self.last])[:, k] for k in (0, 1)])
+        spans = np.concatenate([np.arange(len(self.first))] * 2)
+        twice = np.concatenate([np.ones(len(self.first), dtype=bool), self.first != self.last])
+        lines, spans = lines[twice], spans[twice]
+        by_span = np.argsort(spans, kind="stable")
+        lines, spans = lines[by_span], spans[by_span]
+        lengths = self.counts[lines] + 1
+        ends = np.cumsum(lengths)
+        heads = ends - lengths
+        places = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(heads, lengths)
+        source = np.repeat(self.starts[lines] - 1, lengths) + places
+        numbers = self.wanted[np.maximum(source, 0)] if len(self.wanted) else np.zeros(len(source), dtype=np.int32)
+        self._entry_number = np.where(places == 0, 0, numbers)
+        self._entry_weight = np.where(places == 0, 0.0, self.weights[self._entry_number] if len(self.weights) else 0.0)
+        self._entry_span = np.repeat(spans, lengths)
+        self._heads, self._head_line, self._head_span = heads, lines, spans
+
+    def _gains(self, left: int) -> Floats:
+        """What each span would add per token now; 0 for those that do not fit what is left."""
+        material = self.material
+        is_chosen = np.zeros(len(material.counts) + 2, dtype=bool)  # one more at each end
+        if self.chosen:
+            is_chosen[np.fromiter(self.chosen, dtype=np.int64) + 1] = True
+        message = np.concatenate([[-1], material.message, [-1]])
+        words = np.concatenate([[0], material.words, [0]])
+        inside = words[self.first + 1] + np.where(self.first == self.last, 0, words[self.last + 1])
+        for inner, outer in ((self.first + 1, self.first), (self.last + 1, self.last + 2)):
+            inside = inside + np.where(is_chosen[outer] & (message[inner] == message[outer]), words[outer], 0)
+        quality = BARE + (1 - BARE) * np.minimum(1.0, inside / ENOUGH_WORDS)
+        better = quality[self._entry_span] - np.array(self.shown or [0.0])[self._entry_number]
+        values = np.where(better > 0, better * self._entry_weight, 0.0)
+        new = ~is_chosen[self._head_line + 1]
+        values[self._heads] = np.where(new, material.bonuses[self._head_line], 0.0)
+        value = np.bincount(self._entry_span, weights=values, minlength=len(self.first))
+        sizes = np.where(new, material.sizes[self._head_line] + 1, 0)
+        cost = np.bincount(self._head_span, weights=sizes, minlength=len(self.first))
+        return np.where((cost > 0) & (cost <= left), value / np.maximum(cost, 1.0), 0.0)
 
     def make(self, budget: int) -> list[int]:
         """Numbers of the chosen lines, best first, within ``budget`` tokens."""
-        spans = self.spans
-        touching = self._touching(spans)
-        queue = [(-gain, number) for number, span in enumerate(spans) if (gain := self._gain(span)) > 0]
-        heapq.heapify(queue)
         order: list[int] = []
         left = budget
-        while queue and left > 0:
-            expected, number = heapq.heappop(queue)
-            gain = self._gain(spans[number])
+        queue, least = self._best(left)
+        stale = 0
+        while left > 0:
+            if not queue or -queue[0][0] < least or stale > _STALE:
+                if stale <= _STALE and least == 0.0:
+                    break
+                queue, least = self._best(left)
+                stale = 0
+                if not queue:
+                    break
+            expected, number, first, last = heapq.heappop(queue)
+            gain = self._gain(first, last)
             if gain <= 0:
                 continue
             if gain < -expected * (1 - 1e-9):
-                heapq.heappush(queue, (-gain, number))
+                heapq.heappush(queue, (-gain, number, first, last))
+                stale += 1
                 continue
-            new = [n for n in range(spans[number].first, spans[number].last + 1) if n not in self.chosen]
-            cost = sum(self.sizes[n] for n in new)
+            new = [n for n in range(first, last + 1) if n not in self.chosen]
+            cost = sum(self._sizes[n] for n in new)
             if cost > left:
                 continue
             left -= cost
             order += new
-            self._take(spans[number], new)
-            for other in sorted({other for n in new for other in touching.get(n, ())}):
-                if (gain := self._gain(spans[other])) > 0:  # a neighbor may have become cheaper or better
-                    heapq.heappush(queue, (-gain, other))
+            self._take(first, last, new)
+            for span in sorted({span for n in new for span in self._touching(n)}):
+                if (gain := self._gain(span[1], span[2])) > 0:  # a neighbor may have become cheaper or better
+                    heapq.heappush(queue, (-gain, *span))
         return order
 
-    def missing(self, chosen: Iterable[int]) -> dict[str, float]:
-        """The names that none of these lines shows and that say something without their line, with their weights."""
-        shown = {name for n in chosen for name in self.wanted[n]}
-        return {
-            name: self.weights[name]
-            for line in self.lines
-            for name, worth in zip(line.names, line.worths, strict=True)
-            if worth >= LEAST_WORTH and name in self.weights and name not in shown
-        }
+    def _best(self, left: int) -> tuple[list[tuple[float, int, int, int]], float]:
+        """A heap of the best spans, and the gain below which others, left out of it, may be better."""
+        gains = self._gains(left)
+        found = np.flatnonzero(gains > 0)
+        least = 0.0
+        if len(found) > 2 * _HELD:
+            least = float(np.partition(gains[found], len(found) - _HELD)[len(found) - _HELD])
+            found = found[gains[found] >= least]
+        rows = (-gains[found], self.order[found], self.first[found], self.last[found])
+        heap = list(zip(*(row.tolist() for row in rows), strict=True))
+        heapq.heapify(heap)
+        return heap, least
 
-    def _offered(self) -> list[Span]:
-        """Every line that adds something, and where it lacks plain words, with the line before and the line after."""
-        spans: dict[Span, None] = {}
-        for n, line in enumerate(self.lines):
-            if not self.wanted[n] and not self.bonus[n]:
-                continue
-            spans[Span(n, n)] = None
-            if line.words < ENOUGH_WORDS:
-                spans.update((Span(pair, pair + 1), None) for pair in (n - 1, n) if self._is_pair(pair))
-        return list(spans)
+    def _touching(self, n: int) -> Iterable[tuple[int, int, int]]:
+        """The spans whose gain depends on whether line ``n`` is chosen: number, first line, last line."""
+        for first in range(max(0, n - 1), min(len(self._words), n + 2)):
+            if self._offered[first]:
+                yield 3 * first, first, first
+        for first in range(max(0, n - 2), min(len(self._words), n + 2)):
+            if self._paired[first]:
+                yield 3 * first + (2 if self._poor[first] else 4), first, first + 1
 
-    def _is_pair(self, n: int) -> bool:
-        return self._are_neighbors(n, n + 1) and len(self.lines[n].text) + len(self.lines[n + 1].text) <= JOINED
+    def missing(self, chosen: Sequence[int]) -> dict[int, float]:
+        """The names that none of these lines shows and that say something without their line: number -> weight."""
+        is_missing = self.weights > 0
+        for n in chosen:
+            is_missing[self._wanted(n)] = False
+        telling = np.zeros(len(is_missing), dtype=bool)
+        telling[_joined([block.telling for block in self.material.blocks])] = True
+        numbers = np.flatnonzero(is_missing & telling)
+        return dict(zip(numbers.tolist(), self.weights[numbers].tolist(), strict=True))
 
-    def _are_neighbors(self, first: int, second: int) -> bool:
-        return first >= 0 and second < len(self.lines) and self.message[first] == self.message[second]
+    def _wanted(self, n: int) -> list[int]:
+        found = self._ids[n]
+        if found is None:
+            found = self._ids[n] = self.wanted[self.starts[n] : self.starts[n + 1]].tolist()
+        return found
 
-    def _touching(self, spans: Sequence[Span]) -> dict[int, list[int]]:
-        """Line -> numbers of the spans whose gain depends on whether it is chosen."""
-        touching: dict[int, list[int]] = {}
-        for number, span in enumerate(spans):
-            for n in range(span.first - 1, span.last + 2):
-                touching.setdefault(n, []).append(number)
-        return touching
-
-    def _gain(self, span: Span) -> float:
+    def _gain(self, first: int, last: int) -> float:
         """What the span would add per token."""
-        quality = self._quality(span)
+        quality = self._quality(first, last)
+        shown, worth = self.shown, self.worth
         value = cost = 0.0
-        for n in range(span.first, span.last + 1):
+        for n in range(first, last + 1):
             if n not in self.chosen:
-                cost += self.sizes[n]
-                value += self.bonus[n]
-            for name in self.wanted[n]:
-                better = quality - self.shown.get(name, 0.0)
+                cost += self._sizes[n]
+                value += self._bonuses[n]
+            for number in self._wanted(n):
+                better = quality - shown[number]
                 if better > 0:
-                    value += better * self.weights[name]
+                    value += better * worth[number]
         return value / cost if cost else 0.0
 
-    def _quality(self, span: Span) -> float:
+    def _quality(self, first: int, last: int) -> float:
         """How well the span would show its names: 1 with enough plain words in it or in a chosen line next to it."""
-        words = sum(self.lines[n].words for n in range(span.first, span.last + 1))
-        for inner, outer in ((span.first, span.first - 1), (span.last, span.last + 1)):
-            if outer in self.chosen and self.message[inner] == self.message[outer]:
-                words += self.lines[outer].words
+        words = self._words[first] if first == last else self._words[first] + self._words[last]
+        if words < ENOUGH_WORDS:
+            if first - 1 in self.chosen and self._message[first] == self._message[first - 1]:
+                words += self._words[first - 1]
+            if last + 1 in self.chosen and self._message[last] == self._message[last + 1]:
+                words += self._words[last + 1]
         return BARE + (1 - BARE) * min(1.0, words / ENOUGH_WORDS)
 
-    def _take(self, span: Span, new: Iterable[int]) -> None:
-        quality = self._quality(span)
+    def _take(self, first: int, last: int, new: Iterable[int]) -> None:
+        quality = self._quality(first, last)
         self.chosen.update(new)
-        for n in range(span.first, span.last + 1):
-            for name in self.wanted[n]:
-                self.shown[name] = max(self.shown.get(name, 0.0), quality)
-
-
-def _once(lines: Sequence[Line]) -> list[float]:
-    """The bonus of each line; of lines that say the same only the newest has one.
-
-    Lines of tools that differ in nothing but figures say the same: a log of a hundred durations is one fact.
-    """
-    said: set[str] = set()
-    bonuses = []
-    for line in reversed(lines):
-        shape = _FIGURES.sub("0", line.text) if line.bonus and line.source == "tool" else line.text
-        bonuses.append(0.0 if shape in said else line.bonus)
-        said.add(shape)
-    return bonuses[::-1]
-
-
-def _wanted(line: Line, weights: Mapping[str, float]) -> tuple[str, ...]:
-    """The names and terms that the line would show, and what a path in it can be called by from its end."""
-    shown = dict.fromkeys((*line.names, *line.terms))
-    for name in line.names:
-        if "/" in name:
-            shown.update(dict.fromkeys(identifiers.endings(name)))
-    return tuple(name for name in shown if name in weights)
+        for n in range(first, last + 1):
+            for number in self._wanted(n):
+                self.shown[number] = max(self.shown[number], quality)

@@ -12,18 +12,21 @@ instead of 86 % and 79 % with lines alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from contextfold import identifiers
-from contextfold.evidence.lines import BARE, PLAIN_WORD, Line
-from contextfold.evidence.section import parts_as_text
+from contextfold.evidence.blocks import Block, Vocabulary
+from contextfold.evidence.lines import BARE, PLAIN_WORD
+from contextfold.evidence.section import parts_as_text, parts_under_mark
+from contextfold.evidence.sizes import Sizes
 
 SHARE = 0.3
 """Of the room for evidence, what parts of lines take where not every name stands in a line."""
-
-LEAST_WORTH = 0.8
-"""What getting a name wrong must cost (``Line.worths``). Numbers and short names say nothing without their line."""
 
 REACH = 40
 """Characters. A part of a line is at most so much longer than the name in it."""
@@ -42,46 +45,81 @@ class Clip(NamedTuple):
     quality: float
 
 
-def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count: Callable[[str], int]) -> str:
+def clips(
+    weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabulary, room: int, sizes: Sizes
+) -> str:
     """The parts of lines most worth their tokens, under the mark; at most ``room`` tokens, and empty if nothing fits.
 
-    ``weights``: the names that no chosen line shows, and how much each will be missed. ``lines``: all that may be
-    quoted, oldest first; of several lines with a name the newest counts that has plain words beside it.
+    ``weights``: the names (by their numbers) that no chosen line shows, and how much each will be missed. ``blocks``:
+    all that may be quoted, oldest first; of several lines with a name the newest counts that has plain words beside it.
     """
-    found = _newest(_heaviest(weights, room), lines)
-    ranked = sorted(found, key=lambda name: (-weights[name] * found[name].quality / _price(found[name]), name))
+    if room <= 0:
+        return ""
+    found = _newest(_heaviest(weights, words, room), blocks, words)
+    ranked = sorted(
+        found, key=lambda name: (-weights[name] * found[name].quality / _price(found[name]), words.texts[name])
+    )
     taken: list[str] = []
     shown: set[str] = set()
-    left = room - count(parts_as_text([""]))
+    left = room - sizes.text(parts_as_text([""]))
     for name in ranked:
-        if name in shown:
+        if words.texts[name] in shown:
             continue
-        left -= count(found[name].text) + 1
+        left -= sizes.text(found[name].text) + 1
         if left < 0:
             break
         taken.append(found[name].text)
         shown.update(_named(found[name].text))
-    while taken and (excess := count(parts_as_text(taken)) - room) > 0:
+    while taken and (excess := sizes.joined(parts_under_mark(taken)) - room) > 0:
         del taken[-max(1, excess // 8) :]
     return parts_as_text(taken)
 
 
-def _heaviest(weights: Mapping[str, float], room: int) -> set[str]:
-    ranked = sorted(weights, key=lambda name: (-weights[name] / (len(name) + _OVERHEAD), name))
-    return set(ranked[: int(room * _CONSIDERED)])
+def _heaviest(weights: Mapping[int, float], words: Vocabulary, room: int) -> set[int]:
+    texts = words.texts
+    most = int(room * _CONSIDERED)
+    if len(weights) <= most:
+        return set(weights)
+    return set(heapq.nsmallest(most, weights, key=lambda n: (-weights[n] / (len(texts[n]) + _OVERHEAD), texts[n])))
 
 
-def _newest(names: set[str], lines: Sequence[Line]) -> dict[str, Clip]:
-    found: dict[str, Clip] = {}
-    for line in reversed(lines):
-        wanted = [name for name in line.names if name in names and found.get(name, _NOTHING).quality < 1]
-        if wanted:
-            rest = list(_plain_words(line.text))
+def _newest(names: set[int], blocks: Sequence[Block], words: Vocabulary) -> dict[int, Clip]:
+    """For each name the part of the newest line where plain words stand beside it, or else of the newest line."""
+    found: dict[int, Clip] = {}
+    open_ = np.zeros(len(words), dtype=bool)
+    open_[list(names)] = True
+    cut: dict[tuple[str, int], Clip] = {}
+    for block in reversed(blocks):
+        if not open_[block.mentions].any():
+            continue
+        for text, wanted in _lines_with(open_, block):
+            rest: list[tuple[int, int]] | None = None
             for name in wanted:
-                clip = _cut(line.text, name, rest)
+                clip = words.clips.get((text, name))
+                if clip is None:
+                    rest = list(_plain_words(text)) if rest is None else rest
+                    clip = _cut(text, words.texts[name], rest)
+                cut[text, name] = clip
                 if clip.quality > found.get(name, _NOTHING).quality:
                     found[name] = clip
+                    open_[name] = clip.quality < 1
+    words.clips = cut
     return found
+
+
+def _lines_with(open_: npt.NDArray[np.bool_], block: Block) -> Iterator[tuple[str, list[int]]]:
+    """The lines of a block that hold one of these names, newest first, with the names."""
+    starts = np.cumsum(block.counts) - block.counts
+    place = np.arange(len(block.shown)) - np.repeat(starts, block.counts)
+    is_wanted = open_[block.shown] & (place < np.repeat(block.named, block.counts))
+    lines = np.repeat(np.arange(len(block)), block.counts)[is_wanted].tolist()
+    wanted: dict[int, list[int]] = {}
+    for line, name in zip(lines, block.shown[is_wanted].tolist(), strict=True):
+        wanted.setdefault(line, []).append(name)
+    for line in reversed(wanted):
+        names = [name for name in wanted[line] if open_[name]]
+        if names:
+            yield block.texts[line], names
 
 
 _NOTHING = Clip("", 0.0)

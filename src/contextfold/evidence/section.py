@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from contextfold import quoting
+from contextfold.evidence.blocks import SOURCES
 from contextfold.evidence.lines import Line, lines_of
 from contextfold.messages import Message, Text, ToolResult
 
@@ -26,21 +27,34 @@ PARTS = "[parts of lines]"
 _MARK = re.compile(rf"^(?:\[(user|assistant|tool)\]|{re.escape(PARTS)})$", re.MULTILINE)
 
 
-def lines_as_text(lines: Sequence[Line], chosen: Iterable[int]) -> str:
-    """The chosen ones of the lines, by their numbers, in their order. A mark stands where the speaker changes."""
-    text: list[str] = []
-    speaker = ""
+def lines_under_marks(texts: Sequence[str], speakers: bytes, chosen: Iterable[int]) -> list[str]:
+    """The chosen ones of the lines, by their numbers, in their order. A mark stands where the speaker changes.
+
+    ``speakers``: for each line the place of its speaker in ``blocks.SOURCES``.
+    """
+    lines: list[str] = []
+    speaker = -1
     for n in sorted(chosen):
-        if lines[n].source != speaker:
-            speaker = lines[n].source
-            text.append(f"[{speaker}]")
-        text.append(quoting.quoted(lines[n].text))
-    return "\n".join(text)
+        if speakers[n] != speaker:
+            speaker = speakers[n]
+            lines.append(f"[{SOURCES[speaker]}]")
+        lines.append(quoting.quoted(texts[n]))
+    return lines
+
+
+def lines_as_text(texts: Sequence[str], speakers: bytes, chosen: Iterable[int]) -> str:
+    """The same as one text."""
+    return "\n".join(lines_under_marks(texts, speakers, chosen))
 
 
 def parts_as_text(parts: Sequence[str]) -> str:
     """Parts of lines under their mark; empty if there are none."""
-    return "\n".join([PARTS, *map(quoting.quoted, parts)]) if parts else ""
+    return "\n".join(parts_under_mark(parts))
+
+
+def parts_under_mark(parts: Sequence[str]) -> list[str]:
+    """The same as lines."""
+    return [PARTS, *map(quoting.quoted, parts)] if parts else []
 
 
 def read(text: str) -> tuple[Line, ...]:

@@ -81,29 +81,33 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     candidates = [(ends[n], _lines(history, n)) for n in sorted({*plan.gone, *shortened})]
     visible = _names(quoting.lines_of(Message("assistant", (Text(prose),))))
     gone = set(plan.gone)
+    whole = []
     for n, message in enumerate(history.messages):
         if n in shortened:
             visible |= _names(quoting.lines_of(reduce(message, shortened[n])))
         elif message.is_instruction:  # never quoted, so it has no lines
             visible.update(names(message.text))
         elif n not in gone:
-            visible |= _names(history.lines(n))
+            whole.append(history.block(n))
     return quoting.select(
         candidates,
         budget=budget,
         already=visible,
         count=history.counter.text,
-        count_line=history.line_size,
         now=ends[-1],
+        beside=whole,
+        sizes=history.line_sizes,
+        words=history.words,
     )
 
 
-def _lines(history: History, index: int) -> tuple[quoting.Line, ...]:
+def _lines(history: History, index: int) -> quoting.Block:
     message = history.messages[index]
     if pins.is_summary(message) and (earlier := parse(message.text)):
         prose, quoted = earlier
-        return *quoting.lines_of(Message("assistant", (Text(prose),))), *quoting.read(quoted)
-    return history.lines(index)
+        lines = (*quoting.lines_of(Message("assistant", (Text(prose),))), *quoting.read(quoted))
+        return quoting.Block(lines, history.words)
+    return history.block(index)
 
 
 def _names(lines: Iterable[quoting.Line]) -> set[str]:

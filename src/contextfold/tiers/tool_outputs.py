@@ -18,8 +18,12 @@ from contextfold.messages import Part, Text, ToolResult
 from contextfold.tiers import tool_outputs_json
 from contextfold.tiers.fitting import LEAST, fit
 from contextfold.tiers.markers import cut
+from contextfold.tiers.remembered import Remembered
 from contextfold.tiers.tool_outputs_text import of_text
 from contextfold.tokens.estimate import estimate
+
+_SHORTENED = Remembered()
+"""A conversation has the same old outputs in every pass; the newest of them stay shortened and are asked for again."""
 
 
 class ToolOutputsTier:
@@ -47,8 +51,10 @@ def shortened_result(part: ToolResult, limit: int) -> ToolResult:
 def shorten(text: str, size: int, limit: int) -> str:
     """A text of ``size`` tokens by its kind within ``limit`` tokens; the same object where it fits already."""
     limit = max(limit, LEAST)
-    if size <= limit:
-        return text
+    return text if size <= limit else _SHORTENED.text(text, limit, lambda: _shorter(text, size, limit))
+
+
+def _shorter(text: str, size: int, limit: int) -> str:
     document = tool_outputs_json.read(text)
     if document is not None:
         shorter = fit(len(text), size, limit, document.render) or document.smallest()

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
 from contextfold.errors import InputError, PolicyError
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens.estimate import estimate
+from contextfold.tokens.known import KnownSizes
 from contextfold.tokens.media import Rule, media_tokens
 
 MESSAGE_OVERHEAD = 4
@@ -44,10 +46,18 @@ class TokenCounter:
             raise PolicyError(f"media_rule is {media_rule!r}; allowed are {', '.join(map(repr, get_args(Rule)))}")
         self._count_text = count_text
         self._media_rule: Rule = media_rule
+        self._known = KnownSizes()
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether texts are sized by the built-in estimate."""
+        return self._count_text is None
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
-        return estimate(text) if self._count_text is None else _checked(self._count_text, text)
+        if self._count_text is None:
+            return estimate(text)
+        return self._known.size(text, partial(_checked, self._count_text))
 
     def part(self, part: Part) -> int:
         """Tokens of one part, without the frame of its message."""

@@ -29,6 +29,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from contextfold.tokens import rates
+from contextfold.tokens.known import WORTH_KEEPING, KnownSizes
 
 _SYMBOL = r"\x00-\x08\x0e-\x1f!-/:-@\[-`{-¿×÷"
 _UPPER = "A-ZÀ-ÖØ-Þ"
@@ -44,6 +45,8 @@ PIECES = re.compile(
 )
 """A text in Latin letters as pieces: words, numbers, symbols, white space. Other characters are skipped."""
 
+SYMBOLS = re.compile(rf"[{_SYMBOL}]")
+
 ALPHABETIC_WORDS = re.compile(rf" ?[{_ALPHABETIC}]{{1,64}}")
 """Words in other alphabets, from Greek to Hangul. Scripts without spaces, such as Thai, come in runs."""
 
@@ -52,6 +55,9 @@ WIDE_RUNS = re.compile(rf"(?: ?[{_WIDE}]+(?:(?<!\w)[\r\n]+)?)+")
 
 LONG_RUNS = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{4096,}+")
 """Encoded data. Looking behind makes a run be tried once only, from its start: linear on any input."""
+
+_KNOWN = KnownSizes()
+"""The sizes of texts that were estimated, whatever conversation they stand in."""
 
 _SAMPLES, _SAMPLE_CHARACTERS = 16, 128
 PLACE = "\ue000"
@@ -63,22 +69,35 @@ def estimate(text: str) -> int:
 
     Zero for an empty text, at least one for any other. Never raises, whatever the characters.
     """
-    if not text:
-        return 0
-    hundredths = 0
+    if len(text) < WORTH_KEEPING:
+        return rounded(hundredths(text), bool(text))
+    return _KNOWN.size(text, _estimate)
+
+
+def _estimate(text: str) -> int:
+    return rounded(hundredths(text))
+
+
+def rounded(price: int, is_text: bool = True) -> int:
+    """Hundredths as whole tokens: at least one for any text."""
+    return max(1, (price + 50) // 100) if is_text else 0
+
+
+def hundredths(text: str) -> int:
+    """The price of a text in hundredths of a token, before rounding."""
+    price = 0
     if len(text) >= 4096:
-        hundredths = sum(_sampled(run) for run in LONG_RUNS.findall(text))
-        text = LONG_RUNS.sub("", text) if hundredths else text
+        price = sum(_sampled(run) for run in LONG_RUNS.findall(text))
+        text = LONG_RUNS.sub("", text) if price else text
     if not text.isascii():
         words = ALPHABETIC_WORDS.findall(text)
         russian = looks_russian(words)
-        hundredths += sum(alphabetic_price(word, russian) for word in words)
+        price += sum(alphabetic_price(word, russian) for word in words)
         text = ALPHABETIC_WORDS.sub(PLACE, text)
         characters = Counter("".join(WIDE_RUNS.findall(text)))
-        hundredths += sum(count * wide_price(character) for character, count in characters.items())
+        price += sum(count * wide_price(character) for character, count in characters.items())
         text = WIDE_RUNS.sub(PLACE, text)
-    hundredths += sum(map(piece_price, PIECES.findall(text)))
-    return max(1, (hundredths + 50) // 100)
+    return price + sum(map(piece_price, PIECES.findall(text)))
 
 
 def _sampled(run: str) -> int:

@@ -1,0 +1,190 @@
+"""The lines of one message in the form that a choice among many thousand of them needs: numbers in arrays.
+
+What belongs here: ``Block`` (one message's lines) and ``Vocabulary`` (the number of each name and term, shared by all
+blocks of a history). What does not: reading a message (``lines``), what anything is worth (``choice``).
+
+A line as an object with its strings takes about a kilobyte, a line in arrays about two hundred bytes with its text, and
+arrays of blocks are put together and weighed a thousand times faster than objects. A block follows from its message
+alone, so it is made once per message and kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from contextfold import identifiers
+from contextfold.evidence.lines import Line, Source, is_cjk
+
+SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
+
+MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
+"""What one mention counts, by who made it. Calls are the assistant's words."""
+
+TERM: dict[Source, float] = {"user": 1.2, "assistant": 0.2, "tool": 0.0}
+"""What one plain word counts, by who said it."""
+
+PAIR = 0.4
+"""What a pair of CJK signs counts of a word: a word is one or two of them, and so is the border between two words."""
+
+LEAST_WORTH = 0.8
+"""What getting a name wrong must cost (``Line.worths``) for a part of a line. Numbers and short names say nothing
+without their line."""
+
+_FIGURES = re.compile(r"\d+")
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+class Vocabulary:
+    """Names and terms by number. It only grows; numbers are given in the order of first use."""
+
+    __slots__ = ("_numbers", "clips", "texts")
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self.texts: list[str] = []
+        self.clips: dict[tuple[str, int], Any] = {}
+        """Parts of lines that the last choice looked at, by line and name: the next one looks at most of them again."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def number(self, text: str) -> int:
+        """The number of a name or term; a new one gets the next."""
+        known = self._numbers.get(text)
+        if known is None:
+            known = self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return known
+
+    def known(self, text: str) -> int | None:
+        """The number of a name or term, None if no block has it."""
+        return self._numbers.get(text)
+
+
+class Block:
+    """Lines of one message. Per line: its text, its speaker, plain words, characters, bonus and what it would show."""
+
+    __slots__ = ("_counts", "_floats", "_ints", "shapes", "sizes", "speakers", "texts")
+
+    def __init__(self, lines: Sequence[Line], words: Vocabulary) -> None:
+        self.texts = tuple(line.text for line in lines)
+        self.speakers = bytes(SOURCES.index(line.source) for line in lines)
+        self.sizes: Ints | None = None
+        """Tokens of each line, once they were counted (``sizes.Sizes``)."""
+        shown = [_shown(line, words) for line in lines]
+        mentions = {
+            (line.source, name): worth for line in lines for name, worth in zip(line.names, line.worths, strict=True)
+        }
+        said = {term: line.source for line in lines for term in line.terms}
+        telling = dict.fromkeys(
+            name
+            for line in lines
+            for name, worth in zip(line.names, line.worths, strict=True)
+            if worth >= LEAST_WORTH
+        )
+        self._counts = (len(lines), sum(map(len, shown)), len(mentions), len(said))
+        self._ints = np.array(
+            [
+                *(line.words for line in lines),
+                *(len(line.text) for line in lines),
+                *(len(line.names) for line in lines),
+                *map(len, shown),
+                *(number for numbers in shown for number in numbers),
+                *(words.number(name) for _, name in mentions),
+                *map(words.number, said),
+                *map(words.number, telling),
+            ],
+            dtype=np.int32,
+        )
+        self._floats = np.array(
+            [
+                *(line.bonus for line in lines),
+                *(MENTION[source] * worth for (source, _), worth in mentions.items()),
+                *(TERM[source] for source in said.values()),
+            ],
+            dtype=np.float64,
+        )
+        self.shapes = np.array([hash(_shape(line)) for line in lines], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def words(self) -> Ints:
+        """Plain words of each line."""
+        return self._ints[: self._counts[0]]
+
+    @property
+    def characters(self) -> Ints:
+        return self._ints[self._counts[0] : 2 * self._counts[0]]
+
+    @property
+    def named(self) -> Ints:
+        """How many of what each line shows are names that stand in it; they come first."""
+        return self._ints[2 * self._counts[0] : 3 * self._counts[0]]
+
+    @property
+    def counts(self) -> Ints:
+        """How much each line shows."""
+        return self._ints[3 * self._counts[0] : 4 * self._counts[0]]
+
+    @property
+    def shown(self) -> Ints:
+        """Numbers of what the lines show, line by line: names, terms, and what a path can be called by from its end."""
+        start = 4 * self._counts[0]
+        return self._ints[start : start + self._counts[1]]
+
+    @property
+    def mentions(self) -> Ints:
+        """Each name of the block once for each speaker."""
+        start = 4 * self._counts[0] + self._counts[1]
+        return self._ints[start : start + self._counts[2]]
+
+    @property
+    def terms(self) -> Ints:
+        start = 4 * self._counts[0] + self._counts[1] + self._counts[2]
+        return self._ints[start : start + self._counts[3]]
+
+    @property
+    def telling(self) -> Ints:
+        """The names that say something without their line."""
+        return self._ints[4 * self._counts[0] + sum(self._counts[1:]) :]
+
+    @property
+    def bonuses(self) -> Floats:
+        return self._floats[: self._counts[0]]
+
+    @property
+    def mention_weights(self) -> Floats:
+        return self._floats[self._counts[0] : self._counts[0] + self._counts[2]]
+
+    @property
+    def term_weights(self) -> Floats:
+        return self._floats[self._counts[0] + self._counts[2] :]
+
+
+def _shown(line: Line, words: Vocabulary) -> list[int]:
+    shown = dict.fromkeys((*line.names, *line.terms))
+    for name in line.names:
+        if "/" in name:
+            shown.update(dict.fromkeys(identifiers.endings(name)))
+    return [words.number(name) for name in shown]
+
+
+def _shape(line: Line) -> str:
+    """What tells a line from others that say the same. Lines of tools that differ in nothing but figures do: a log of a
+    hundred durations is one fact.
+    """
+    return _FIGURES.sub("0", line.text) if line.bonus and line.source == "tool" else line.text
+
+
+def pair_factors(words: Vocabulary, numbers: Ints) -> list[float]:
+    """For each of these terms, what it counts of a word."""
+    return [PAIR if is_cjk(words.texts[number]) else 1.0 for number in numbers.tolist()]

@@ -1,0 +1,42 @@
+"""Texts that a tier made before, known by the digest of what they were made from.
+
+What belongs here: remembering them. What does not: shortening.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+
+LARGEST = 16_384
+"""Characters. A longer outcome is made again: it was a larger limit, of a request that is large anyway."""
+
+REMEMBERED = 1 << 20
+"""Characters in each of two generations."""
+
+
+class Remembered:
+    """Outcomes of one pure function of a text and a limit. Safe for concurrent use: at worst one is made twice."""
+
+    def __init__(self) -> None:
+        self._young: dict[tuple[bytes, int], str | None] = {}
+        self._old: dict[tuple[bytes, int], str | None] = {}
+        self._held = 0
+
+    def text(self, text: str, limit: int, make: Callable[[], str]) -> str:
+        """The text under the limit. ``text`` itself, as the same object, if ``make`` returned that."""
+        key = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), limit)
+        for known in (self._young, self._old):
+            if key in known:
+                made = known[key]
+                return text if made is None else made
+        made = make()
+        if len(made) <= LARGEST or made is text:
+            self._keep(key, None if made is text else made)
+        return made
+
+    def _keep(self, key: tuple[bytes, int], made: str | None) -> None:
+        self._held += 100 + len(made or "")
+        if self._held > REMEMBERED:
+            self._old, self._young, self._held = self._young, {}, 100 + len(made or "")
+        self._young[key] = made
