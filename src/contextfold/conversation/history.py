@@ -17,6 +17,7 @@ from contextfold.conversation.fingerprint import digest, fingerprint
 from contextfold.conversation.groups import Grouping, group
 from contextfold.formats.base import Format
 from contextfold.messages import Message
+from contextfold.summary.extractive_facts import Note
 from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
 
 
@@ -31,6 +32,7 @@ class History:
         self.sizes: list[int] = []
         self._digests: list[bytes] = []
         self._blocks: dict[int, evidence.Block] = {}
+        self._notes: dict[int, Note] = {}
 
     def extend(self, wire: Sequence[Any]) -> None:
         """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
@@ -56,6 +58,7 @@ class History:
             self.messages[index] = message
             self.sizes[index] = self.counter.message(message)
             self._blocks.pop(index, None)
+            self._notes.pop(index, None)
             del self._digests[index:]
         if changed:
             self.__dict__.pop("grouping", None)
@@ -87,6 +90,13 @@ class History:
         found = self._blocks.get(index)
         if found is None:
             found = self._blocks[index] = evidence.Block(evidence.lines_of(self.messages[index]), self.words)
+        return found
+
+    def note(self, index: int, read: Message) -> Note:
+        """What the built-in summary may say of a message. ``read``: the message as it is to be read."""
+        found = self._notes.get(index)
+        if found is None:
+            found = self._notes[index] = Note.of(read)
         return found
 
     @cached_property

@@ -48,8 +48,9 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
 def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, always made anew from all originals: it does not decay and asks nobody."""
     gone = [readable(question.history.messages[n]) for n in plan.gone]
-    count = question.counter.text
-    text = extractive.summarize(gone, budget=prose_room(question, plan), count=count, language=question.language)
+    notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
+    count, room = question.counter.text, prose_room(question, plan)
+    text = extractive.summarize(gone, budget=room, count=count, language=question.language, notes=notes)
     stats = SummaryStats(
         input_tokens=sum(question.history.sizes[n] for n in plan.gone),
         output_tokens=count(text),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from contextfold.messages import Message, texts
 from contextfold.summary import language as languages
-from contextfold.summary.extractive_facts import Action, Fact, Section, actions, clipped, errors, spoken
+from contextfold.summary.extractive_facts import Action, Fact, Note, Section, actions, clipped, errors, spoken
 from contextfold.summary.extractive_words import Words, words
 
 Count = Callable[[str], int]
@@ -48,8 +48,11 @@ def summarize(
     budget: int,
     count: Count,
     language: str | None = None,
+    notes: Sequence[Note] | None = None,
 ) -> str:
     """A summary of ``messages`` within ``budget`` tokens as ``count`` gives them, in ``language`` (a code).
+
+    ``notes``: what ``Note.of`` says of each message, for a caller that keeps it.
 
     Without a language it is that of the users' words. Never empty for messages that are not, unless the budget does
     not even allow for a few words.
@@ -57,31 +60,38 @@ def summarize(
     if not messages:
         return ""
     wording = words(language or languages.dominant(m.text for m in messages if m.is_user_turn))
-    limit = min(budget, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count))))
-    scope = _scope(messages, wording)
-    facts = _facts(messages, wording)
+    notes = [Note.of(message) for message in messages] if notes is None else notes
+    limit = min(budget, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(budget / LONGEST_SHARE) + 1))))
+    scope = _scope(notes, wording)
+    facts = _facts(messages, notes, wording)
     chosen = _chosen(facts, limit - count(scope) - 2, count, wording)
     return _within(scope, chosen, wording, limit, count)
 
 
-def _size(messages: Sequence[Message], count: Count) -> int:
-    return sum(count(text) for message in messages for part in message.parts for text in texts(part) if text)
+def _size(messages: Sequence[Message], count: Count, enough: int) -> int:
+    """Tokens of all texts, or of the first ones that are ``enough`` together."""
+    size = 0
+    for text in (text for message in messages for part in message.parts for text in texts(part) if text):
+        size += count(text)
+        if size >= enough:
+            break
+    return size
 
 
-def _scope(messages: Sequence[Message], wording: Words) -> str:
+def _scope(notes: Sequence[Note], wording: Words) -> str:
     """The opening line: how many messages of whom the summary stands for."""
-    roles = Counter("user" if m.is_user_turn else m.role if m.role == "assistant" else "tool" for m in messages)
+    roles = Counter(note.role for note in notes)
     return wording.scope.format(
-        total=len(messages), user=roles["user"], assistant=roles["assistant"], tool=roles["tool"]
+        total=len(notes), user=roles["user"], assistant=roles["assistant"], tool=roles["other"]
     )
 
 
 # ---- what there is to say ----
 
 
-def _facts(messages: Sequence[Message], wording: Words) -> list[Fact]:
+def _facts(messages: Sequence[Message], notes: Sequence[Note], wording: Words) -> list[Fact]:
     """Everything that could be quoted, once each, the newest of equal lines."""
-    found = [*spoken(messages), *_done(list(actions(messages)), wording), *errors(messages)]
+    found = [*spoken(messages, notes), *_done(list(actions(notes)), wording), *errors(notes)]
     span = max(1, len(messages) - 1)
     latest: dict[tuple[Section, str], Fact] = {}
     for fact in sorted(found, key=lambda fact: fact.order):

@@ -8,9 +8,9 @@ Hidden reasoning is never read (R6).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
@@ -47,8 +47,7 @@ _BLANKS = re.compile(r"\s+")
 _TAGGED = re.compile(r"<([\w-]+)[^<>]*>.*?</\1>", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One line for a section. ``order`` is its place in the conversation, ``weight`` decides who gets the room."""
 
     section: Section
@@ -57,8 +56,7 @@ class Fact:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """A tool call and what came of it. ``lines`` counts the output's lines where ``outcome`` does not quote it."""
 
     tool: str
@@ -70,35 +68,83 @@ class Action:
     order: int
 
 
-def spoken(messages: Sequence[Message]) -> Iterator[Fact]:
-    """What people and the assistant said, sorted into sections."""
-    people = [n for n, message in enumerate(messages) if message.is_user_turn]
-    last_spoken = max((n for n, m in enumerate(messages) if m.role == "assistant" and m.text.strip()), default=-1)
-    for n, message in enumerate(messages):
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a message gives wherever it stands in a conversation. It follows from the message alone and can be kept.
+
+    ``said``: its facts unless it is the first or newest of its kind. ``calls`` and ``results``: in their order.
+    """
+
+    role: Literal["user", "assistant", "other"]
+    speaks: bool
+    said: tuple[tuple[Section, str, float], ...]
+    calls: tuple[_Call, ...]
+    results: tuple[_Result, ...]
+
+    @classmethod
+    def of(cls, message: Message) -> Note:
+        """What there is to know about a message."""
+        role: Literal["user", "assistant", "other"] = "other"
+        said: Iterable[Fact] = ()
         if message.is_user_turn:
-            yield from _from_user(message, n, first=n == people[0], newest=n == people[-1])
+            role, said = "user", _from_user(message, 0, first=False, newest=False)
         elif message.role == "assistant":
-            yield from _from_assistant(message, n, newest=n == last_spoken)
+            role, said = "assistant", _from_assistant(message, 0, newest=False)
+        return cls(
+            role,
+            role == "assistant" and bool(message.text.strip()),
+            tuple((fact.section, fact.text, fact.weight) for fact in said),
+            tuple(_call(call) for call in message.tool_calls),
+            tuple(_result(result) for result in message.tool_results),
+        )
 
 
-def actions(messages: Sequence[Message]) -> Iterator[Action]:
+class _Call(NamedTuple):
+    id: str
+    tool: str
+    target: str
+    changing: bool
+
+
+class _Result(NamedTuple):
+    call_id: str
+    failure: str
+    is_error: bool
+    quoted: str
+    lines: int
+
+
+def spoken(messages: Sequence[Message], notes: Sequence[Note]) -> Iterator[Fact]:
+    """What people and the assistant said, sorted into sections."""
+    people = [n for n, note in enumerate(notes) if note.role == "user"]
+    last_spoken = max((n for n, note in enumerate(notes) if note.speaks), default=-1)
+    for n, note in enumerate(notes):
+        if note.role == "user" and n in (people[0], people[-1]):
+            yield from _from_user(messages[n], n, first=n == people[0], newest=n == people[-1])
+        elif n == last_spoken:
+            yield from _from_assistant(messages[n], n, newest=True)
+        else:
+            for section, text, weight in note.said:
+                yield Fact(section, text, n, weight)
+
+
+def actions(notes: Sequence[Note]) -> Iterator[Action]:
     """Every tool call, in order, with its result where there is one."""
-    results: dict[str, ToolResult] = {}
-    for message in messages:
-        for result in message.tool_results:
+    results: dict[str, _Result] = {}
+    for note in notes:
+        for result in note.results:
             results.setdefault(result.call_id, result)
-    for n, message in enumerate(messages):
-        for call in message.tool_calls:
+    for n, note in enumerate(notes):
+        for call in note.calls:
             yield _action(call, results.get(call.id), n)
 
 
-def errors(messages: Sequence[Message]) -> Iterator[Fact]:
+def errors(notes: Sequence[Note]) -> Iterator[Fact]:
     """The first line of each tool result that says what went wrong."""
-    for n, message in enumerate(messages):
-        for result in message.tool_results:
-            line = _error_line(result)
-            if line:
-                yield Fact("errors", line, n, 2.0 if result.is_error else 1.0)
+    for n, note in enumerate(notes):
+        for result in note.results:
+            if result.failure:
+                yield Fact("errors", result.failure, n, 2.0 if result.is_error else 1.0)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -158,19 +204,24 @@ def _density(sentence: str) -> float:
     return min(1.0, 12 * len(identifiers.names(sentence)) / (24 + len(sentence)))
 
 
-def _action(call: ToolCall, result: ToolResult | None, order: int) -> Action:
-    failure = _error_line(result) if result is not None else ""
-    text = result.text.strip() if result is not None else ""
+def _call(call: ToolCall) -> _Call:
+    return _Call(call.id, call.name, clipped(_target(call), TARGET), bool(cues.CHANGING.search(call.name)))
+
+
+def _result(result: ToolResult) -> _Result:
+    failure = _error_line(result)
+    text = result.text.strip()
     quoted = failure or (text if len(text) <= OUTCOME and "\n" not in text else "")
-    return Action(
-        tool=call.name,
-        target=clipped(_target(call), TARGET),
-        outcome=clipped(quoted, OUTCOME),
-        lines=0 if quoted or not text else text.count("\n") + 1,
-        failed=bool(failure),
-        changing=bool(cues.CHANGING.search(call.name)),
-        order=order,
-    )
+    lines = 0 if quoted or not text else text.count("\n") + 1
+    return _Result(result.call_id, failure, result.is_error, clipped(quoted, OUTCOME), lines)
+
+
+_NO_RESULT = _Result("", "", False, "", 0)
+
+
+def _action(call: _Call, result: _Result | None, order: int) -> Action:
+    came = result or _NO_RESULT
+    return Action(call.tool, call.target, came.quoted, came.lines, bool(came.failure), call.changing, order)
 
 
 def _target(call: ToolCall) -> str:
