@@ -69,6 +69,9 @@ _SPACED = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+_MAY_BE_SPACED = re.compile(r" [A-ZÀ-Þ]|,\d\d\d|[`《「『【“€£¥￥年月万亿億円元°]", re.ASCII)
+"""What every match of ``_SPACED`` has in it, or stands behind."""
+
 _MEMBER = re.compile(r"[A-Za-z_]\w*\.(?!\w{1,4}$)\w+|[A-Za-z_]\w{0,2}\.\w+", re.ASCII)
 """``state.version`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone."""
 
@@ -90,6 +93,8 @@ def find(text: str) -> Iterator[Identifier]:
         offset = chunk.start()
         for found in _in_chunk(word):
             yield Identifier(found.text, found.kind, offset + found.start, offset + found.end, found.parts)
+    if not _MAY_BE_SPACED.search(text):  # most lines of a log or a program
+        return
     for match in _SPACED.finditer(text):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         start, end = match.span()

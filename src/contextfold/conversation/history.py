@@ -20,6 +20,9 @@ from contextfold.messages import Message
 from contextfold.summary.extractive_facts import Note
 from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
 
+READ_LINES = 4096
+"""Lines that are remembered while messages are read, about two megabytes."""
+
 
 class History:
     """The wire objects, their messages, and what follows from each message alone."""
@@ -32,6 +35,8 @@ class History:
         self.sizes: list[int] = []
         self._digests: list[bytes] = []
         self._blocks: dict[int, evidence.Block] = {}
+        self._read: dict[tuple[str, Any], evidence.Line] = {}
+        """Lines that were read lately. They repeat themselves, and what is made of them shares their texts."""
         self._notes: dict[int, Note] = {}
 
     def extend(self, wire: Sequence[Any]) -> None:
@@ -89,7 +94,10 @@ class History:
         """The lines of a message that evidence may quote."""
         found = self._blocks.get(index)
         if found is None:
-            found = self._blocks[index] = evidence.Block(evidence.lines_of(self.messages[index]), self.words)
+            if len(self._read) > READ_LINES:
+                self._read.clear()
+            lines = evidence.lines_of(self.messages[index], self._read)
+            found = self._blocks[index] = evidence.Block(lines, self.words)
         return found
 
     def note(self, index: int, read: Message) -> Note:

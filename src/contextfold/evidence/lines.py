@@ -79,34 +79,40 @@ class Line:
     terms: tuple[str, ...] = ()
 
 
+Known = dict[tuple[str, Source], Line]
+"""Lines by their text and speaker."""
+
+
 # ---- lines of a message ----
 
 
-def lines_of(message: Message) -> tuple[Line, ...]:
+def lines_of(message: Message, known: Known | None = None) -> tuple[Line, ...]:
     """All lines of a message that hold a letter or digit, in order. Pure, so that a caller can keep them per message.
 
-    Text, tool arguments and results; neither hidden reasoning nor encoded data.
+    Text, tool arguments and results; neither hidden reasoning nor encoded data. ``known``: lines that were read before,
+    for a caller that reads many messages: agents read the same files again and again.
     """
+    known = {} if known is None else known
     if message.is_instruction:
         return ()
     lines: list[Line] = []
     for part in message.parts:
         if isinstance(part, ToolResult):
-            lines += _lines(part.text, "tool")
+            lines += _lines(part.text, "tool", known)
         elif isinstance(part, ToolCall):
-            lines += _call_lines(part)
+            lines += _call_lines(part, known)
         elif isinstance(part, Text | Opaque):
-            lines += _spoken(part.text, "user" if message.role == "user" else "assistant")
+            lines += _spoken(part.text, "user" if message.role == "user" else "assistant", known)
     return tuple(lines)
 
 
-def _spoken(text: str, source: Source) -> Iterator[Line]:
+def _spoken(text: str, source: Source, known: Known) -> Iterator[Line]:
     """The lines of what a person or the assistant said, with their terms."""
     whole = text.strip()
     if source == "user" and len(whole) <= WHOLE:
         lines = iter([_line(whole, source)] if any(map(str.isalnum, whole)) else [])
     else:
-        lines = _lines(text, source)
+        lines = _lines(text, source, known)
     for line in lines:
         yield replace(line, terms=_terms(line))
 
@@ -130,11 +136,15 @@ def is_cjk(word: str) -> bool:
     return word.lstrip()[0] >= "\u3040"
 
 
-def _lines(text: str, source: Source) -> Iterator[Line]:
+def _lines(text: str, source: Source, known: Known) -> Iterator[Line]:
     for raw in _without_data(text).splitlines():
         for piece in _pieces(_GUTTER.sub("", raw, count=1).strip() if _GUTTER.match(raw) else raw.strip()):
-            if any(map(str.isalnum, piece)):
-                yield _line(piece, source)
+            line = known.get((piece, source))
+            if line is None:
+                if not any(map(str.isalnum, piece)):
+                    continue
+                line = known[piece, source] = _line(piece, source)
+            yield line
 
 
 def _without_data(text: str) -> str:
@@ -166,7 +176,8 @@ def _worth(name: str, kind: Kind) -> float:
 
 def _bonus(text: str, source: Source) -> float:
     if source == "user":
-        return RULE if cues.PROHIBITION.search(text) else WISH if cues.CONSTRAINT.search(text) else 0.0
+        heads = cues.heads(text)
+        return RULE if cues.PROHIBITION.search(text, heads) else WISH if cues.CONSTRAINT.search(text, heads) else 0.0
     if source == "assistant":
         return 0.0
     if cues.ERROR.search(text):
@@ -203,7 +214,7 @@ def _cut(text: str) -> int:
     return WIDTH + found.end() if found else len(text)
 
 
-def _call_lines(call: ToolCall) -> Iterator[Line]:
+def _call_lines(call: ToolCall, known: Known) -> Iterator[Line]:
     """A call as lines: the tool's name with the short arguments, and long arguments line by line.
 
     Keys and the tool's name are shown, but only values name something: the others belong to the tool's definition.
@@ -214,7 +225,7 @@ def _call_lines(call: ToolCall) -> Iterator[Line]:
         if len(value) > WIDTH or "\n" in value:
             yield from _joined(shown, values)
             shown, values = [], []
-            yield from _lines(value, "assistant")
+            yield from _lines(value, "assistant", known)
             continue
         if values and sum(map(len, shown)) + len(key) + len(value) > WIDTH:
             yield from _joined(shown, values)

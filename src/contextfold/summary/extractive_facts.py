@@ -171,11 +171,12 @@ def clipped(text: str, limit: int) -> str:
 def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
     own = list(sentences(_own_words(message)))
     for position, sentence in enumerate(own):
-        if cues.PROHIBITION.search(sentence):
+        heads = cues.heads(sentence)
+        if cues.PROHIBITION.search(sentence, heads):
             yield Fact("constraints", sentence, order, 2.0 + _density(sentence))
-        elif cues.CORRECTION.search(sentence):
+        elif cues.CORRECTION.search(sentence, heads):
             yield Fact("superseded", sentence, order, 1.0 + _density(sentence))
-        elif cues.CONSTRAINT.search(sentence):
+        elif cues.CONSTRAINT.search(sentence, heads):
             yield Fact("constraints", sentence, order, 1.0 + _density(sentence))
         elif position < 3 or first:
             weight = 3.0 if first else 2.0 if newest else 1.0
@@ -190,12 +191,11 @@ def _own_words(message: Message) -> str:
 def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[Fact]:
     concludes = not message.tool_calls  # what ends a turn tells its result, what stands before a call its purpose
     for sentence in sentences(message.text):
-        density = _density(sentence)
         if newest and cues.OPEN.search(sentence):
-            yield Fact("open", sentence, order, 2.0 + density)
+            yield Fact("open", sentence, order, 2.0 + _density(sentence))
         elif cues.DECISION.search(sentence):
-            yield Fact("decisions", sentence, order, 1.0 + density + 0.5 * concludes)
-        elif concludes and density > TELLING:
+            yield Fact("decisions", sentence, order, 1.0 + _density(sentence) + 0.5 * concludes)
+        elif concludes and (density := _density(sentence)) > TELLING:
             yield Fact("decisions", sentence, order, density)
 
 
