@@ -58,10 +58,10 @@ RARITY = 0.5
 JOINED = 200
 """Characters. Two neighboring lines longer than this together are not offered as a pair."""
 
-_HELD = 3000
+_HELD = 2000
 """Spans that enter the heap at a time. Most others are never looked at."""
 
-_STALE = 1500
+_STALE = 2000
 """Spans that are looked at for nothing before all gains are computed again, which takes about as long."""
 
 Flags = npt.NDArray[np.bool_]
@@ -231,7 +231,6 @@ class _Choice:
         self._sizes = (material.sizes + 1).tolist()  # 1: the line break
         self._bonuses = material.bonuses.tolist()
         self._message = material.message.tolist()
-        self._offered = self.offered.tolist()
         self._paired = self.pairs.tolist()
         self._poor = self.poor.tolist()
         self._entries()
@@ -305,7 +304,7 @@ class _Choice:
             left -= cost
             order += new
             self._take(first, last, new)
-            for span in sorted({span for n in new for span in self._touching(n)}):
+            for span in {span for n in new for span in self._touching(n)}:
                 if (gain := self._gain(span[1], span[2])) > 0:  # a neighbor may have become cheaper or better
                     heapq.heappush(queue, (-gain, *span))
         return order
@@ -324,9 +323,12 @@ class _Choice:
         return heap, least
 
     def _touching(self, n: int) -> Iterable[tuple[int, int, int]]:
-        """The spans whose gain depends on whether line ``n`` is chosen: number, first line, last line."""
-        for first in range(max(0, n - 1), min(len(self._words), n + 2)):
-            if self._offered[first]:
+        """The spans that line ``n`` can have made better by being chosen: number, first line, last line.
+
+        A line that has plain words of its own is none of them.
+        """
+        for first in (n - 1, n + 1):
+            if 0 <= first < len(self._words) and self._poor[first]:
                 yield 3 * first, first, first
         for first in range(max(0, n - 2), min(len(self._words), n + 2)):
             if self._paired[first]:
@@ -351,13 +353,13 @@ class _Choice:
     def _gain(self, first: int, last: int) -> float:
         """What the span would add per token."""
         quality = self._quality(first, last)
-        shown, worth = self.shown, self.worth
+        shown, worth, chosen = self.shown, self.worth, self.chosen
         value = cost = 0.0
-        for n in range(first, last + 1):
-            if n not in self.chosen:
+        for n in (first,) if first == last else (first, last):
+            if n not in chosen:
                 cost += self._sizes[n]
                 value += self._bonuses[n]
-            for number in self._wanted(n):
+            for number in self._ids[n] or self._wanted(n):
                 better = quality - shown[number]
                 if better > 0:
                     value += better * worth[number]
@@ -371,7 +373,9 @@ class _Choice:
                 words += self._words[first - 1]
             if last + 1 in self.chosen and self._message[last] == self._message[last + 1]:
                 words += self._words[last + 1]
-        return BARE + (1 - BARE) * min(1.0, words / ENOUGH_WORDS)
+            if words < ENOUGH_WORDS:
+                return BARE + (1 - BARE) * min(1.0, words / ENOUGH_WORDS)
+        return BARE + (1 - BARE) * 1.0
 
     def _take(self, first: int, last: int, new: Iterable[int]) -> None:
         quality = self._quality(first, last)

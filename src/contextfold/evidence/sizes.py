@@ -43,21 +43,30 @@ class EstimatedSizes(Sizes):
         self._known: dict[str, int] = {}
 
     def joined(self, lines: Sequence[str]) -> int:
-        units = list(lines)
-        for n in range(len(units) - 1, 0, -1):
-            if units[n].startswith("/") and SYMBOLS.match(units[n - 1], len(units[n - 1]) - 1):
-                units[n - 1 : n + 1] = [f"{units[n - 1]}\n{units[n]}"]
-        total = 0
-        for unit in units[:-1]:
-            price = self._known.get(unit)
-            if price is None:
-                price = self._known[unit] = -1 if _DEPENDS.search(unit) else hundredths(f"{unit}\n")
-            if price < 0:
-                return super().joined(lines)
-            total += price
-        last = units[-1] if units else ""
-        return super().joined(lines) if _DEPENDS.search(last) else rounded(total + hundredths(last), bool(units))
+        units = self._units(lines)
+        prices = [self._known.get(unit) or self._price(unit) for unit in units]
+        if min(prices, default=_DEPENDENT) == _DEPENDENT:
+            return super().joined(lines)
+        return rounded(sum(prices) - prices[-1] + hundredths(units[-1]))
 
+    def _units(self, lines: Sequence[str]) -> list[str]:
+        """The lines, those joined that are not priced by themselves."""
+        units = list(lines)
+        for n in [n for n, line in enumerate(units) if line[:1] == "/" and n][::-1]:
+            if SYMBOLS.match(units[n - 1], len(units[n - 1]) - 1):
+                units[n - 1 : n + 1] = [f"{units[n - 1]}\n{units[n]}"]
+        return units
+
+    def _price(self, unit: str) -> int:
+        """Hundredths of a token for a line and its end."""
+        price = self._known.get(unit)
+        if price is None:
+            price = self._known[unit] = _DEPENDENT if _DEPENDS.search(unit) else hundredths(f"{unit}\n")
+        return price
+
+
+_DEPENDENT = -1
+"""The price of a line that has none by itself."""
 
 _DEPENDS = re.compile(r"[\u0400-\u052f]|^\s|\s$|^$|[A-Za-z0-9+/=_-]{4096}")
 """What makes the price of a line depend on other lines."""
