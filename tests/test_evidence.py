@@ -7,15 +7,18 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import plain_choice
 from contextfold import evidence
-from contextfold.evidence import PARTS, Line, lines_of, select
+from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, lines_of, select
 from contextfold.evidence.clips import clips
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
+from contextfold.tokens import estimate
 from effort import examples
 
 MARKS = {"[user]", "[assistant]", "[tool]"}
@@ -253,20 +256,25 @@ def test_there_are_no_parts_where_every_name_has_a_line() -> None:
 
 def test_a_part_is_the_newest_line_that_has_words_beside_the_name() -> None:
     old, new, bare = "it reads conf_value first", "it writes conf_value last", "conf_value"
-    weights, lines = (
-        {"conf_value": 1.0},
-        [line for text in (old, new, bare) for line in lines_of(said("assistant", text))],
-    )
-    assert clips(weights, lines, 40, count) == f"{PARTS}\nwrites conf_value last"
-    assert clips(weights, lines[2:], 40, count) == f"{PARTS}\nconf_value"
+    messages = [said("assistant", text) for text in (old, new, bare)]
+    assert parts(["conf_value"], messages, 40) == f"{PARTS}\nwrites conf_value last"
+    assert parts(["conf_value"], messages[2:], 40) == f"{PARTS}\nconf_value"
+
+
+def parts(names: Sequence[str], messages: Sequence[Message], room: int) -> str:
+    """Parts of the lines of messages for these names, all of the same weight."""
+    words = Vocabulary()
+    blocks = [Block(lines_of(message), words) for message in messages]
+    return clips({words.number(name): 1.0 for name in names}, blocks, words, room, Sizes(count))
 
 
 @given(st.integers(min_value=0, max_value=60))
 def test_parts_never_exceed_their_room(room: int) -> None:
     names = ["a_b/c_d.py", "数据_表", "e_f", "https://example.org/x?y=1", "ghi_jkl_mno"]
-    lines = [line for name in names for line in lines_of(said("user", f"we look at {name} and 看一下 {name} again"))]
-    text = clips(dict.fromkeys(names, 1.0), lines, room, count)
+    messages = [said("user", f"we look at {name} and 看一下 {name} again") for name in names]
+    text = parts(names, messages, room)
     assert count(text) <= room
+    lines = [line for message in messages for line in lines_of(message)]
     assert all(any(part in line.text for line in lines) for part in text.split("\n")[1:])
 
 
@@ -382,3 +390,80 @@ def test_an_earlier_summary_in_a_history_is_carried_on_by_who_said_what() -> Non
         ("tool", "E501 in a_b.py"),
         ("tool", "opens c_d.py again"),
     ]
+
+
+# ---- the choice in arrays and the plain one ----
+
+WORDS = st.sampled_from(
+    [
+        *["the", "is", "at", "of", "for", "we", "must", "never", "run", "ERROR", "failed:", "3", "passed", "/", "(x);"],
+        *["src/app/views.py", "views.py", "app/views.py", "max_age", "conf_value", "REL-4471", "`a b c`", "1,250"],
+        *[
+            "Ada Lovelace",
+            "12 ms",
+            "不要",
+            "数据_表",
+            "[tool]",
+            "/etc/hosts",
+            "https://example.org/a/b?c=d",
+            "<evidence>",
+        ],
+        *["<evidence>", "Привет", "don't", "v1.2.3", "a" * 40],
+    ]
+)
+LINES = st.lists(WORDS, min_size=1, max_size=9).map(" ".join)
+TEXTS = st.lists(LINES, min_size=1, max_size=12).map("\n".join)
+SPOKEN = st.tuples(st.sampled_from(["user", "assistant", "tool"]), TEXTS)
+
+
+def message_of(role: str, text: str) -> Message:
+    return answered(text) if role == "tool" else said(cast(Any, role), text)
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(SPOKEN, max_size=25), st.integers(20, 600), st.sets(WORDS, max_size=4))
+def test_the_choice_in_arrays_equals_the_plain_one(
+    conversation: list[tuple[str, str]], budget: int, already: set[str]
+) -> None:
+    """Also where a history grows and all that is known of its messages is kept from pass to pass."""
+    words, sizes = Vocabulary(), EstimatedSizes(estimate)
+    blocks: list[Block] = []
+    for role, text in conversation:
+        blocks.append(Block(lines_of(message_of(role, text)), words))
+        if len(blocks) % 8 and len(blocks) < len(conversation):
+            continue
+        now = 40 * len(blocks) + 300
+        plain = plain_choice.select(
+            [(40 * n, lines_of(message_of(*said))) for n, said in enumerate(conversation[: len(blocks)])],
+            budget=budget,
+            already=already,
+            count=estimate,
+            now=now,
+        )
+        kept = [(40 * n, block) for n, block in enumerate(blocks)]
+        assert plain == select(kept, budget=budget, already=already, count=estimate, now=now, sizes=sizes, words=words)
+
+
+@given(st.lists(LINES, min_size=1, max_size=30))
+def test_the_size_of_lines_is_that_of_their_text(lines: list[str]) -> None:
+    assert EstimatedSizes(estimate).joined(lines) == estimate("\n".join(lines))
+
+
+def test_a_choice_among_lines_that_do_not_all_enter_the_heap_equals_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    messages = [
+        said("assistant", f"step {n % 97} sets module_{n % 211:04} to value_{n % 13} again") for n in range(600)
+    ]
+    plain = plain_choice.select(
+        [(30 * n, lines_of(message)) for n, message in enumerate(messages)],
+        budget=900,
+        already=(),
+        count=count,
+        now=20_000,
+    )
+    for held, stale in ((5, 3), (40, 1000), (1000, 1)):
+        monkeypatch.setattr(choice, "_HELD", held)
+        monkeypatch.setattr(choice, "_STALE", stale)
+        candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
+        assert select(candidates, budget=900, already=(), count=count, now=20_000) == plain

@@ -40,6 +40,7 @@ ALLOWED = {
     ("cli/", "typer"): "the commands are declared with it; cli.main imports these modules when it runs",
     ("inspector/server.py", "anyio"): "it serves pages; a store blocks, so it is asked in worker threads",
     ("inspector/server.py", "starlette"): "only contextfold view imports it, when it serves a page",
+    ("evidence/", "numpy"): "lines are weighed in arrays; loaded with the first choice, not with contextfold",
     ("integrations/deepagents/", "deepagents"): "only users of deepagents import these modules",
     ("integrations/", "langchain"): "only users of LangChain import these modules",
     ("integrations/", "langchain_core"): "as above",

@@ -161,6 +161,10 @@ def test_of_a_long_paste_only_both_ends_are_taken_for_the_users_words() -> None:
     assert "Only fix the first error." in found[words("en").constraints]
 
 
+def actions_of(messages: Sequence[Message]) -> list[extractive_facts.Action]:
+    return list(extractive_facts.actions([extractive_facts.Note.of(message) for message in messages]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "target"),
     [
@@ -172,7 +176,7 @@ def test_of_a_long_paste_only_both_ends_are_taken_for_the_users_words() -> None:
     ],
 )
 def test_an_action_names_what_it_worked_on(arguments: object, target: str) -> None:
-    (action,) = extractive_facts.actions(step(1, "tool", arguments, "")[:1])
+    (action,) = actions_of(step(1, "tool", arguments, "")[:1])
     assert (action.target, action.outcome, action.lines) == (target, "", 0)
 
 
@@ -182,7 +186,7 @@ def test_a_failure_is_named_by_its_line_wherever_it_stands_in_the_output() -> No
     assert sections(summarize(messages, budget=500, count=count))[words("en").errors] == [
         "ValueError: limit must be positive"
     ]
-    (action,) = extractive_facts.actions(step(1, "run", {"command": "make"}, "\nboom happened\nmore", failed=True))
+    (action,) = actions_of(step(1, "run", {"command": "make"}, "\nboom happened\nmore", failed=True))
     assert (action.failed, action.outcome) == (True, "boom happened")
 
 

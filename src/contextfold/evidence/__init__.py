@@ -19,8 +19,18 @@ if TYPE_CHECKING:
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
 
 __all__ = [
-    "PARTS", "WIDTH", "Block", "EstimatedSizes", "Line", "ScaledSizes", "Sizes", "Vocabulary", "lines_of", "read", "select",
-]  # fmt: skip
+    "PARTS",
+    "WIDTH",
+    "Block",
+    "EstimatedSizes",
+    "Line",
+    "ScaledSizes",
+    "Sizes",
+    "Vocabulary",
+    "lines_of",
+    "read",
+    "select",
+]
 
 _HOMES = {
     "Block": "blocks",

@@ -84,10 +84,7 @@ class Block:
         }
         said = {term: line.source for line in lines for term in line.terms}
         telling = dict.fromkeys(
-            name
-            for line in lines
-            for name, worth in zip(line.names, line.worths, strict=True)
-            if worth >= LEAST_WORTH
+            name for line in lines for name, worth in zip(line.names, line.worths, strict=True) if worth >= LEAST_WORTH
         )
         self._counts = (len(lines), sum(map(len, shown)), len(mentions), len(said))
         self._ints = np.array(
@@ -185,6 +182,6 @@ def _shape(line: Line) -> str:
     return _FIGURES.sub("0", line.text) if line.bonus and line.source == "tool" else line.text
 
 
-def pair_factors(words: Vocabulary, numbers: Ints) -> list[float]:
+def pair_factors(words: Vocabulary, terms: Sequence[int]) -> list[float]:
     """For each of these terms, what it counts of a word."""
-    return [PAIR if is_cjk(words.texts[number]) else 1.0 for number in numbers.tolist()]
+    return [PAIR if is_cjk(words.texts[number]) else 1.0 for number in terms]

@@ -29,7 +29,7 @@ run in the order of the lines, so the outcome is that of a plain greedy choice t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ import numpy.typing as npt
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM, Block, Floats, Ints, Vocabulary, pair_factors
 from contextfold.evidence.clips import SHARE, clips
 from contextfold.evidence.lines import BARE, Line
-from contextfold.evidence.section import lines_as_text, lines_under_marks
+from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
 
 __all__ = ["FADING", "LEAST_WORTH", "MENTION", "PAIR", "RARITY", "TERM", "YOUNGEST", "select"]
@@ -96,11 +96,11 @@ def select(
     weights = material.weights(now, _numbers(already, beside, words))
     choice = _Choice(material, weights)
     chosen = choice.make(budget)
-    text = _fitted(material, chosen, budget, sizes)
-    missing = choice.missing(chosen)
-    if not missing:
+    quoted = {n: as_quoted(material.texts[n]) for n in chosen}
+    text = _fitted(quoted, material.speakers, chosen, budget, sizes)
+    if not choice.missing(chosen):
         return text
-    text = _fitted(material, chosen, int(budget * (1 - SHARE)), sizes)
+    text = _fitted(quoted, material.speakers, chosen, int(budget * (1 - SHARE)), sizes)
     missing = choice.missing(chosen)
     parts = clips(missing, [block for _, block in blocks], words, budget - count(text) - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
@@ -112,12 +112,11 @@ def _numbers(already: Collection[str], beside: Iterable[Block], words: Vocabular
     return np.concatenate([np.array(known, dtype=np.int32), *(block.mentions for block in beside)])
 
 
-def _fitted(material: _Material, chosen: list[int], budget: int, sizes: Sizes) -> str:
+def _fitted(quoted: Mapping[int, str], speakers: bytes, chosen: list[int], budget: int, sizes: Sizes) -> str:
     """The chosen lines as a text of at most ``budget`` tokens. What is too much is taken off the end of ``chosen``."""
-    lines, speakers = material.texts, material.speakers
-    while chosen and (excess := sizes.joined(lines_under_marks(lines, speakers, chosen)) - budget) > 0:
+    while chosen and (excess := sizes.joined(lines_under_marks(quoted, speakers, chosen)) - budget) > 0:
         del chosen[-max(1, excess // 40) :]
-    return lines_as_text(lines, speakers, chosen)
+    return "\n".join(lines_under_marks(quoted, speakers, chosen))
 
 
 def _faded(age: int) -> float:
@@ -165,7 +164,8 @@ class _Material:
         mentions = [block.mentions for block in self.blocks]
         values = np.concatenate([np.empty(0), *(block.mention_weights for block in self.blocks)])
         values *= np.repeat(factors, [len(part) for part in mentions])
-        weights = np.bincount(_joined(mentions), weights=values, minlength=size)
+        weights = np.zeros(size)
+        np.add.at(weights, _joined(mentions), values)
         weights[already] = 0.0
         said = [block.terms for block in self.blocks]
         terms = _joined(said)
@@ -178,7 +178,7 @@ class _Material:
         messages = np.bincount(terms, minlength=size)
         distinct = np.flatnonzero(messages)
         rarity = np.array([float(n) ** RARITY for n in range(int(messages.max()) + 1)])
-        factor = np.array(pair_factors(self.vocabulary, distinct))
+        factor: Floats = np.array(pair_factors(self.vocabulary, distinct.tolist()))
         weights[distinct] = best[distinct] * factor / rarity[messages[distinct]]
         return weights
 
@@ -373,9 +373,8 @@ class _Choice:
                 words += self._words[first - 1]
             if last + 1 in self.chosen and self._message[last] == self._message[last + 1]:
                 words += self._words[last + 1]
-            if words < ENOUGH_WORDS:
-                return BARE + (1 - BARE) * min(1.0, words / ENOUGH_WORDS)
-        return BARE + (1 - BARE) * 1.0
+        share: float = min(1.0, words / ENOUGH_WORDS)
+        return BARE + (1 - BARE) * share
 
     def _take(self, first: int, last: int, new: Iterable[int]) -> None:
         quality = self._quality(first, last)

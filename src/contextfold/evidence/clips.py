@@ -31,10 +31,10 @@ SHARE = 0.3
 REACH = 40
 """Characters. A part of a line is at most so much longer than the name in it."""
 
-_OVERHEAD = 5
+OVERHEAD = 5
 """Characters added to the length of a part for its price: a line break, and the first token, however short it is."""
 
-_CONSIDERED = 1.5
+CONSIDERED = 1.5
 """Names that are looked at, per token of room: several times more than fit."""
 
 
@@ -45,9 +45,7 @@ class Clip(NamedTuple):
     quality: float
 
 
-def clips(
-    weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabulary, room: int, sizes: Sizes
-) -> str:
+def clips(weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabulary, room: int, sizes: Sizes) -> str:
     """The parts of lines most worth their tokens, under the mark; at most ``room`` tokens, and empty if nothing fits.
 
     ``weights``: the names (by their numbers) that no chosen line shows, and how much each will be missed. ``blocks``:
@@ -77,10 +75,10 @@ def clips(
 
 def _heaviest(weights: Mapping[int, float], words: Vocabulary, room: int) -> set[int]:
     texts = words.texts
-    most = int(room * _CONSIDERED)
+    most = int(room * CONSIDERED)
     if len(weights) <= most:
         return set(weights)
-    return set(heapq.nsmallest(most, weights, key=lambda n: (-weights[n] / (len(texts[n]) + _OVERHEAD), texts[n])))
+    return set(heapq.nsmallest(most, weights, key=lambda n: (-weights[n] / (len(texts[n]) + OVERHEAD), texts[n])))
 
 
 def _newest(names: set[int], blocks: Sequence[Block], words: Vocabulary) -> dict[int, Clip]:
@@ -157,4 +155,4 @@ def _named(text: str) -> Iterator[str]:
 
 
 def _price(clip: Clip) -> int:
-    return len(clip.text) + _OVERHEAD
+    return len(clip.text) + OVERHEAD

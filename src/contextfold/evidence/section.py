@@ -14,7 +14,7 @@ worth there, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from contextfold import quoting
 from contextfold.evidence.blocks import SOURCES
@@ -27,10 +27,11 @@ PARTS = "[parts of lines]"
 _MARK = re.compile(rf"^(?:\[(user|assistant|tool)\]|{re.escape(PARTS)})$", re.MULTILINE)
 
 
-def lines_under_marks(texts: Sequence[str], speakers: bytes, chosen: Iterable[int]) -> list[str]:
+def lines_under_marks(quoted: Mapping[int, str], speakers: bytes, chosen: Iterable[int]) -> list[str]:
     """The chosen ones of the lines, by their numbers, in their order. A mark stands where the speaker changes.
 
-    ``speakers``: for each line the place of its speaker in ``blocks.SOURCES``.
+    ``quoted``: the lines as they may stand there (``as_quoted``). ``speakers``: for each line the place of its speaker
+    in ``blocks.SOURCES``.
     """
     lines: list[str] = []
     speaker = -1
@@ -38,13 +39,13 @@ def lines_under_marks(texts: Sequence[str], speakers: bytes, chosen: Iterable[in
         if speakers[n] != speaker:
             speaker = speakers[n]
             lines.append(f"[{SOURCES[speaker]}]")
-        lines.append(quoting.quoted(texts[n]))
+        lines.append(quoted[n])
     return lines
 
 
-def lines_as_text(texts: Sequence[str], speakers: bytes, chosen: Iterable[int]) -> str:
-    """The same as one text."""
-    return "\n".join(lines_under_marks(texts, speakers, chosen))
+def as_quoted(line: str) -> str:
+    """A line as it may stand under marks. Most have no sign in them that could begin a mark or a tag."""
+    return line if line.isascii() and "[" not in line and "<" not in line else quoting.quoted(line)
 
 
 def parts_as_text(parts: Sequence[str]) -> str:
@@ -54,7 +55,7 @@ def parts_as_text(parts: Sequence[str]) -> str:
 
 def parts_under_mark(parts: Sequence[str]) -> list[str]:
     """The same as lines."""
-    return [PARTS, *map(quoting.quoted, parts)] if parts else []
+    return [PARTS, *map(as_quoted, parts)] if parts else []
 
 
 def read(text: str) -> tuple[Line, ...]:

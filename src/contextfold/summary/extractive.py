@@ -81,9 +81,7 @@ def _size(messages: Sequence[Message], count: Count, enough: int) -> int:
 def _scope(notes: Sequence[Note], wording: Words) -> str:
     """The opening line: how many messages of whom the summary stands for."""
     roles = Counter(note.role for note in notes)
-    return wording.scope.format(
-        total=len(notes), user=roles["user"], assistant=roles["assistant"], tool=roles["other"]
-    )
+    return wording.scope.format(total=len(notes), user=roles["user"], assistant=roles["assistant"], tool=roles["other"])
 
 
 # ---- what there is to say ----

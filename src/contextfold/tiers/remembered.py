@@ -5,7 +5,7 @@ What belongs here: remembering them. What does not: shortening.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from hashlib import blake2b
 
 LARGEST = 16_384
@@ -19,11 +19,11 @@ class Remembered:
     """Outcomes of one pure function of a text and a limit. Safe for concurrent use: at worst one is made twice."""
 
     def __init__(self) -> None:
-        self._young: dict[tuple[bytes, int], str | None] = {}
-        self._old: dict[tuple[bytes, int], str | None] = {}
+        self._young: dict[tuple[bytes, Hashable], str | None] = {}
+        self._old: dict[tuple[bytes, Hashable], str | None] = {}
         self._held = 0
 
-    def text(self, text: str, limit: int, make: Callable[[], str]) -> str:
+    def text(self, text: str, limit: Hashable, make: Callable[[], str]) -> str:
         """The text under the limit. ``text`` itself, as the same object, if ``make`` returned that."""
         key = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), limit)
         for known in (self._young, self._old):
@@ -35,7 +35,7 @@ class Remembered:
             self._keep(key, None if made is text else made)
         return made
 
-    def _keep(self, key: tuple[bytes, int], made: str | None) -> None:
+    def _keep(self, key: tuple[bytes, Hashable], made: str | None) -> None:
         self._held += 100 + len(made or "")
         if self._held > REMEMBERED:
             self._old, self._young, self._held = self._young, {}, 100 + len(made or "")

@@ -10,6 +10,7 @@ the tokens of JSON is the only thing that goes without a marker.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -51,7 +52,12 @@ def shortened_result(part: ToolResult, limit: int) -> ToolResult:
 def shorten(text: str, size: int, limit: int) -> str:
     """A text of ``size`` tokens by its kind within ``limit`` tokens; the same object where it fits already."""
     limit = max(limit, LEAST)
-    return text if size <= limit else _SHORTENED.text(text, limit, lambda: _shorter(text, size, limit))
+    # What is taken for a table hangs on a limit that any program may set.
+    return (
+        text
+        if size <= limit
+        else _SHORTENED.text(text, (limit, csv.field_size_limit()), lambda: _shorter(text, size, limit))
+    )
 
 
 def _shorter(text: str, size: int, limit: int) -> str:

@@ -296,13 +296,18 @@ class Folding:
         ends = list(accumulate(history.sizes))
         leaving = sum(history.sizes[index] for index in gone)
         budget = min(budget, history.counter.text(earlier) + leaving // QUOTED)
-        candidates = [(0, evidence.read(earlier)), *((ends[n], history.lines(n)) for n in sorted(gone))]
+        candidates: list[tuple[int, Sequence[evidence.Line] | evidence.Block]] = [(0, evidence.read(earlier))]
+        candidates += [(ends[n], history.block(n)) for n in sorted(gone)]
         visible = {name for line in evidence.lines_of(Message("assistant", (Text(prose),))) for name in line.names}
-        for index in range(len(history.messages)):
-            if index not in gone:
-                visible |= {name for line in history.lines(index) for name in line.names}
         return evidence.select(
-            candidates, budget=budget, already=visible, count=history.counter.text, now=ends[-1] if ends else 0
+            candidates,
+            budget=budget,
+            already=visible,
+            count=history.counter.text,
+            now=ends[-1] if ends else 0,
+            beside=[history.block(index) for index in range(len(history.messages)) if index not in gone],
+            sizes=history.line_sizes,
+            words=history.words,
         )
 
 
