@@ -27,6 +27,7 @@ LEVELS: Mapping[str, int] = {
     "compaction_set_aside": logging.WARNING,  # the record does not match the history any more
     "compaction_started": logging.INFO,
     "tier_applied": logging.INFO,
+    "trigger_below_keep": logging.WARNING,  # what must be kept is above the trigger: fewer passes, nothing cut
     "summary_request": logging.DEBUG,
     "summary_chunked": logging.INFO,
     "summary_overflowed": logging.WARNING,  # a request did not fit all the same: split, limit learned

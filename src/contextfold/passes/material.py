@@ -12,7 +12,6 @@ from itertools import accumulate
 
 from contextfold import evidence as quoting
 from contextfold.conversation import pins
-from contextfold.conversation.history import History
 from contextfold.identifiers import names
 from contextfold.messages import Message, Text
 from contextfold.passes.decide import Plan
@@ -28,7 +27,10 @@ EXTRACTIVE = "extractive"
 
 
 def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
-    """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarized."""
+    """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarized.
+
+    What they quote competes with the new lines for the room of evidence (``evidence``); without any, prose has it.
+    """
     messages, grouping = question.history.messages, question.history.grouping
     previous = [question.record.summary.text] if question.record and question.record.summary else []
     evicted = set(plan.evicted)
@@ -37,12 +39,12 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
         indices = tuple(n for n in group.indices if n in evicted)
         for index in indices:
             if pins.is_summary(messages[index]) and (earlier := parse(messages[index].text)):
-                previous.append("\n".join(text for text in earlier if text))
+                previous.append(earlier.prose if question.policy.evidence else earlier.text)
         indices = tuple(n for n in indices if not pins.is_summary(messages[n]))
         text = render_group([messages[n] for n in indices]) if indices else ""
         if text:
             units.append(Unit(text, indices))
-    return "\n\n".join(previous) or None, units
+    return "\n\n".join(filter(None, previous)) or None, units
 
 
 def extract(question: Question, plan: Plan) -> Summary:
@@ -79,7 +81,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     shortened: dict[int, list[Edit]] = {}
     for edit in plan.edits:
         shortened.setdefault(edit.index, []).append(edit)
-    candidates = [(ends[n], _lines(history, n)) for n in sorted({*plan.gone, *shortened})]
+    candidates = [(ends[n], _lines(question, n)) for n in sorted({*plan.gone, *shortened})]
     visible = _names(quoting.lines_of(Message("assistant", (Text(prose),))))
     gone = set(plan.gone)
     whole = []
@@ -102,12 +104,12 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     )
 
 
-def _lines(history: History, index: int) -> quoting.Block:
-    message = history.messages[index]
+def _lines(question: Question, index: int) -> quoting.Block:
+    """The lines of a message; of an earlier summary those that it quotes, and its prose where no model updates it."""
+    message, history = question.messages[index], question.history
     if pins.is_summary(message) and (earlier := parse(message.text)):
-        prose, quoted = earlier
-        lines = (*quoting.lines_of(Message("assistant", (Text(prose),))), *quoting.read(quoted))
-        return quoting.Block(lines, history.words)
+        prose = quoting.lines_of(Message("assistant", (Text(earlier.prose),))) if question.summary_is_free else ()
+        return quoting.Block((*prose, *quoting.read(earlier.evidence)), history.words)
     return history.block(index)
 
 

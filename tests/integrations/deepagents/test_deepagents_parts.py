@@ -22,12 +22,10 @@ from contextfold.integrations.deepagents import history, media
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files, local_file
 from contextfold.integrations.deepagents.frame import framed, unframed
-from contextfold.integrations.deepagents.passes import wanted_after
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
 from contextfold.integrations.deepagents.state import Event, Remembered
 from contextfold.integrations.deepagents.views import Reductions, newest_user, valid, view_of
 from contextfold.integrations.langchain import layout
-from contextfold.overflow import Overflow
 from contextfold.ports import SyncPorts, run
 
 texts = st.text(max_size=60).filter(lambda text: text == text.strip())
@@ -404,10 +402,3 @@ def test_a_backend_that_raises_for_a_missing_file_has_none(tmp_path: Path) -> No
 
 
 # ---- sizes to aim at ----
-
-
-def test_a_refusal_says_how_small_the_next_request_must_be() -> None:
-    assert wanted_after(Overflow("prompt_too_long"), 1_000) == 500
-    assert wanted_after(Overflow("prompt_too_long", limit=800), 1_000) == 800
-    assert wanted_after(Overflow("prompt_too_long", limit=990), 1_000) == 900
-    assert wanted_after(Overflow("prompt_too_long", limit=800, used=2_000), 1_000) == 400

@@ -156,7 +156,7 @@ def test_a_summary_that_is_due_only_with_the_tools_is_hidden_too() -> None:
     thread: list[BaseMessage] = agent.get_state(config()).values["messages"]
     assert [message.content for message in thread[:-1]] == [message.content for message in model.sent[0][1:]]
     assert thread[-1].content == "Visible answer."
-    assert agent.get_state(config()).values["_contextfold_overhead"] > 1_800
+    assert agent.get_state(config()).values["_contextfold_sending"][0] > 1_800
 
     async def again() -> int:
         await agent.aupdate_state(config(), {"messages": talk(26, start=50)}, as_node="model")

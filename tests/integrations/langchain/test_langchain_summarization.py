@@ -12,15 +12,18 @@ import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware as LangChains
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_scripted import SUMMARY, ScriptedModel, problems_of, talk
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from contextfold import ContextOverflow
 from contextfold.integrations.langchain import SummarizationMiddleware, layout
 from contextfold.integrations.langchain.folding import Folding
+from contextfold.observe import Event
 from effort import examples
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -453,14 +456,52 @@ def test_system_messages_of_the_thread_stay_in_front() -> None:
     assert "Be exact." not in prompts_of(model)
 
 
-def test_a_pass_ends_below_its_trigger_even_where_keep_would_not() -> None:
-    """R16: 20 messages that take more than the trigger would ask for a summary at every call."""
-    messages = talk(30, words=480)
-    middleware = SummarizationMiddleware(writer(), trigger=("tokens", 6_000), keep=("messages", 20))
-    made = before(middleware, messages)
+def test_what_keep_names_stays_where_the_trigger_is_below_it_and_no_message_pays_for_a_pass() -> None:
+    """20 messages that take more than the trigger: all stay, that is said once, and a quarter more makes a pass."""
+    messages, events = talk(30, words=480), list[Event]()
+    model = writer()
+    middleware = SummarizationMiddleware(
+        model, trigger=("tokens", 6_000), keep=("messages", 20), on_event=events.append, trim_tokens_to_summarize=None
+    )
+    thread: list[Any] = list(messages)
+    made = before(middleware, thread)
     assert made is not None
-    assert middleware.token_counter(made[1:]) < 6_000
-    assert before(middleware, made[1:]) is None
+    assert made[2:] == messages[-20:]
+    thread, passes = made[1:], 0
+    assert middleware.token_counter(thread) > 6_000
+    for message in talk(10, words=480, start=30):
+        thread.append(message)
+        made = before(middleware, thread)
+        if made is not None:
+            passes, thread = passes + 1, made[1:]
+        assert len(thread) >= 21
+    assert passes == 4, "one for five messages"
+    assert [event.name for event in events].count("trigger_below_keep") == 1
+
+
+def test_what_keep_names_is_cut_into_where_it_does_not_fit_the_window() -> None:
+    messages = talk(30, words=480)
+    model = writer(profile={"max_input_tokens": 4_000})
+    made = before(SummarizationMiddleware(model, trigger=("fraction", 0.8), keep=("messages", 20)), messages)
+    assert made is not None
+    assert 4 <= len(made) - 2 < 20
+    assert made[2:] == messages[2 - len(made) :]
+    assert SummarizationMiddleware(model).token_counter(made[1:]) <= 0.95 * 4_000
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_fractions_are_of_the_agents_window_once_a_call_has_shown_it(color: str) -> None:
+    """A small model writes the summaries of an agent with a large one, and the other way round."""
+    for own, agents, is_due in ((4_000, 100_000, False), (100_000, 4_000, True)):
+        small = writer(profile={"max_input_tokens": own})
+        middleware = SummarizationMiddleware(small, trigger=("fraction", 0.5), keep=("fraction", 0.2))
+        main = writer("ok", profile={"max_input_tokens": agents})
+        agent: Any = create_agent(main, middleware=[middleware], checkpointer=InMemorySaver())
+        config: Any = {"configurable": {"thread_id": "t"}}
+        agent.invoke({"messages": talk(1)}, config)  # shows the window; the state remembers it
+        added = {"messages": talk(10, start=1)}
+        state = agent.invoke(added, config) if color == "sync" else anyio.run(agent.ainvoke, added, config)
+        assert layout.is_summary(state["messages"][0]) is is_due
 
 
 def test_where_the_newest_message_alone_is_too_much_the_rest_is_still_summarized() -> None:
@@ -479,13 +520,13 @@ def test_system_prompt_and_tools_count() -> None:
     middleware = SummarizationMiddleware(writer(), trigger=("tokens", 4_500), keep=("messages", 4))
     assert 2_500 < middleware.token_counter(messages) < 4_000
     assert before(middleware, messages) is None
-    assert before(middleware, messages, _contextfold_overhead=2_000) is not None
+    assert before(middleware, messages, _contextfold_sending=[2_000, None]) is not None
 
 
 def test_tools_larger_than_the_trigger_do_not_ask_for_a_summary_at_every_call() -> None:
     middleware = SummarizationMiddleware(writer(), trigger=("tokens", 4_000), keep=("messages", 4))
-    assert before(middleware, talk(3), _contextfold_overhead=20_000) is None
-    assert before(middleware, talk(20), _contextfold_overhead=20_000) is not None
+    assert before(middleware, talk(3), _contextfold_sending=[20_000, None]) is None
+    assert before(middleware, talk(20), _contextfold_sending=[20_000, None]) is not None
 
 
 def test_the_summary_prompt_is_honored_in_every_request() -> None:

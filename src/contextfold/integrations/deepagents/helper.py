@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
-from langchain_core.messages import AnyMessage, SystemMessage
+from langchain_core.messages import AnyMessage
 
+from contextfold.integrations.langchain.folding import Due
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import profile_window
-from contextfold.integrations.langchain.overhead import declarations
+from contextfold.integrations.langchain.sending import Sending, declarations
 from contextfold.integrations.langchain.summarization import SummarizationMiddleware as LangChainDropIn
 from contextfold.integrations.langchain.threads import ThreadKey
 from contextfold.policy import Size
@@ -31,61 +31,42 @@ HEADROOM = 0.95
 ANSWER_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A summary is due. ``reason``: in words; ``threshold``: tokens to end below, None if only ``keep`` says."""
-
-    reason: str
-    threshold: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Overhead:
-    """What is sent beside the messages, and its tokens by our estimate."""
-
-    tokens: int = 0
-    system: SystemMessage | None = None
-    tools: Sequence[Any] = ()
-
-
 class Helper(LangChainDropIn):
     """Measures views and folds them. Sizes are tokens."""
 
-    @property
-    def window(self) -> int | None:
-        """The input tokens that the model's profile names."""
-        return profile_window(self.model)
+    def sending(self, request: ModelRequest[Any]) -> Sending:
+        """How a request is sent."""
+        return Sending.of(request, self._measure.counter)
 
-    def overhead(self, request: ModelRequest[Any]) -> Overhead:
-        """What is sent beside the messages."""
-        return Overhead(self._overhead_of(request), request.system_message, request.tools)
+    def window(self, sending: Sending) -> int | None:
+        """The input tokens of the agent's model, else of the one that was given, by its profile."""
+        return self._window(sending)
 
     def sizes(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> tuple[int, ...]:
         """Of each message."""
         return self._measure.sizes.of(key, messages)
 
-    def tokens(self, key: ThreadKey, messages: Sequence[AnyMessage], overhead: Overhead) -> int:
-        """Of all messages and the overhead. A counter of the user's own gets what deepagents gives it: the system
-        message first, and ``tools=`` if it takes them; if not, our estimate of them is added.
+    def tokens(self, key: ThreadKey, messages: Sequence[AnyMessage], sending: Sending) -> int:
+        """Of all messages and what is sent with them. A counter of the user's own gets what deepagents gives it: the
+        system message first, and ``tools=`` if it takes them; if not, our estimate of them is added.
         """
         if self._measure.adds_up:
-            return overhead.tokens + self._tokens(key, messages)
+            return sending.overhead + self._tokens(key, messages)
         count: Any = self.token_counter
-        listed = [*([overhead.system] if overhead.system else []), *messages]
+        listed = [*([sending.system] if sending.system else []), *messages]
         if _takes_tools(count):
-            return int(count(listed, tools=overhead.tools))
-        return int(count(listed)) + self._measure.counter.tools(declarations(overhead.tools))
+            return int(count(listed, tools=sending.tools))
+        return int(count(listed)) + self._measure.counter.tools(declarations(sending.tools))
 
-    def due(self, messages: Sequence[AnyMessage], tokens: int, overhead: int) -> Due | None:
-        """Whether the trigger fires for a view of ``tokens``, ``beside`` included."""
-        fired = self._fired(list(messages), tokens, overhead)
-        return None if fired is None else Due(*fired)
+    def due(self, messages: Sequence[AnyMessage], tokens: int, sending: Sending) -> Due | None:
+        """Why a summary of a view of ``tokens``, all that is sent included, is due; None where none is."""
+        return self._due(list(messages), tokens, sending)
 
-    def is_half_due(self, messages: Sequence[AnyMessage], tokens: int, overhead: int) -> bool:
+    def is_half_due(self, messages: Sequence[AnyMessage], tokens: int, sending: Sending) -> bool:
         """Whether a view is at half of what triggers."""
         largest = max(tokens, self._reported(messages))
         return any(
-            all(self._is_reached(_half(size), len(messages), largest, overhead) for size in clause.sizes)
+            all(self._is_reached(_half(size), len(messages), largest, sending) for size in clause.sizes)
             for clause in self._clauses
         )
 
@@ -99,7 +80,7 @@ class Helper(LangChainDropIn):
         return max(1, int(HEADROOM * limit) - answer)
 
     async def fold(
-        self, messages: Sequence[AnyMessage], due: Due, tokens: int, overhead: int, ports: Ports
+        self, messages: Sequence[AnyMessage], due: Due, tokens: int, sending: Sending, ports: Ports
     ) -> list[AnyMessage] | None:
         """The summary in LangChain's layout and what stays, as the objects that came in; None where nothing changes.
 
@@ -107,7 +88,7 @@ class Helper(LangChainDropIn):
         programs, and ``WrongSummary``.
         """
         with hidden_from_streams():
-            return await self._fold(list(messages), due.reason, due.threshold, tokens, overhead, ports)
+            return await self._fold(list(messages), due, tokens, sending, ports)
 
 
 def _takes_tools(count: Any) -> bool:

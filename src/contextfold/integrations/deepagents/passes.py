@@ -22,7 +22,7 @@ from contextfold.integrations.deepagents import large_results, media
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.deepagents.frame import framed, unframed
-from contextfold.integrations.deepagents.helper import Due, Helper, Overhead
+from contextfold.integrations.deepagents.helper import Helper
 from contextfold.integrations.deepagents.history import HistoryFiles, Saved
 from contextfold.integrations.deepagents.state import Event, Remembered
 from contextfold.integrations.deepagents.views import (
@@ -35,20 +35,16 @@ from contextfold.integrations.deepagents.views import (
     view_of,
 )
 from contextfold.integrations.langchain import layout
+from contextfold.integrations.langchain.folding import Due
+from contextfold.integrations.langchain.sending import Sending
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey, thread_key
-from contextfold.overflow import Overflow
-
-WITHOUT_FIGURE = 0.5
-"""The share of a refused size that a new view is made for where the provider names no limit. There is one attempt."""
-BELOW_REFUSED = 0.9
-"""The share of a refused size that a new view is made for at most."""
 
 NOTHING = View([], ())
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A thread on its way to a model call. Sizes are tokens; ``tokens`` has the ``overhead`` in it."""
+    """A thread on its way to a model call. Sizes are tokens; ``tokens`` has all that is sent."""
 
     key: ThreadKey
     messages: Sequence[AnyMessage]
@@ -56,7 +52,7 @@ class Turn:
     saved: Remembered
     """What the state remembers."""
     now: Remembered
-    overhead: Overhead
+    sending: Sending
     shortened: int
     """Calls in the state's messages before this position have their arguments truncated."""
     view: View = NOTHING
@@ -87,20 +83,20 @@ class Passes:
         self.results_folder = f"{root}/large_tool_results"
         self._reductions = Reductions(arguments)
         self._unsaved: Bounded[_Unsaved] = Bounded()
-        self._overhead: Bounded[Overhead] = Bounded()
+        self._sendings: Bounded[Sending] = Bounded()
 
-    def begin(self, state: Mapping[str, Any], messages: Sequence[AnyMessage], overhead: Overhead | None) -> Turn:
-        """The turn as the state has it. ``overhead``: None for what the thread's last model call was sent with."""
+    def begin(self, state: Mapping[str, Any], messages: Sequence[AnyMessage], sending: Sending | None) -> Turn:
+        """The turn as the state has it. ``sending``: None for how the thread's last model call was sent."""
         key = thread_key(messages)
-        if overhead is None:
-            overhead = self._overhead.get(key) or Overhead()
+        if sending is None:
+            sending = self._sendings.get(key) or Sending()
         else:
-            self._overhead.put(key, overhead)
+            self._sendings.put(key, sending)
         saved = Remembered.from_state(state).aligned(messages)
         unsaved = self._unsaved.get(key)
         now = unsaved.now if unsaved is not None and unsaved.continues(saved, messages) else saved
         shortened = position_of(messages, now.shortened_until)
-        return self._viewed(Turn(key, messages, saved, now, overhead, shortened))
+        return self._viewed(Turn(key, messages, saved, now, sending, shortened))
 
     async def prepared(self, turn: Turn, budget: int | None, files: Files) -> Turn:
         """The turn with its arguments truncated and its older messages summarized, where that is due."""
@@ -116,13 +112,13 @@ class Passes:
     async def smaller(self, turn: Turn, wanted: int, files: Files) -> Turn:
         """The turn in ``wanted`` tokens, as far as that can be: summarized, then with large results moved away."""
         turn = await files.ports.compute(self._truncated, turn, True)
-        turn = await self.folded(turn, Due(f"overflow:{wanted}", wanted), files)
+        turn = await self.folded(turn, Due(f"overflow:{wanted}", limit=wanted), files)
         return turn if turn.tokens <= wanted else await self.with_results_moved(turn, wanted, files)
 
     async def folded(self, turn: Turn, due: Due, files: Files) -> Turn:
         """The turn with more of it summarized; the same one where nothing can leave, or no summary could be had."""
         material = await files.ports.compute(self._material, turn)
-        result = await self.helper.fold(material.messages, due, turn.tokens, turn.overhead.tokens, files.ports)
+        result = await self.helper.fold(material.messages, due, turn.tokens, turn.sending, files.ports)
         if result is None:
             return turn
         cutoff, quoted = material.kept(result)
@@ -174,19 +170,19 @@ class Passes:
         """The turn with its view, after anything that the view follows from has changed."""
         view = view_of(turn.messages, turn.now.event, turn.shortened, self._reductions)
         sent = valid(view.messages)
-        return replace(turn, view=view, sent=sent, tokens=self.helper.tokens(turn.key, sent, turn.overhead))
+        return replace(turn, view=view, sent=sent, tokens=self.helper.tokens(turn.key, sent, turn.sending))
 
     def _due(self, turn: Turn, budget: int | None) -> Due | None:
-        due = self.helper.due(turn.sent, turn.tokens, turn.overhead.tokens)
-        if budget is None or turn.tokens <= budget:
+        due = self.helper.due(turn.sent, turn.tokens, turn.sending)
+        if budget is None:
             return due
         if due is None:
-            return Due(f"input limit:{budget}", budget)
-        return replace(due, threshold=budget if due.threshold is None else min(due.threshold, budget))
+            return Due(f"input limit:{budget}", limit=budget) if turn.tokens > budget else None
+        return replace(due, limit=budget if due.limit is None else min(due.limit, budget))
 
     def _truncated(self, turn: Turn, is_rewritten: bool) -> Turn:
         """The turn with the border of truncation moved on, if it is due. ``is_rewritten``: the view changes anyway."""
-        window, view = self.helper.window, turn.view
+        window, view = self.helper.window(turn.sending), turn.view
         if not self.arguments.is_due(tokens=turn.tokens, messages=len(view.messages), window=window):
             return turn
         sizes = self.helper.sizes(turn.key, view.messages)
@@ -262,14 +258,6 @@ class _Unsaved:
         """Whether the state is still that one, perhaps with more messages."""
         is_longer = 0 < self.count <= len(messages) and messages[self.count - 1].id == self.last_id
         return self.base == saved and is_longer
-
-
-def wanted_after(overflow: Overflow, tokens: int) -> int:
-    """The size to aim at after a refusal of ``tokens``, in tokens as we count them."""
-    if overflow.limit is None:
-        return int(WITHOUT_FIGURE * tokens)
-    share = min(1.0, tokens / overflow.used) if overflow.used else 1.0  # the provider counts, the estimate is off
-    return max(1, min(int(BELOW_REFUSED * tokens), int(overflow.limit * share)))
 
 
 def _without_lost(summary: HumanMessage, saved: Saved) -> HumanMessage:

@@ -27,14 +27,14 @@ from contextfold.errors import is_control_flow
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files, artifacts_root
 from contextfold.integrations.deepagents.helper import HEADROOM, Helper
-from contextfold.integrations.deepagents.passes import Passes, Turn, wanted_after
+from contextfold.integrations.deepagents.passes import Passes, Turn
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
 from contextfold.integrations.langchain.overriding import is_overridden
 from contextfold.integrations.langchain.state import joined
 from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK, Counting
 from contextfold.observe import Event
-from contextfold.overflow import Overflow, classify
+from contextfold.overflow import Overflow, classify, next_size
 from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.summary.options import SummaryOptions
 
@@ -177,8 +177,8 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
 
     async def _answered(self, request: ModelRequest[Any], handler: Callable[..., Any], files: Files) -> Any:
         helper, passes = self.passes.helper, self.passes
-        overhead = await files.ports.compute(helper.overhead, request)
-        turn = await files.ports.compute(passes.begin, request.state, request.messages, overhead)
+        sending = await files.ports.compute(helper.sending, request)
+        turn = await files.ports.compute(passes.begin, request.state, request.messages, sending)
         budget = helper.budget(request)
         turn = await passes.prepared(turn, budget, files)
         if budget is not None and turn.tokens > budget:
@@ -194,7 +194,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
 
     async def _smaller(self, turn: Turn, refusal: _Refusal, files: Files) -> Turn:
         """The turn made strictly smaller; ``ContextOverflowError`` where it cannot be."""
-        smaller = await self.passes.smaller(turn, wanted_after(refusal.overflow, turn.tokens), files)
+        smaller = await self.passes.smaller(turn, next_size(refusal.overflow, turn.tokens, turn.tokens), files)
         if smaller.tokens >= turn.tokens:
             raise _exhausted(f"{turn.tokens:,} tokens", turn) from refusal.error
         return smaller
@@ -234,8 +234,8 @@ def _overflow(error: Exception) -> Overflow | None:
 def _exhausted(refused: str, turn: Turn) -> ContextOverflowError:
     return ContextOverflowError(
         f"the provider refused {refused} as too long, and nothing more can leave: system prompt and tools take "
-        f"{turn.overhead.tokens:,}, {len(turn.sent)} messages {turn.tokens - turn.overhead.tokens:,}. Use a model with "
-        "a larger window, shorten these, or keep less."
+        f"{turn.sending.overhead:,}, {len(turn.sent)} messages {turn.tokens - turn.sending.overhead:,}. Take a model "
+        "with a larger window, shorten these, or keep less."
     )
 
 
@@ -244,9 +244,9 @@ def _check(turn: Turn, budget: int) -> None:
     limit = int(budget / HEADROOM)
     if turn.tokens > limit:
         raise ContextOverflowError(
-            f"{turn.tokens:,} tokens are left after summarizing, system prompt and tools with {turn.overhead.tokens:,} "
-            f"of them, and the model takes about {limit:,} beside its answer. Take a model with a larger window, or "
-            "shorten the input, the tools or the answer."
+            f"{turn.tokens:,} tokens are left after summarizing, system prompt and tools with "
+            f"{turn.sending.overhead:,} of them, and the model takes about {limit:,} beside its answer. Take a model "
+            "with a larger window, or shorten the input, the tools or the answer."
         )
 
 

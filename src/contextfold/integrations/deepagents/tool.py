@@ -14,9 +14,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 
 from contextfold.integrations.deepagents.files import Files
-from contextfold.integrations.deepagents.helper import Due
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.deepagents.summarization import SummarizationMiddleware
+from contextfold.integrations.langchain.folding import Due
 from contextfold.integrations.langchain.tool import NAME
 from contextfold.ports import run
 
@@ -65,7 +65,7 @@ async def compacted(summarization: SummarizationMiddleware, runtime: ToolRuntime
     passes, call = summarization.passes, runtime.tool_call_id or ""
     messages = runtime.state.get("messages") or []
     turn = await files.ports.compute(passes.begin, runtime.state, messages, None)
-    if not passes.helper.is_half_due(turn.view.messages, turn.tokens, turn.overhead.tokens):
+    if not passes.helper.is_half_due(turn.view.messages, turn.tokens, turn.sending):
         return _answer(call, TOO_EARLY)
     folded = await passes.folded(turn, Due("manual"), files)
     if folded.start == turn.start:

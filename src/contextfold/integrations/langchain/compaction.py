@@ -29,8 +29,8 @@ from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
-from contextfold.integrations.langchain.overhead import declarations, system_text
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
+from contextfold.integrations.langchain.sending import declarations, system_text
 from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey, Turns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool

@@ -1,62 +1,86 @@
 """The pass of the drop-in: from the messages of a state to fewer messages that replace them.
 
-What belongs here: putting the engine's question in the terms of LangChain's class (what ``keep`` means in tokens, where
-a pass must end, the summary that stands in the state already) and its answer into messages. What does not: the pass
-itself (``engine``), when to make one (``summarization``), the text of the summary message (``layout``).
+    messages ──▶ question ──▶ plan: what ``keep`` names stays ──perform──▶ prose, evidence ──▶ messages
 
-Originals leave the state for good, so what the engine rebuilds elsewhere is merged here: the prose of the earlier
-summary is updated, and its evidence competes with the new lines for the same room (L8).
+What belongs here: what stays and what leaves, and the engine's answer as messages. What does not: making the summary
+(``passes.perform``), when to make one (``summarization``), the text of the summary message (``layout``).
+
+Originals leave the state for good. So an earlier summary is shown to the engine as what it is, a message of the history
+that says what is gone: its prose is updated, and its evidence competes with the new lines for the same room (L8).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 
-from contextfold import evidence
+from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.history import History
-from contextfold.errors import CannotFit
+from contextfold.conversation.ledger import Fate
+from contextfold.errors import CannotFit, is_control_flow
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
-from contextfold.integrations.langchain.rolling import RollingSummarizer
-from contextfold.messages import Message, Text
+from contextfold.integrations.langchain.rolling import RollingSummarizer, WrongSummary
 from contextfold.observe import Observer
-from contextfold.passes.decide import Nothing, Plan, decide
-from contextfold.passes.perform import Means, perform
+from contextfold.passes.decide import Nothing, Plan, evicted_fate
+from contextfold.passes.perform import Made, Means, perform
 from contextfold.passes.question import Question
-from contextfold.policy import Budgets, Limits, Oversized, Pins, Policy, Size, Toggle, ToolArguments, ToolOutputs
+from contextfold.policy import Limits, Pins, Policy, Size
 from contextfold.ports import Ports
-from contextfold.record.compaction import Compaction, SummaryRecord
+from contextfold.record.compaction import SummaryRecord
 from contextfold.record.view import build
-from contextfold.summary.bisect import summarize
-from contextfold.summary.chunks import Unit
 from contextfold.summary.options import SMALLEST_REQUEST, SummaryOptions
-from contextfold.summary.prompt_files import Wording
-from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import as_summarizer
 from contextfold.tokens import TokenCounter
-
-BELOW_TRIGGER = 0.85
-"""The share of a trigger in tokens at which a pass ends at the latest: the next one must not follow at once."""
 
 SHARE = 0.1
 """Of the tokens that triggered: what prose may take, and what evidence may take, within the bounds below."""
 PROSE = (300, 2_000)
 EVIDENCE = (500, 4_000)
+LEAST_EVIDENCE = 40
+"""Tokens. Fewer hold hardly a line, and its frame takes as much."""
+LEAST_SUMMARY = 120
+"""Tokens of prose for which what ``keep`` names is cut into at most, where the window is that small."""
 QUOTED = 3
 """One token of evidence for so many that leave, besides what the last evidence had."""
+
+STEP = 0.25
+"""Share of what ``keep`` holds that has to come in addition before it is summarized, where the trigger lies below
+``keep``: else each message would rewrite the thread and pay for a summary."""
 
 LEAST_CHUNK = 256
 """Tokens. Of less material no summary is worth its call."""
 
+_AROUND_PROMPT = 64
+"""Tokens of the words that the engine puts around the user's prompt and the material."""
+
 _WHOLE_PROMPT = 1 << 40
 """Characters. For a summarizer that reads messages, and whose prompt is not sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A summary is due. ``reason``: in words.
+
+    ``tokens`` and ``messages`` are what triggered: a thread that reaches them all would trigger again. ``limit``:
+    tokens that the thread must not exceed; only for its sake what ``keep`` names is cut into. None: no such bound.
+    """
+
+    reason: str
+    tokens: int | None = None
+    messages: int | None = None
+    limit: int | None = None
+
+    def would_fire(self, tokens: int, messages: int) -> bool:
+        """Whether a thread of this size triggers."""
+        if self.tokens is None and self.messages is None:
+            return False
+        return (self.tokens is None or tokens >= self.tokens) and (self.messages is None or messages >= self.messages)
 
 
 @dataclass(frozen=True)
@@ -78,110 +102,83 @@ class Folding:
     """Ids of messages that stay wherever they stand."""
     built: Callable[[str], Sequence[BaseMessage]] | None = None
     """Makes the messages that carry what a summary says; None: LangChain's one."""
+    is_news: Callable[[], bool] = lambda: True
+    """Whether it is still to be said that the trigger lies below what ``keep`` holds."""
 
     async def summary_of(self, messages: Sequence[AnyMessage], observer: Observer, ports: Ports) -> str:
         """What a summary of all of these messages says: prose, and evidence below it.
 
         Earlier summaries among them are updated. Raises what the summarizer raises, and ``SummaryFailed``.
         """
-        question = await ports.compute(self._question, messages, "manual", 0, 0, observer)
-        history, earlier = question.history, layout.read(messages)
-        groups = [list(group.indices) for group in history.grouping.groups]
-        writer: Any = self.writer if self.reader is None else self._rolling(history, groups, messages)
-        summary = await summarize(
-            [Unit(render_group([history.messages[n] for n in indices]), tuple(indices)) for indices in groups],
-            previous=earlier.prose or None,
-            summarizer=as_summarizer(writer),
-            options=self._options(),
-            max_tokens=self._prose[1],
-            language=question.language,
-            ports=ports,
-            count=self.counter.text,
-            observer=observer,
-        )
-        gone = set(range(len(history.messages)))
-        lines = self._evidence(history, gone, summary.text, earlier.evidence, EVIDENCE[1]) if self.has_evidence else ""
-        return layout.summary_body(summary.text, lines, language=question.language)
+        question = await ports.compute(self._question, messages, Due("manual"), 0, 0)
+        parting = await ports.compute(self._whole, question)
+        made = _summary(await self._performed(question, parting, messages, observer, ports))
+        return "" if made is None else layout.summary_body(made.text, made.evidence, language=made.language)
 
     async def fold(
-        self,
-        messages: Sequence[AnyMessage],
-        *,
-        trigger: str,
-        threshold: int | None,
-        tokens: int,
-        overhead: int,
-        observer: Observer,
-        ports: Ports,
+        self, messages: Sequence[AnyMessage], due: Due, tokens: int, overhead: int, observer: Observer, ports: Ports
     ) -> list[AnyMessage] | None:
-        """The messages that replace these, or None when nothing can leave.
+        """The messages that replace these; None when nothing can leave, when not enough can to be worth a summary yet,
+        or when no summary could be had, which the engine says in an event.
 
-        ``trigger`` is what fired, in words; ``threshold`` its tokens, None for one in messages; ``tokens`` the present
-        size with the ``overhead``, which is what is sent beside the messages. Raises what the summarizer raises, and
-        nothing has changed then.
+        ``tokens``: the present size with the ``overhead``, which is what is sent beside the messages. Raises what
+        steers programs, and ``WrongSummary``; nothing has changed then.
         """
-        question = await ports.compute(self._question, messages, trigger, tokens, overhead)
-        planned = await ports.compute(self._planned, question, threshold, tokens, observer)
-        if planned is None:
+        question = await ports.compute(self._question, messages, due, tokens, overhead)
+        parting = await ports.compute(self._parting, question, due)
+        if isinstance(parting, Nothing):
+            observer.emit("skipped", parting.reason, tokens=tokens)
             return None
-        question, plan = planned
-        summarizer = as_summarizer(self.writer)
-        if self.reader is not None:
-            evicted = set(plan.evicted)
-            leaving = [[n for n in group.indices if n in evicted] for group in question.history.grouping.groups]
-            rolling = self._rolling(question.history, [indices for indices in leaving if indices], messages)
-            summarizer = as_summarizer(rolling)
-        made = await perform(question, plan, Means(ports, observer, summarizer))
-        if isinstance(made, Nothing) or made.compaction.summary is None:
+        if parting.fires_again and self.is_news():
+            text = (
+                f"keep {self.keep} holds more than the trigger {due.reason} allows: it stays word for word, and a "
+                "summary is made only when a quarter of it has come in addition"
+            )
+            observer.emit("trigger_below_keep", text, trigger=due.reason, keep=str(self.keep))
+        try:
+            made = _summary(await self._performed(question, parting, messages, observer, ports))
+        except CannotFit as error:
+            observer.emit("skipped", str(error), tokens=tokens)
             return None
-        return await ports.compute(
-            self._replaced, question, made.compaction, messages, _room(tokens, threshold, EVIDENCE)
-        )
+        except Exception as error:
+            if is_control_flow(error) or isinstance(error, WrongSummary):
+                raise
+            return None
+        return None if made is None else await ports.compute(self._replaced, question, parting, made, messages)
+
+    async def _performed(
+        self, question: Question, parting: _Parting, messages: Sequence[AnyMessage], observer: Observer, ports: Ports
+    ) -> Made | Nothing:
+        if not parting.evidence:  # else the engine quotes in whatever room the prose leaves
+            question = replace(question, policy=question.policy.model_copy(update={"evidence": False}))
+        plan = await ports.compute(_plan, question, parting)
+        writer = self.writer if self.reader is None else self._rolling(question, parting, messages)
+        return await perform(question, plan, Means(ports, observer, as_summarizer(writer)))
 
     # ---- the question ----
 
-    def _question(self, messages: Sequence[AnyMessage], trigger: str, tokens: int, overhead: int) -> Question:
-        """The question without its limits. Earlier summaries stand as the previous record, not as messages."""
+    def _question(self, messages: Sequence[AnyMessage], due: Due, tokens: int, overhead: int) -> Question:
         history = History(FORMAT, self.counter)
-        history.extend([message for message in messages if not layout.is_summary(message)])
-        earlier = layout.read(messages)
-        question = Question(
+        history.extend([layout.as_history(message) for message in messages])
+        policy = Policy(
+            trigger=None,
+            first_user=False,
+            pins=Pins(ids=self.pinned),
+            evidence=self.has_evidence,
+            summary=self._options(),
+            on_failure="raise",
+            fallback=None,
+        )
+        return Question(
             history=history,
             record=None,
             view_tokens=tokens,
             view_messages=len(messages),
             overhead={"system prompt and tools": overhead} if overhead else {},
-            limits=Limits(self.window, None, self.window, self.window, self.keep, 0, 0),
-            policy=self._policy(),
+            limits=Limits.of(policy, self.window),
+            policy=policy,
             summary_is_free=False,
-            forced=trigger,
-        )
-        if not earlier.prose:
-            return question
-        summary = SummaryRecord(text=earlier.prose, language=question.language)
-        nothing = Compaction(
-            format=FORMAT.name, covers=0, fingerprint=history.fingerprint(0), fates=(), summary=summary
-        )
-        return replace(question, record=nothing)
-
-    def _policy(self) -> Policy:
-        return Policy(
-            trigger=None,
-            keep=self.keep,
-            pins=Pins(ids=self.pinned),
-            budgets=Budgets(summary=1, recent=0, shortened=0, prose=1),
-            first_user=False,
-            recent_users=0,
-            tool_arguments=ToolArguments(enabled=False),
-            tool_outputs=ToolOutputs(enabled=False),
-            media=Toggle(enabled=False),
-            reasoning=Toggle(enabled=False),
-            oversized=Oversized(enabled=False),
-            minimum_gain=0,
-            evidence=False,
-            summary=self._options(),
-            on_failure="raise",
-            fallback=None,
+            forced=due.reason,
         )
 
     def _options(self) -> SummaryOptions:
@@ -205,83 +202,100 @@ class Folding:
         """The longest prompt whose material is one chunk: the words around it come on top."""
         if self.chunk_tokens is None:
             return None
-        words = Wording("English", self.prompt, self.instructions).compose("summarize", [""], max_tokens=self._prose[1])
-        material = max(LEAST_CHUNK, self.chunk_tokens)
-        return max(SMALLEST_REQUEST, int((material + self.counter.text(words)) / 0.95) + 1)
+        words = self.counter.text(self.prompt) + self.counter.text(self.instructions) + _AROUND_PROMPT
+        return max(SMALLEST_REQUEST, int((max(LEAST_CHUNK, self.chunk_tokens) + words) / 0.95) + 1)
 
-    def _planned(
-        self, question: Question, threshold: int | None, tokens: int, observer: Observer
-    ) -> tuple[Question, Plan] | None:
-        """The question with limits under which it has an answer, and the plan: below the trigger if that is possible,
-        else what ``keep`` says; None when nothing can leave.
-        """
-        room = _room(tokens, threshold, self._prose)
-        wanted = self._kept(question) + sum(question.overhead.values()) + room
-        quoted = _room(tokens, threshold, EVIDENCE) if self.has_evidence else 0
-        ceilings = [] if threshold is None else [int(BELOW_TRIGGER * threshold) - quoted]
-        skipped = "what must stay leaves no room for a summary"
-        for ceiling in [*ceilings, None]:
-            target = wanted if ceiling is None else min(wanted, ceiling)
-            limits = Limits(max(self.window, target + 1), target + 1, target, target, self.keep, 0, 0)
-            asked = replace(question, limits=limits)
-            try:
-                plan = decide(asked)
-            except CannotFit:
-                continue
-            if isinstance(plan, Plan) and plan.evicted:
-                return asked, plan
-            skipped = plan.reason if isinstance(plan, Nothing) else skipped
-        observer.emit("skipped", skipped, tokens=tokens)
-        return None
+    # ---- what stays ----
 
-    def _kept(self, question: Question) -> int:
-        """Tokens of what ``keep`` says, in whole groups, and of what stays in any case."""
-        sizes, groups = question.history.sizes, sorted(question.history.grouping.groups, key=lambda group: -group.last)
-        floor = sum(
-            size for size, message in zip(sizes, question.history.messages, strict=True) if message.is_instruction
-        )
-        newest = max(
-            (size for size, m in zip(sizes, question.history.messages, strict=True) if m.is_user_turn), default=0
-        )
-        floor += sum(sum(sizes[n] for n in group.indices) for group in groups if self._is_pinned(question, group))
-        allowed = self.keep.tokens(self.window)
-        if allowed is not None:
-            return floor + newest + allowed
-        kept = count = 0
-        for group in groups:
-            if count >= self.keep.value:
+    def _parting(self, question: Question, due: Due) -> _Parting | Nothing:
+        """What leaves: all but what ``keep`` names, what stays in any case, and the newest request of the user."""
+        sizes, overhead = question.sizes, sum(question.overhead.values())
+        held = pins.held(question.messages, question.grouping, question.policy).keys()
+        tail = self._tail(question)
+        prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
+        while True:
+            stays = held | {n for group in tail for n in group.indices}
+            kept = overhead + sum(sizes[n] for n in stays)
+            if due.limit is None or kept + LEAST_SUMMARY <= due.limit or len(tail) == 1:
                 break
+            tail.pop()
+        if due.limit is not None:
+            prose = max(LEAST_SUMMARY, min(prose, due.limit - kept))
+        leaving = frozenset(range(len(sizes))) - stays
+        fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
+        if not fresh:
+            return Nothing("nothing is left to summarize but what has to stay")
+        evidence = self._evidence_room(question, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
+        evidence = evidence if due.limit is None else max(0, min(evidence, due.limit - kept - prose))
+        fires_again = due.would_fire(kept + prose + evidence, len(stays) + 1)
+        is_first = len(fresh) == len(leaving)
+        must = due.limit is not None and question.view_tokens > due.limit
+        if fires_again and not is_first and not must and not self._is_a_step(question, fresh, tail):
+            return Nothing("the trigger lies below what keep holds, and too little came since the last summary")
+        return _Parting(leaving, prose, evidence, fires_again)
+
+    def _tail(self, question: Question) -> list[Group]:
+        """The groups that ``keep`` names, newest first: at least the newest, and whole, as LangChain's class has it.
+        Where the results of a call fit in part, all of it stays.
+        """
+        allowed = self.keep.tokens(self.window)
+        tail: list[Group] = []
+        count = tokens = 0
+        for group in sorted(question.grouping.groups, key=lambda group: -group.last):
+            if pins.is_summary(question.messages[group.first]):
+                continue
+            is_full = count >= self.keep.value if allowed is None else tokens + question.sizes[group.last] > allowed
+            if is_full and any(question.messages[n].role != "tool" for kept in tail for n in kept.indices):
+                break  # results alone, whose call is missing, are no turn
+            tail.append(group)
             count += len(group.indices)
-            kept += sum(sizes[n] for n in group.indices)
-        return floor + newest + kept
+            tokens += sum(question.sizes[n] for n in group.indices)
+        return tail
 
-    def _is_pinned(self, question: Question, group: Group) -> bool:
-        return any(question.history.messages[n].id in self.pinned for n in group.indices)
+    def _is_a_step(self, question: Question, fresh: Sequence[int], tail: Sequence[Group]) -> bool:
+        kept = [n for group in tail for n in group.indices]
+        if self.keep.unit == "messages":
+            return len(fresh) >= max(2, STEP * len(kept))
+        return sum(question.sizes[n] for n in fresh) >= STEP * sum(question.sizes[n] for n in kept)
 
-    def _rolling(
-        self, history: History, groups: Sequence[Sequence[int]], messages: Sequence[AnyMessage]
-    ) -> RollingSummarizer:
+    def _evidence_room(self, question: Question, leaving: frozenset[int], most: int) -> int:
+        if not self.has_evidence:
+            return 0
+        earlier = [layout.evidence_of(question.history.wire[n]) for n in leaving]
+        quoted = sum(question.counter.text(lines) for lines in earlier if lines)
+        room = min(most, quoted + sum(question.sizes[n] for n in leaving) // QUOTED)
+        return room if room >= LEAST_EVIDENCE else 0
+
+    def _whole(self, question: Question) -> _Parting:
+        """All of it leaves."""
+        leaving = frozenset(range(len(question.messages)))
+        return _Parting(leaving, self._prose[1], self._evidence_room(question, leaving, EVIDENCE[1]))
+
+    # ---- the summary ----
+
+    def _rolling(self, question: Question, parting: _Parting, messages: Sequence[AnyMessage]) -> RollingSummarizer:
+        """A summarizer that reads the messages that leave, a group at a time."""
+        found = [[n for n in group.indices if n in parting.leaving] for group in question.grouping.groups]
+        found = [indices for indices in found if indices and not layout.is_summary(messages[indices[0]])]
         return RollingSummarizer(
             runnable=self.reader,  # type: ignore[arg-type]  # only called where there is one
             earlier=next((message for message in messages if layout.is_summary(message)), None),
-            groups=[tuple(history.wire[n] for n in found) for found in groups],
-            sizes=[sum(history.sizes[n] for n in found) for found in groups],
+            groups=[tuple(messages[n] for n in indices) for indices in found],
+            sizes=[sum(question.sizes[n] for n in indices) for indices in found],
             chunk_tokens=self.chunk_tokens,
         )
 
     # ---- the answer ----
 
     def _replaced(
-        self, question: Question, record: Compaction, messages: Sequence[AnyMessage], budget: int
+        self, question: Question, parting: _Parting, made: SummaryRecord, messages: Sequence[AnyMessage]
     ) -> list[AnyMessage]:
         """The new list: leading instructions, the summary, and what stays, as the objects that came in."""
-        assert record.summary is not None
-        kept = build(question.history, record.model_copy(update={"summary": None})).wire
-        prose, earlier, lines = record.summary.text, layout.read(messages), ""
-        if self.has_evidence:
-            lines = self._evidence(question.history, record.gone(), prose, earlier.evidence, budget)
-        body = layout.summary_body(prose, lines, language=question.language)
+        staying = History(FORMAT, self.counter)
+        staying.extend([message for n, message in enumerate(messages) if n not in parting.leaving])
+        kept = build(staying, None).wire
         newest = layout.newest_assistant(messages)
+        body = layout.summary_body(made.text, made.evidence, language=made.language)
         summary = self._carriers(body, newest.id if newest else None)
         leading = next((n for n, message in enumerate(kept) if message.type != "system"), len(kept))
         return [*kept[:leading], *summary, *kept[leading:]]
@@ -291,26 +305,47 @@ class Folding:
         made = [HumanMessage(layout.PREFIX + body)] if self.built is None else self.built(body)
         return [layout.marked(message, usage_until) for message in made]
 
-    def _evidence(self, history: History, gone: set[int], prose: str, earlier: str, budget: int) -> str:
-        """Lines of what leaves now and of the last evidence, for names that stand nowhere else."""
-        ends = list(accumulate(history.sizes))
-        leaving = sum(history.sizes[index] for index in gone)
-        budget = min(budget, history.counter.text(earlier) + leaving // QUOTED)
-        candidates: list[tuple[int, Sequence[evidence.Line] | evidence.Block]] = [(0, evidence.read(earlier))]
-        candidates += [(ends[n], history.block(n)) for n in sorted(gone)]
-        visible = {name for line in evidence.lines_of(Message("assistant", (Text(prose),))) for name in line.names}
-        return evidence.select(
-            candidates,
-            budget=budget,
-            already=visible,
-            count=history.counter.text,
-            now=ends[-1] if ends else 0,
-            beside=[history.block(index) for index in range(len(history.messages)) if index not in gone],
-            sizes=history.line_sizes,
-            words=history.words,
-        )
+
+@dataclass(frozen=True, slots=True)
+class _Parting:
+    """Which messages leave, and what the summary of them may take, in tokens."""
+
+    leaving: frozenset[int]
+    prose: int
+    evidence: int
+    fires_again: bool = False
+    """What stays is above the trigger already."""
 
 
-def _room(tokens: int, threshold: int | None, bounds: tuple[int, int]) -> int:
+def _summary(made: Made | Nothing) -> SummaryRecord | None:
+    return made.compaction.summary if isinstance(made, Made) else None
+
+
+def _plan(question: Question, parting: _Parting) -> Plan:
+    """The engine's plan for it. Its target is no promise here: what is sent is another list, in another layout."""
+    leaving = parting.leaving
+    fates: list[tuple[Fate, str]] = [
+        evicted_fate(message) if n in leaving else ("kept", "recent") for n, message in enumerate(question.messages)
+    ]
+    overhead = sum(question.overhead.values())
+    kept = overhead + sum(size for n, size in enumerate(question.sizes) if n not in leaving)
+    return Plan(
+        trigger=question.forced or "",
+        target=kept + kept // 10 + parting.prose + parting.evidence + PROSE[0],
+        floor=question.overhead,
+        covers=1 + max(leaving),
+        fates=tuple(fates[: 1 + max(leaving)]),
+        edits=(),
+        saved={},
+        evicted=tuple(sorted(leaving)),
+        gone=tuple(sorted(leaving)),
+        kept_tokens=kept,
+        prose_tokens=parting.prose,
+        evidence_tokens=parting.evidence,
+        makes_summary=True,
+    )
+
+
+def _room(tokens: int, bounds: tuple[int, int]) -> int:
     least, most = bounds
-    return max(least, min(most, int(SHARE * (tokens if threshold is None else threshold))))
+    return max(least, min(most, int(SHARE * tokens)))

@@ -90,6 +90,19 @@ def read(messages: Sequence[AnyMessage]) -> EarlierSummary:
     return EarlierSummary("\n\n".join(filter(None, prose)), "\n".join(filter(None, lines)), usage_until)
 
 
+def as_history(message: AnyMessage) -> AnyMessage:
+    """The message as the engine reads it: one of an earlier summary in the engine's own frame, which it knows."""
+    if not is_summary(message):
+        return message
+    prose, quoted = _parts(str(message.text))
+    return marked(HumanMessage(summary_text(prose, quoted), id=message.id), None)
+
+
+def evidence_of(message: AnyMessage) -> str:
+    """The lines that a message of an earlier summary quotes; empty for any other message."""
+    return _parts(str(message.text))[1] if is_summary(message) else ""
+
+
 def newest_assistant(messages: Sequence[AnyMessage]) -> AIMessage | None:
     """The newest assistant message."""
     return next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)

@@ -10,7 +10,7 @@ and those that subclasses override are asked (``overriding``).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import ceil, floor
 from typing import Any, Literal
@@ -29,16 +29,15 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from contextfold.errors import CannotFit, is_control_flow
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
-from contextfold.integrations.langchain.folding import Folding
+from contextfold.integrations.langchain.folding import Due, Folding
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import window_of
-from contextfold.integrations.langchain.overhead import declarations, system_text
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
-from contextfold.integrations.langchain.rolling import WrongSummary
+from contextfold.integrations.langchain.sending import KEY as STATE_KEY
+from contextfold.integrations.langchain.sending import Sending
 from contextfold.integrations.langchain.state import schema
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 from contextfold.observe import Event, Observer
@@ -51,8 +50,8 @@ DEFAULT_CHUNK = 4000
 NO_HISTORY = "No previous conversation history."
 """What LangChain's class answers where it is asked to summarize nothing. No pass of ours ever asks."""
 
-OVERHEAD_KEY = "_contextfold_overhead"
-"""Where the state keeps the tokens of system prompt and tools: ``before_model`` does not see them."""
+FULL = 0.95
+"""Share of the window above which what ``keep`` names is cut into. The rest is for what an estimate may be wrong."""
 
 Counting = Literal["contextfold", "langchain"]
 
@@ -78,7 +77,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     A summary that fails, is blank or cannot be used changes nothing: the events say why, and the next call tries again.
     """
 
-    state_schema = schema(OVERHEAD_KEY, int)
+    state_schema = schema(STATE_KEY, list)
 
     def __init__(
         self,
@@ -122,47 +121,54 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self.instructions = instructions
         self.summary = summary or SummaryOptions()
         self.evidence = evidence
-        self._folding(self._measure)  # says at once what is wrong
+        self._was_said = False
+        self._folding(Sending())  # says at once what is wrong
         warn_of_unused(self, SummarizationMiddleware)
-        if OVERHEAD_KEY not in type(self).state_schema.__annotations__:
-            self.state_schema = schema(OVERHEAD_KEY, int, type(self).state_schema)
+        if STATE_KEY not in type(self).state_schema.__annotations__:
+            self.state_schema = schema(STATE_KEY, list, type(self).state_schema)
 
     # ---- hooks ----
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The update that replaces older messages by a summary, or None."""
         with hidden_from_streams():
-            folded = run(self._folded(state["messages"], _overhead(state), SyncPorts()))
+            folded = run(self._folded(state["messages"], Sending.of_state(state), SyncPorts()))
         return _update(folded)
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """``before_model`` for async agents."""
         with hidden_from_streams():
-            folded = await self._folded(state["messages"], _overhead(state), AsyncPorts())
+            folded = await self._folded(state["messages"], Sending.of_state(state), AsyncPorts())
         return _update(folded)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> Any:
-        """Count what is sent beside the messages; where it grew, a summary may be due that ``before_model`` missed."""
-        overhead, folded = self._overhead_of(request), None
-        if overhead > _overhead(request.state) and not is_overridden(self, SummarizationMiddleware, "before_model"):
+        """See how the thread is sent; where that changed, a summary may be due that ``before_model`` missed."""
+        sending, folded = Sending.of(request, self._measure.counter), None
+        if self._may_be_due(sending, request, "before_model"):
             with hidden_from_streams():
-                folded = run(self._folded(request.messages, overhead, SyncPorts()))
+                folded = run(self._folded(request.messages, sending, SyncPorts()))
         response = handler(request.override(messages=folded) if folded else request)
-        return _answered(response, request, overhead, folded)
+        return _answered(response, request, sending, folded)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> Any:
         """``wrap_model_call`` for async agents."""
         ports, folded = AsyncPorts(), None
-        overhead = await ports.compute(self._overhead_of, request)
-        if overhead > _overhead(request.state) and not is_overridden(self, SummarizationMiddleware, "abefore_model"):
+        sending = await ports.compute(Sending.of, request, self._measure.counter)
+        if self._may_be_due(sending, request, "abefore_model"):
             with hidden_from_streams():
-                folded = await self._folded(request.messages, overhead, ports)
+                folded = await self._folded(request.messages, sending, ports)
         response = await handler(request.override(messages=folded) if folded else request)
-        return _answered(response, request, overhead, folded)
+        return _answered(response, request, sending, folded)
+
+    def _may_be_due(self, sending: Sending, request: ModelRequest[Any], hook: str) -> bool:
+        """Whether ``before_model`` knew of less overhead or of another window. A hook of a subclass is left alone."""
+        known = Sending.of_state(request.state)
+        is_news = sending.overhead > known.overhead or sending.window != known.window
+        return is_news and not is_overridden(self, SummarizationMiddleware, hook)
 
     # ---- what subclasses call and override ----
 
@@ -183,11 +189,11 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     def _whole_summary(self) -> Folding:
         """How to summarize outside of a pass, which would put evidence below the prose by itself."""
         is_alone = is_overridden(self, SummarizationMiddleware, "before_model", "abefore_model")
-        return replace(self._folding(self._measure), has_evidence=self.evidence and is_alone)
+        return replace(self._folding(Sending()), has_evidence=self.evidence and is_alone)
 
     def _should_summarize(self, messages: list[AnyMessage], total_tokens: int) -> bool:
         """Whether the trigger fires for messages of ``total_tokens``."""
-        return self._clause(messages, total_tokens, 0) is not None
+        return self._clause(messages, total_tokens, Sending()) is not None
 
     @staticmethod
     def _find_safe_cutoff_point(messages: list[AnyMessage], cutoff_index: int) -> int:
@@ -203,46 +209,23 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
     # ---- one algorithm, both colors ----
 
-    async def _folded(self, messages: list[AnyMessage], overhead: int, ports: Ports) -> list[AnyMessage] | None:
+    async def _folded(self, messages: list[AnyMessage], sending: Sending, ports: Ports) -> list[AnyMessage] | None:
         """The messages that replace these; None where no summary is due, or none could be had."""
         self._ensure_message_ids(messages)
-        tokens = overhead + await ports.compute(self._tokens, thread_key(messages), messages)
-        fired = await ports.compute(self._fired, messages, tokens, overhead)
-        if fired is None:
-            return None
-        return await self._fold(messages, *fired, tokens, overhead, ports)
+        tokens = sending.overhead + await ports.compute(self._tokens, thread_key(messages), messages)
+        due = await ports.compute(self._due, messages, tokens, sending)
+        return None if due is None else await self._fold(messages, due, tokens, sending, ports)
 
     async def _fold(
-        self,
-        messages: list[AnyMessage],
-        trigger: str,
-        threshold: int | None,
-        tokens: int,
-        overhead: int,
-        ports: Ports,
+        self, messages: list[AnyMessage], due: Due, tokens: int, sending: Sending, ports: Ports
     ) -> list[AnyMessage] | None:
         """The pass. A summary that fails, is blank or cannot be used changes nothing: the events say why."""
-        observer = self._observer()
-        asked = await ports.compute(self._asked, messages, isinstance(ports, AsyncPorts))
-        if asked is None:
-            return None
-        try:
-            return await asked.fold(
-                messages,
-                trigger=trigger,
-                threshold=threshold,
-                tokens=tokens,
-                overhead=overhead,
-                observer=observer,
-                ports=ports,
-            )
-        except CannotFit as error:
-            observer.emit("skipped", str(error), tokens=tokens)
-            return None
-        except Exception as error:  # a summary that could not be had: the engine has said so in an event
-            if is_control_flow(error) or isinstance(error, WrongSummary):
-                raise
-            return None
+        asked = await ports.compute(self._asked, messages, sending, isinstance(ports, AsyncPorts))
+        return (
+            None
+            if asked is None
+            else await asked.fold(messages, due, tokens, sending.overhead, self._observer(), ports)
+        )
 
     def _observer(self) -> Observer:
         return Observer(self._on_event)
@@ -254,7 +237,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             self._measured = Measure.of(self.token_counter, adds_up=False)
         return self._measured
 
-    def _folding(self, measure: Measure) -> Folding:
+    def _folding(self, sending: Sending) -> Folding:
         """How to fold, by the attributes as they are now."""
         return Folding(
             keep=parse_size(whole(self.keep, floor)),
@@ -265,61 +248,78 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             instructions=self.instructions,
             summary=self.summary,
             has_evidence=self.evidence,
-            counter=measure.counter,
-            window=window_of(self.model),
+            counter=self._measure.counter,
+            window=self._window(sending) or window_of(self.model),
+            is_news=self._is_news,
         )
 
-    def _asked(self, messages: list[AnyMessage], is_async: bool) -> Folding | None:
+    def _is_news(self) -> bool:
+        """Whether this is the first time; once for each middleware, since its settings are what it is about."""
+        was_said, self._was_said = self._was_said, True
+        return not was_said
+
+    def _asked(self, messages: list[AnyMessage], sending: Sending, is_async: bool) -> Folding | None:
         """How to fold these messages; None where a subclass keeps them all."""
-        folding = self._folding(self._measure)
+        folding = self._folding(sending)
         return as_overridden(folding, self, SummarizationMiddleware, messages, is_async=is_async)
 
     def _tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
         return self._measure.tokens(key, messages)
 
-    def _fired(self, messages: list[AnyMessage], tokens: int, overhead: int) -> tuple[str, int | None] | None:
-        """(what triggers, in words; the tokens that a pass must end below); None where no summary is due."""
-        clause = self._clause(messages, tokens, overhead)
+    def _due(self, messages: list[AnyMessage], tokens: int, sending: Sending) -> Due | None:
+        """Why a summary is due, and what it is measured by; None where none is."""
+        clause = self._clause(messages, tokens, sending)
         is_due = clause is not None
         if is_overridden(self, SummarizationMiddleware, *DUE):
             is_due = self._should_summarize(messages, tokens)
         if not is_due:
             return None
+        adds_up = self._adds_up(messages, tokens - sending.overhead)
+        window = self._window(sending)
+        limit = int(FULL * window) if window is not None and adds_up else None
         if clause is None:
-            return "_should_summarize", None
-        return str(clause), self._threshold(clause, messages, tokens, overhead)
+            return Due("_should_summarize", limit=limit)
+        in_tokens = [self._tokens_of(size, sending) for size in clause.sizes if size.unit != "messages"]
+        in_messages = [int(size.value) for size in clause.sizes if size.unit == "messages"]
+        if in_tokens and not adds_up:
+            return Due(str(clause), limit=limit)
+        return Due(str(clause), min(in_tokens, default=None), min(in_messages, default=None), limit)
 
-    def _clause(self, messages: Sequence[AnyMessage], tokens: int, overhead: int) -> Clause | None:
+    def _clause(self, messages: Sequence[AnyMessage], tokens: int, sending: Sending) -> Clause | None:
         """The clause of the trigger that holds; the provider's own count may reach it too."""
         largest = max(tokens, self._reported(messages)) if self._clauses else tokens
         for clause in self._clauses:
-            if all(self._is_reached(size, len(messages), largest, overhead) for size in clause.sizes):
+            if all(self._is_reached(size, len(messages), largest, sending) for size in clause.sizes):
                 return clause
         return None
 
-    def _is_reached(self, size: Size, messages: int, tokens: int, overhead: int) -> bool:
+    def _is_reached(self, size: Size, messages: int, tokens: int, sending: Sending) -> bool:
         if size.unit == "messages":
             return messages >= size.value
-        return tokens >= self._tokens_of(size, overhead)
+        if size.unit == "fraction" and self._window(sending) is None:
+            return False
+        return tokens >= self._tokens_of(size, sending)
 
-    def _tokens_of(self, size: Size, overhead: int) -> int:
+    def _window(self, sending: Sending) -> int | None:
+        """The input tokens of the agent's model where a call has shown it, else of the model that was given."""
+        if sending.window is not None and not is_overridden(self, SummarizationMiddleware, "_get_profile_limits"):
+            return sending.window
+        return self._get_profile_limits()
+
+    def _tokens_of(self, size: Size, sending: Sending) -> int:
         """A size in tokens. System prompt and tools that alone take most of it leave half of it to the messages: a
         trigger that no summary could ever get below would ask for one at every call.
         """
-        profile = self._get_profile_limits()
+        window = self._window(sending)
         if size.unit == "fraction":
-            return max(1, int(size.value * (profile or 0)))
-        tokens = max(int(size.value), overhead + int(size.value) // 2)
-        return min(tokens, max(int(size.value), int(0.9 * profile))) if profile else tokens
+            return max(1, int(size.value * (window or 0)))
+        tokens = max(int(size.value), sending.overhead + int(size.value) // 2)
+        return min(tokens, max(int(size.value), int(0.9 * window))) if window else tokens
 
-    def _threshold(self, clause: Clause, messages: Sequence[AnyMessage], tokens: int, overhead: int) -> int | None:
-        """Tokens that a pass must end below. None where only numbers of messages trigger, and where the sizes of single
-        messages do not add up to what the user's counter says of the list.
-        """
-        total = overhead + sum(self._measure.sizes.of(thread_key(messages), messages))
-        if abs(total - tokens) > 0.1 * tokens:
-            return None
-        return min((self._tokens_of(size, overhead) for size in clause.sizes if size.unit != "messages"), default=None)
+    def _adds_up(self, messages: Sequence[AnyMessage], tokens: int) -> bool:
+        """Whether the sizes of single messages add up to what the user's counter says of the list."""
+        total = sum(self._measure.sizes.of(thread_key(messages), messages))
+        return abs(total - tokens) <= 0.1 * tokens
 
     def _reported(self, messages: Sequence[AnyMessage]) -> int:
         """What the provider reported last, unless that was before the summary that stands in the history."""
@@ -327,16 +327,6 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if newest is None or (newest.id is not None and newest.id == layout.read(messages).usage_until):
             return 0
         return reported_tokens(newest, self.model)
-
-    def _overhead_of(self, request: ModelRequest[Any]) -> int:
-        """Tokens of the system prompt and the tools of a request."""
-        system, counter = system_text(request), self._measure.counter
-        return (counter.text(system) if system else 0) + counter.tools(declarations(request.tools))
-
-
-def _overhead(state: Mapping[str, Any]) -> int:
-    """Tokens of system prompt and tools as far as they are known."""
-    return int(state.get(OVERHEAD_KEY) or 0)
 
 
 def _update(folded: list[AnyMessage] | None) -> dict[str, Any] | None:
@@ -351,9 +341,11 @@ def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]
 
 
-def _answered(response: Any, request: ModelRequest[Any], overhead: int, folded: list[AnyMessage] | None) -> Any:
+def _answered(response: Any, request: ModelRequest[Any], sending: Sending, folded: list[AnyMessage] | None) -> Any:
     """The response, with an update of the state where there is something new in it."""
-    update: dict[str, Any] = {} if overhead == _overhead(request.state) else {OVERHEAD_KEY: overhead}
+    update: dict[str, Any] = {}
+    if sending.to_state() != Sending.of_state(request.state).to_state():
+        update[STATE_KEY] = sending.to_state()
     if not isinstance(response, ModelResponse):
         response = ModelResponse(result=[response])
     if folded:

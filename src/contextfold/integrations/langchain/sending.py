@@ -1,0 +1,74 @@
+"""How a thread is sent to its model: what goes with the messages, and how much the model takes.
+
+What belongs here: reading these out of a model request, cheaply enough for every call, and what of them the state of a
+thread remembers, because ``before_model`` sees no request. What does not: counting (``contextfold.tokens``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain.agents.middleware.types import ModelRequest
+from langchain_core.messages import SystemMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from contextfold.integrations.langchain.models import profile_window
+from contextfold.integrations.langchain.threads import Bounded
+from contextfold.tokens import TokenCounter
+
+KEY = "_contextfold_sending"
+"""Where a thread's state remembers how its last model call was sent."""
+
+_declared: Bounded[tuple[BaseTool, dict[str, Any]]] = Bounded(512)
+"""id of a tool -> the tool, kept so that its id stays its own, and its declaration, which takes a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """``overhead``: tokens of ``system`` and ``tools`` by our estimate. ``window``: input tokens of the agent's model
+    by its profile, which need not be the model that writes summaries; None if it is not known.
+    """
+
+    overhead: int = 0
+    window: int | None = None
+    system: SystemMessage | None = None
+    tools: Sequence[Any] = ()
+
+    @classmethod
+    def of(cls, request: ModelRequest[Any], counter: TokenCounter) -> Sending:
+        """Of a request."""
+        text = system_text(request)
+        overhead = (counter.text(text) if text else 0) + counter.tools(declarations(request.tools))
+        return cls(overhead, profile_window(request.model), request.system_message, request.tools)
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> Sending:
+        """Of the thread's last model call, as far as its state knows it."""
+        known = state.get(KEY)
+        return cls(*known) if known else cls()
+
+    def to_state(self) -> list[int | None]:
+        """What a state remembers of it."""
+        return [self.overhead, self.window]
+
+
+def system_text(request: ModelRequest[Any]) -> str | None:
+    """The text of the system prompt; None where there is none."""
+    return None if request.system_message is None else str(request.system_message.text)
+
+
+def declarations(tools: Sequence[BaseTool | dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tools as they are declared to the model."""
+    return [tool if isinstance(tool, dict) else _declaration(tool) for tool in tools]
+
+
+def _declaration(tool: BaseTool) -> dict[str, Any]:
+    known = _declared.get(id(tool))
+    if known is not None and known[0] is tool:
+        return known[1]
+    declared = convert_to_openai_tool(tool)
+    _declared.put(id(tool), (tool, declared))
+    return declared
