@@ -55,6 +55,9 @@ ENOUGH_WORDS = 2
 RARITY = 0.5
 """Exponent of the number of messages that say a plain word."""
 
+LEAST_SAID = 3
+"""Plain words that two statements must have in common, and no others, to be about the same thing."""
+
 JOINED = 200
 """Characters. Two neighboring lines longer than this together are not offered as a pair."""
 
@@ -78,6 +81,7 @@ def select(
     beside: Iterable[Block] = (),
     sizes: Sizes | None = None,
     words: Vocabulary | None = None,
+    shown: str = "",
 ) -> str:
     """The lines most worth their tokens, in their original order under short marks of who said them.
 
@@ -87,14 +91,15 @@ def select(
     say.
 
     For a caller that keeps what is known of a message: ``words`` is the vocabulary of all blocks among the candidates,
-    ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does.
+    ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does. ``shown`` is a text that
+    stands beside the lines: what a user said that stands there word for word is not quoted again.
     """
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
     material = _Material(blocks, words, sizes)
     weights = material.weights(now, _numbers(already, beside, words))
-    choice = _Choice(material, weights)
+    choice = _Choice(material, weights, _needless(blocks, shown))
     chosen = choice.make(budget)
     quoted = {n: as_quoted(material.texts[n]) for n in chosen}
     text = _fitted(quoted, material.speakers, chosen, budget, sizes)
@@ -117,6 +122,29 @@ def _fitted(quoted: Mapping[int, str], speakers: bytes, chosen: list[int], budge
     while chosen and (excess := sizes.joined(lines_under_marks(quoted, speakers, chosen)) - budget) > 0:
         del chosen[-max(1, excess // 40) :]
     return "\n".join(lines_under_marks(quoted, speakers, chosen))
+
+
+def _needless(blocks: Sequence[tuple[int, Block]], shown: str) -> Flags:
+    """The lines of users that stand in ``shown``, and those that the user said again later about something else.
+
+    Said again is what has the same plain words with other names or figures: ``the budget is $900``. Later words win.
+    """
+    latest: dict[bytes, str] = {}
+    flags: list[Flags] = []
+    for _, block in reversed(blocks):
+        needless = np.zeros(len(block), dtype=bool)
+        starts = np.concatenate([[0], np.cumsum(block.counts)])
+        for n in range(len(block) - 1, -1, -1) if block.speakers.count(0) else ():  # 0: the user's
+            if block.speakers[n]:
+                continue
+            if shown and " ".join(block.texts[n].split()) in shown:
+                needless[n] = True
+            elif block.bonuses[n]:
+                said = np.sort(block.shown[starts[n] + block.named[n] : starts[n + 1]])
+                key = said.tobytes()
+                needless[n] = len(said) >= LEAST_SAID and latest.setdefault(key, block.texts[n]) != block.texts[n]
+        flags.append(needless)
+    return np.concatenate([np.zeros(0, dtype=bool), *reversed(flags)])
 
 
 def _faded(age: int) -> float:
@@ -190,10 +218,11 @@ def _joined(parts: Sequence[Ints]) -> Ints:
 class _Choice:
     """Greedy choice of spans: single lines, and two neighbors where one of them lacks plain words."""
 
-    def __init__(self, material: _Material, weights: Floats) -> None:
+    def __init__(self, material: _Material, weights: Floats, needless: Flags) -> None:
         self.material = material
         self.weights = weights
-        known = weights[material.shown] > 0
+        material.bonuses[needless] = 0.0
+        known = (weights[material.shown] > 0) & ~np.repeat(needless, material.counts)
         line_of = np.repeat(np.arange(len(material.counts)), material.counts)[known]
         self.wanted = material.shown[known]
         """What the lines show and is wanted, line by line."""

@@ -28,7 +28,7 @@ WIDTH = 160
 WHOLE = 400
 """Characters. A user's text up to this size is one line, line breaks and all: a user's words are few and all meant."""
 
-RULE, WISH = 2.25, 0.75
+RULE, WISH = 3.0, 1.5
 """What a user's constraint and a milder one count by themselves, whatever stands in them and at any age: nobody repeats
 a rule."""
 

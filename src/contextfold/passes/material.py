@@ -25,6 +25,10 @@ from contextfold.summary.render import render_group
 
 EXTRACTIVE = "extractive"
 
+FOR_RULES = 0.2
+"""Share of the room for evidence that the rules of the user may take in the built-in summary. Most sessions have two or
+three; a list of thirty must not push out all that they are about."""
+
 
 def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
     """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarized.
@@ -52,7 +56,10 @@ def extract(question: Question, plan: Plan) -> Summary:
     gone = [readable(question.history.messages[n]) for n in plan.gone]
     notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
     count, room = question.counter.text, prose_room(question, plan)
-    text = extractive.summarize(gone, budget=room, count=count, language=question.language, notes=notes)
+    own = int(FOR_RULES * plan.evidence_tokens)
+    text = extractive.summarize(
+        gone, budget=room, count=count, language=question.language, notes=notes, for_rules=own
+    )
     stats = SummaryStats(
         input_tokens=sum(question.history.sizes[n] for n in plan.gone),
         output_tokens=count(text),
@@ -101,6 +108,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
         beside=whole,
         sizes=history.line_sizes,
         words=history.words,
+        shown=prose,
     )
 
 

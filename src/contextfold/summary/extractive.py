@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from contextfold.messages import Message, texts
 from contextfold.summary import language as languages
-from contextfold.summary.extractive_facts import Action, Fact, Note, Section, actions, clipped, errors, spoken
+from contextfold.summary.extractive_facts import (Action, Fact, Note, RULE, Section, actions, clipped, errors, rules, spoken)
 from contextfold.summary.extractive_words import Words, words
 
 Count = Callable[[str], int]
@@ -38,6 +38,9 @@ LONGEST_SHARE = 0.5
 SHORTEST = 100
 """Tokens that are always allowed, however short the input."""
 
+RULING = 0.5
+"""Share of the other room that rules may take besides, where they have room of their own."""
+
 OLD_WEIGHT = 0.5
 """What the oldest fact keeps of its weight; the newest keeps all."""
 
@@ -49,10 +52,11 @@ def summarize(
     count: Count,
     language: str | None = None,
     notes: Sequence[Note] | None = None,
+    for_rules: int = 0,
 ) -> str:
     """A summary of ``messages`` within ``budget`` tokens as ``count`` gives them, in ``language`` (a code).
 
-    ``notes``: what ``Note.of`` says of each message, for a caller that keeps it.
+    ``for_rules``: tokens beyond the budget that the rules of the user may take. ``notes``: what ``Note.of`` says of each message, for a caller that keeps it.
 
     Without a language it is that of the users' words. Never empty for messages that are not, unless the budget does
     not even allow for a few words.
@@ -61,11 +65,28 @@ def summarize(
         return ""
     wording = words(language or languages.dominant(m.text for m in messages if m.is_user_turn))
     notes = [Note.of(message) for message in messages] if notes is None else notes
-    limit = min(budget, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(budget / LONGEST_SHARE) + 1))))
+    room = budget + for_rules
+    limit = min(room, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(room / LONGEST_SHARE) + 1))))
     scope = _scope(notes, wording)
     facts = _facts(messages, notes, wording)
-    chosen = _chosen(facts, limit - count(scope) - 2, count, wording)
+    first = _ruling(facts, limit - count(scope) - 2, int(for_rules + RULING * budget) if for_rules else 0, count, wording)
+    taken = sum(_cost(fact, number > 0, count, wording) for number, fact in enumerate(first))
+    left = min(budget, room - taken, limit - taken) - count(scope) - 2
+    ruling = set(first)
+    chosen = first + _chosen([fact for fact in facts if fact not in ruling], left, count, wording)
     return _within(scope, chosen, wording, limit, count)
+
+
+def _ruling(facts: Sequence[Fact], limit: int, room: int, count: Count, wording: Words) -> list[Fact]:
+    """The rules that fit, the weightiest first."""
+    chosen: list[Fact] = []
+    left = min(limit, room)
+    for fact in sorted((fact for fact in facts if fact.weight >= RULE), key=lambda fact: -fact.weight):
+        cost = _cost(fact, bool(chosen), count, wording)
+        if cost <= left:
+            chosen.append(fact)
+            left -= cost
+    return chosen
 
 
 def _size(messages: Sequence[Message], count: Count, enough: int) -> int:
@@ -89,7 +110,7 @@ def _scope(notes: Sequence[Note], wording: Words) -> str:
 
 def _facts(messages: Sequence[Message], notes: Sequence[Note], wording: Words) -> list[Fact]:
     """Everything that could be quoted, once each, the newest of equal lines."""
-    found = [*spoken(messages, notes), *_done(list(actions(notes)), wording), *errors(notes)]
+    found = [*rules(notes), *spoken(messages, notes), *_done(list(actions(notes)), wording), *errors(notes)]
     span = max(1, len(messages) - 1)
     latest: dict[tuple[Section, str], Fact] = {}
     for fact in sorted(found, key=lambda fact: fact.order):

@@ -63,22 +63,79 @@ CONSTRAINT = Cue(
     r"|mindestens|bitte kein\w*|vermeide\w*|wichtig)\b"
     r"|必须|必需|务必|一定要|不要|不能|不可|不得|不许|禁止|严禁|切勿|千万别|别再|只能|只用|仅限|仅用|始终|永远|确保|避免|至少|至多|最多"
     r"|不超过|以内|优先|记住|注意"
-    r"|なければ|ならない|してはいけ|しないで|禁止|必ず|必須|のみ|だけ|以内|以下に|以上に|避けて|常に|決して|絶対|注意|厳守|お願いします",
+    r"|なければ|ならない|してはいけ|しないで|禁止|必ず|必須|のみ|だけ|以内|以下に|以上に|避けて|常に|決して|絶対|注意|厳守|お願いします"
+    r"|\b(?:preferred|preference|prefers|wants?|would like|next step|current(?:ly)? (?:task|state)|awaiting|unpushed"
+    r"|failing|in progress)\b"
+    r"|\b(?:évite[zr]?|préfère|il faut|devrait|prefiero|prefiere|evita[r]?|importante|debería|prefiro|evite|preferisco"
+    r"|dovrebbe|vermijd|liever|belangrijk|moet(?:en)?|нужно|надо|следует|избегай\w*|предпочита\w*|важно)\b"
+    r"|해야|하세요|피하|선호|중요|주의",
     "must mustn never always do don cannot can should shouldn avoid only without prefer at no make be ensure "
     "require forbidden not allowed keep stick important constraint rule remember leave nicht nie niemals kein muss "
-    "müssen darf dürfen soll nur ohne immer unbedingt höchstens mindestens bitte vermeide wichtig",
+    "müssen darf dürfen soll nur ohne immer unbedingt höchstens mindestens bitte vermeide wichtig wants would next "
+    "current awaiting unpushed failing in évite préfère il devrait prefiero evita importante debería prefiro evite "
+    "preferisco dovrebbe vermijd liever belangrijk moet нужно надо следует избегай предпочита важно",
 )
 
 PROHIBITION = Cue(
     rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t))\b"
-    r"|\b(?:forbidden|not allowed|only|at (?:most|least)|no more than|make sure|important)\b"
-    r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|nur|unbedingt|immer)\b"
+    r"|\b(?:forbidden|not allowed|prohibited|only|at (?:most|least)|no (?:more|less|later|longer|earlier) than"
+    r"|make sure|important|not exceed|budget|deadline|due (?:on|by|date)|unless|under no circumstances|stop and"
+    r"|(?:rule|constraint|requirement|policy|restriction|limit)s?:|(?:limit|cap)(?:ed)? (?:is|of|to|at)|report all"
+    r"|up to \$?\d|by (?:\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|jan|feb|mar(?:ch)?\b|apr|may \d|june?\b"
+    r"|july?\b|aug|sep|oct|nov|dec|tomorrow|tonight|noon|midnight|next (?:week|month)|(?:the )?end of|eod\b))"
+    r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|nur|unbedingt|immer|höchstens|mindestens|spätestens|frist"
+    r"|bis (?:zum|spätestens|\d)|nicht mehr als|auf keinen fall|verboten)\b"
+    r"|\b(?:jamais|toujours|doit|doivent|devez|seulement|uniquement|interdit\w*|au (?:plus|moins|maximum)"
+    r"|pas plus de|ne .{1,40} pas|avant le \d|obligatoire\w*|échéance)\b"
+    r"|\b(?:nunca|siempre|debe[ns]?|sólo|solo|solamente|únicamente|prohibido|como máximo|al menos|no más de"
+    r"|presupuesto|antes del|no (?:uses|hagas|toques|cambies|borres|envíes)|obligatorio|plazo)\b"
+    r"|\b(?:sempre|devem?|somente|apenas|proibid\w*|no máximo|pelo menos|não (?:mais|use|faça|altere|apague|envie)"
+    r"|orçamento|prazo|até (?:o|a|dia) \w+|obrigatóri\w*)\b"
+    r"|\b(?:non .{1,40}\bmai|soltanto|devono|vietato|al massimo|almeno|non (?:usare|toccare|cambiare|fare)"
+    r"|entro (?:il|le)|nooit|altijd|alleen|hoogstens|minstens|niet meer dan|uiterlijk)\b"
+    r"|\b(?:никогда|всегда|должен|должна|должны|нельзя|только|запрещ\w*|не более|не менее|обязательно|бюджет\w*"
+    r"|срок\w*|не (?:трогай|меняй|удаляй|отправляй|используй)\w*|до \d)"
+    r"|절대|반드시|항상|하지 ?마|금지|최대|최소|까지|예산|만 사용"
+    r"|预算|截止|之前完成|予算|期限|締め切り|締切|までに"
     r"|必须|务必|一定要|不要|不能|不得|不许|禁止|严禁|切勿|千万|只能|始终|确保|至少|最多|不超过"
     r"|なければ|ならない|いけません|しないで|禁止|必ず|必須|のみ|決して|絶対|厳守",
     "must never always do don forbidden not only at no make important nie niemals kein muss müssen darf dürfen nur "
-    "unbedingt immer",
+    "unbedingt immer prohibited budget deadline due unless under stop rule constraint requirement policy restriction "
+    "limit cap report up by höchstens mindestens spätestens frist bis nicht auf verboten jamais toujours doit doivent "
+    "devez seulement uniquement interdit au pas ne avant obligatoire échéance nunca siempre debe sólo solo solamente "
+    "únicamente prohibido como al presupuesto antes obligatorio plazo sempre deve somente apenas proibid pelo não "
+    "orçamento prazo até obrigatóri non soltanto vietato almeno entro nooit altijd alleen hoogstens minstens niet "
+    "uiterlijk никогда всегда должен нельзя только запрещ не обязательно бюджет срок до",
 )
 """The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
+
+STRICT = Cue(
+    rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
+    r"|\b(?:forbidden|not allowed|prohibited|not exceed|under no circumstances|deadline|budget|at most|no more than)\b"
+    r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|verboten|immer|jamais|toujours|doit|doivent|interdit\w*"
+    r"|nunca|siempre|debe[ns]?|prohibido|sempre|proibid\w*|vietato|nooit|altijd|никогда|всегда|нельзя|должн\w+"
+    r"|запрещ\w*)\b"
+    r"|必须|务必|不要|不能|不得|不许|禁止|严禁|切勿|なければ|ならない|いけません|しないで|必ず|必須|決して|厳守|절대|반드시|금지",
+    "must never always do don cannot can forbidden not prohibited under deadline budget at no nie niemals kein muss "
+    "müssen darf dürfen verboten immer jamais toujours doit doivent interdit nunca siempre debe prohibido sempre "
+    "proibid vietato nooit altijd никогда всегда нельзя должн запрещ",
+)
+"""The words of a rule that are not used by the way: where there is not room for all rules, these go first."""
+
+WITHDRAWAL = Cue(
+    r"\b(?:instead|no longer|forget (?:about|it|that|the|what)|never ?mind|scrap|ignore (?:the|that|what|my)"
+    r"|drop (?:the|that)|cancel|withdraw\w*|lift(?:ed)? (?:the|that)|not anymore|anymore|is off|changed my mind"
+    r"|on second thought|replaces?|from now on|rather than|(?:may|can) (?:now|again)"
+    r"|is (?:fine|ok|okay|allowed) (?:now|after all|again)|actually)\b"
+    r"|\b(?:stattdessen|vergiss|nicht mehr|doch (?:nicht|lieber|wieder)|gilt nicht|aufgehoben|anders überlegt|ab jetzt)\b"
+    r"|\b(?:plutôt|à la place|oublie[zr]?|ne .{1,30} plus|finalement|en lugar|en vez|olvida|ya no|ahora sí|em vez"
+    r"|esqueça|não mais|invece|dimentica|non più|in plaats|vergeet|niet meer|вместо|забудь\w*|больше не|отмен\w*)\b"
+    r"|改成|改为|换成|不用了|算了|取消|撤销|不再|忘掉|やっぱり|ではなく|取り消|もう不要|忘れて|変更して|대신|취소|더 이상",
+    "instead no forget never nevermind scrap ignore drop cancel withdraw lift lifted not anymore is changed on replace "
+    "from rather may can actually stattdessen vergiss nicht doch gilt aufgehoben anders ab plutôt à oublie ne "
+    "finalement en olvida ya ahora em esqueça não invece dimentica non in vergeet niet вместо забудь больше отмен",
+)
+"""The user takes something back or puts something else in its place."""
 
 CORRECTION = Cue(
     r"\b(?:actually|instead|rather than|no longer|forget (?:about|it|that|the)|scrap (?:that|it)|revert|undo|wrong"

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from contextfold import identifiers, json_values
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
+from contextfold.summary.rules import WHOLE, Statement, in_force, is_question, statements_of
 
 Section = Literal["goal", "constraints", "superseded", "decisions", "done", "errors", "open"]
 
@@ -33,11 +34,14 @@ TELLING = 0.25
 PASTED = 1500
 """Characters. In a longer message of a user only the beginning and the end are taken for the user's own words."""
 
+RULE = 4.0
+"""Weight from which on a constraint is a rule: it goes before everything else, into room of its own."""
+
 _MAIN_ARGUMENTS = (
     *("command", "cmd", "file_path", "path", "filename", "target_file", "url", "query", "pattern", "question"),
     *("description", "prompt", "name", "id", "title", "text", "input"),
 )
-_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
+_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _DECORATION = re.compile(r"^[\s>#•·–—]+(?=\S)|^\s*[*+-]\s+|^\s*\d{1,2}[.)、]\s+")
 _EMPTY = re.compile(r"[\W_]*|\|.*|.{1,60}[:：]\W*", re.DOTALL)
@@ -80,14 +84,18 @@ class Note:
     said: tuple[tuple[Section, str, float], ...]
     calls: tuple[_Call, ...]
     results: tuple[_Result, ...]
+    rules: tuple[Statement, ...] = ()
+    """What a user demands, forbids or limits, and what may withdraw it."""
 
     @classmethod
     def of(cls, message: Message) -> Note:
         """What there is to know about a message."""
         role: Literal["user", "assistant", "other"] = "other"
         said: Iterable[Fact] = ()
+        rules: tuple[Statement, ...] = ()
         if message.is_user_turn:
             role, said = "user", _from_user(message, 0, first=False, newest=False)
+            rules = tuple(statements_of(list(sentences(_own_words(message), limit=WHOLE))))
         elif message.role == "assistant":
             role, said = "assistant", _from_assistant(message, 0, newest=False)
         return cls(
@@ -96,6 +104,7 @@ class Note:
             tuple((fact.section, fact.text, fact.weight) for fact in said),
             tuple(_call(call) for call in message.tool_calls),
             tuple(_result(result) for result in message.tool_results),
+            rules,
         )
 
 
@@ -112,6 +121,13 @@ class _Result(NamedTuple):
     is_error: bool
     quoted: str
     lines: int
+
+
+def rules(notes: Sequence[Note]) -> Iterator[Fact]:
+    """What the user demanded, forbade or limited, and did not take back. Rules do not fade; the newest go first."""
+    for n, rule in in_force((n, note.rules) for n, note in enumerate(notes)):
+        strict = 1.0 if cues.STRICT.search(rule.text) else 0.0
+        yield Fact("constraints", rule.text, n, RULE + strict + n / max(1, len(notes)))
 
 
 def spoken(messages: Sequence[Message], notes: Sequence[Note]) -> Iterator[Fact]:
@@ -147,8 +163,11 @@ def errors(notes: Sequence[Note]) -> Iterator[Fact]:
                 yield Fact("errors", result.failure, n, 2.0 if result.is_error else 1.0)
 
 
-def sentences(text: str) -> Iterator[str]:
-    """The sentences of running text, without code blocks, tagged blocks of harnesses, list marks and line breaks."""
+def sentences(text: str, limit: int = QUOTE) -> Iterator[str]:
+    """The sentences of running text, without code blocks, tagged blocks of harnesses, list marks and line breaks.
+
+    One of more than ``limit`` characters is cut.
+    """
     fenced = False
     for line in _TAGGED.sub("\n", text).splitlines():
         if _FENCE.match(line):
@@ -156,7 +175,7 @@ def sentences(text: str) -> Iterator[str]:
         elif not fenced and line.strip():
             for sentence in _SENTENCE_END.split(_DECORATION.sub("", line)):
                 if not _EMPTY.fullmatch(sentence):
-                    yield clipped(sentence, QUOTE)
+                    yield clipped(sentence, limit)
 
 
 def clipped(text: str, limit: int) -> str:
@@ -172,9 +191,9 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
     own = list(sentences(_own_words(message)))
     for position, sentence in enumerate(own):
         heads = cues.heads(sentence)
-        if cues.PROHIBITION.search(sentence, heads):
-            yield Fact("constraints", sentence, order, 2.0 + _density(sentence))
-        elif cues.CORRECTION.search(sentence, heads):
+        if cues.PROHIBITION.search(sentence, heads) and not is_question(sentence):
+            continue  # a rule, or what was one
+        if cues.CORRECTION.search(sentence, heads):
             yield Fact("superseded", sentence, order, 1.0 + _density(sentence))
         elif cues.CONSTRAINT.search(sentence, heads):
             yield Fact("constraints", sentence, order, 1.0 + _density(sentence))

@@ -1,0 +1,99 @@
+"""The rules that a user set and did not take back: what must hold in every summary, word for word.
+
+What belongs here: finding what a user demands, forbids or limits, and what later words replace or withdraw. What does
+not: how a demand is worded (``extractive_cues``), and where rules stand in a summary (``extractive``).
+
+They are read from the originals at every pass, so none fades. What is said later wins: a statement that says the same
+with other figures or names takes the place of the earlier one (``the budget is $900``), and words that withdraw
+(``forget the port``, ``use 9000 instead``) take out the rules that they are about. Where it is not clear that they are
+meant, the rule stays: one that is repeated too often does less harm than one that is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from contextfold import identifiers
+from contextfold.summary import extractive_cues as cues
+
+WHOLE = 240
+"""Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
+
+SAME = 0.7
+"""Share of their plain words that two statements have in common that say the same about something else."""
+
+MOST = 200
+"""Rules that are looked after. No summary has room for more, and each is compared with all that comes later."""
+
+_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
+_LABEL = re.compile(r"\W*\w[\w -]{2,30}[:：]\s")
+_STEM = 6
+_EMPTY = frozenset(
+    word
+    for words in (
+        "the and for with that this from not use must never always only please instead should any all you your our are",
+        "was has have will can may now else than then them they who what when without about into its",
+        "der die das und mit nicht nur bitte statt stattdessen ein eine einen den dem für von",
+        "les des une pas pour avec que los las una por para con",
+    )
+    for word in words.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something that a user said which sets a rule or takes one back. It follows from the message alone."""
+
+    text: str
+    is_rule: bool
+    withdraws: bool
+    words: frozenset[str]
+    """The stems of its plain words."""
+
+
+def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
+    """The sentences of a message that matter to rules; a short message that begins with a label is one statement."""
+    whole = " ".join(sentences)
+    for text in [whole] if len(whole) <= WHOLE and _LABEL.match(whole) else sentences:
+        heads = cues.heads(text)
+        withdraws = cues.WITHDRAWAL.search(text, heads)
+        is_rule = cues.PROHIBITION.search(text, heads) and not is_question(text)
+        if is_rule or withdraws:
+            yield Statement(text, is_rule, withdraws, _plain(text))
+
+
+def is_question(text: str) -> bool:
+    return text.rstrip().endswith(("?", "？"))
+
+
+def in_force(said: Iterable[tuple[int, Sequence[Statement]]]) -> list[tuple[int, Statement]]:
+    """The rules that stand at the end, each with the place of its message; of more than ``MOST`` the newest.
+
+    ``said``: for each message in order, its place and its statements.
+    """
+    rules: list[tuple[int, Statement]] = []
+    for place, statements in said:
+        for one in statements:
+            rules = [rule for rule in rules if not _replaces(one.words, rule[1].words, one.withdraws)]
+            if one.is_rule:
+                rules = [*rules[1 - MOST :], (place, one)]
+    return rules
+
+
+def _replaces(new: frozenset[str], old: frozenset[str], withdraws: bool) -> bool:
+    """Whether what is said later takes the place of what was said before, or withdraws it: judged by their words."""
+    if not new or not old:
+        return False
+    common = len(new & old)
+    if common >= 2 and common >= SAME * len(new | old):
+        return True
+    return withdraws and common >= min(2, len(old)) and common >= 0.5 * min(len(new), len(old))
+
+
+def _plain(text: str) -> frozenset[str]:
+    """The stems of its plain words: without names and figures, which are what changes."""
+    for name in identifiers.names(text):
+        text = text.replace(name, " ")
+    return frozenset(word[:_STEM] for word in map(str.lower, _WORD.findall(text)) if word not in _EMPTY)

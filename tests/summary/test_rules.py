@@ -1,0 +1,92 @@
+"""Rules that a user set stand until they are replaced or withdrawn, in every language that is spoken here."""
+
+from __future__ import annotations
+
+import pytest
+
+from contextfold.messages import Message, Text
+from contextfold.summary import extractive
+from contextfold.summary import extractive_cues as cues
+from contextfold.summary.extractive_facts import sentences
+from contextfold.summary.rules import MOST, in_force, statements_of
+
+
+def standing(*said: str) -> list[str]:
+    found = in_force((n, list(statements_of(list(sentences(text))))) for n, text in enumerate(said))
+    return [rule.text for _, rule in found]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "You must keep the public API as it is.",
+        "Never push to main.",
+        "Always write tests first.",
+        "Only use the standard library.",
+        "Spend at most 40 dollars on this.",
+        "Do not touch the billing module.",
+        "Send me the draft by Friday.",
+        "The budget for the trip is 900 euros.",
+        "Niemals in die Produktion schreiben.",
+        "Das Dokument muss bis zum 3. Mai fertig sein.",
+        "Ne touche jamais à la base de données.",
+        "Il faut au maximum trois fichiers, toujours en français.",
+        "Nunca borres los registros.",
+        "O orçamento é de 300 euros.",
+        "Никогда не удаляй журнал.",
+        "不要修改数据库。",
+        "データベースは変更しないでください。",
+        "절대 배포하지 마세요.",
+        "Gebruik nooit de oude tabel.",
+        "Non toccare mai la base dati.",
+    ],
+)
+def test_a_rule_is_known_by_its_words(rule: str) -> None:
+    assert cues.PROHIBITION.search(rule)
+    assert standing(rule, "Now look at the log.") == [rule]
+
+
+def test_questions_and_plain_words_are_no_rules() -> None:
+    assert standing("Must it be fast?", "Look at the log of the gateway.", "I do not see it.") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        (["The budget is $300 in total.", "The budget is $900 in total."], ["The budget is $900 in total."]),
+        (["Never push to main.", "Look at it.", "Never push to main."], ["Never push to main."]),
+        (["Only use port 8443 for the gateway.", "Use port 9000 for the gateway instead."], []),
+        (
+            [
+                "Never touch the billing module.",
+                "Always run the linter.",
+                "Forget what I said about the billing module.",
+            ],
+            ["Always run the linter."],
+        ),
+        (["Never touch the billing module.", "Actually, make the button red."], ["Never touch the billing module."]),
+        (["不要修改数据库结构。", "算了，数据库结构可以修改。"], []),
+    ],
+)
+def test_later_words_win(said: list[str], left: list[str]) -> None:
+    assert standing(*said) == left
+
+
+def test_a_labelled_message_is_one_statement() -> None:
+    said = "HARD RULE: Only Python 3.11. The sandbox has no network."
+    assert standing(said) == [said]
+
+
+def test_of_very_many_rules_the_newest_stand() -> None:
+    rules = [f"Never call the function number {'x' * n} of module {chr(97 + n % 26) * 9}." for n in range(MOST + 50)]
+    assert len(standing(*rules)) <= MOST
+
+
+def test_rules_have_a_section_and_room_of_their_own() -> None:
+    talk = [
+        Message("user", (Text("Never write to production."),)),
+        *(Message("assistant", (Text(f"I decided to look at module_{n}.py, because it is slow."),)) for n in range(60)),
+        Message("user", (Text("Always answer in French."),)),
+    ]
+    found = extractive.summarize(talk, budget=60, count=lambda text: len(text) // 4, for_rules=60)
+    assert "- Never write to production.\n- Always answer in French." in found
