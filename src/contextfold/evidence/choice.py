@@ -137,12 +137,11 @@ def _needless(blocks: Sequence[tuple[int, Block]], shown: str) -> Flags:
         for n in range(len(block) - 1, -1, -1) if block.speakers.count(0) else ():  # 0: the user's
             if block.speakers[n]:
                 continue
-            if shown and " ".join(block.texts[n].split()) in shown:
-                needless[n] = True
-            elif block.bonuses[n]:
+            text = block.texts[n]
+            if block.bonuses[n]:
                 said = np.sort(block.shown[starts[n] + block.named[n] : starts[n + 1]])
-                key = said.tobytes()
-                needless[n] = len(said) >= LEAST_SAID and latest.setdefault(key, block.texts[n]) != block.texts[n]
+                needless[n] = len(said) >= LEAST_SAID and latest.setdefault(said.tobytes(), text) != text
+            needless[n] |= bool(shown) and " ".join(text.split()) in shown
         flags.append(needless)
     return np.concatenate([np.zeros(0, dtype=bool), *reversed(flags)])
 

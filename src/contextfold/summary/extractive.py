@@ -16,7 +16,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from contextfold.messages import Message, texts
 from contextfold.summary import language as languages
-from contextfold.summary.extractive_facts import (Action, Fact, Note, RULE, Section, actions, clipped, errors, rules, spoken)
+from contextfold.summary.extractive_facts import (
+    RULE,
+    Action,
+    Fact,
+    Note,
+    Section,
+    actions,
+    clipped,
+    errors,
+    rules,
+    spoken,
+)
 from contextfold.summary.extractive_words import Words, words
 
 Count = Callable[[str], int]
@@ -69,7 +80,9 @@ def summarize(
     limit = min(room, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(room / LONGEST_SHARE) + 1))))
     scope = _scope(notes, wording)
     facts = _facts(messages, notes, wording)
-    first = _ruling(facts, limit - count(scope) - 2, int(for_rules + RULING * budget) if for_rules else 0, count, wording)
+    first = _ruling(
+        facts, limit - count(scope) - 2, int(for_rules + RULING * budget) if for_rules else 0, count, wording
+    )
     taken = sum(_cost(fact, number > 0, count, wording) for number, fact in enumerate(first))
     left = min(budget, room - taken, limit - taken) - count(scope) - 2
     ruling = set(first)
