@@ -52,6 +52,8 @@ LEVELS: Mapping[str, int] = {
     "history_halved": logging.WARNING,  # the last resort: the older half was dropped
     "usage_distrusted": logging.WARNING,  # an endpoint's input tokens do not count what is sent
     "context_budget": logging.INFO,  # sessions: the window, what of it may be used, and how it is shared
+    "session_progress": logging.INFO,  # sessions: how far the first view of many messages has come
+    "view_over_window": logging.WARNING,  # sessions: nothing may be compacted by itself, and it does not fit
     "context_built": logging.INFO,  # sessions: what the view is made of
     "summary_prepared": logging.INFO,  # in the background; not in force yet
     "summary_adopted": logging.INFO,  # one that was prepared is in force now

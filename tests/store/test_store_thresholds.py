@@ -14,7 +14,7 @@ import pytest
 
 from contextfold import Compactor, Policy, PolicyError
 from contextfold.store import Session, SessionOptions
-from contextfold.store.options import options_for
+from contextfold.store.options import UserOptions
 from contextfold.store.sql import SQLStore
 
 FRAME = 4
@@ -286,4 +286,4 @@ def test_a_wrong_option_says_what_is_allowed(session: Callable[..., Session], wr
 
 def test_a_source_of_user_options_that_is_none_says_so() -> None:
     with pytest.raises(PolicyError, match="must be a function or a mapping, not int"):
-        options_for(None, "anna", 3)  # type: ignore[arg-type]
+        UserOptions("anna", 3)  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def view(
             "keep": keep,
         }
         given = {name: value for name, value in options.items() if value is not None}
-        named = Named(summarizer, base_url)
+        named = Named(summarizer or EXTRACTIVE, base_url)
         if out is not None and out != files.STANDARD:
             files.check_writable(out, "--out")
         if store is None:

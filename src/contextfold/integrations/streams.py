@@ -53,11 +53,17 @@ def _refusal(event: Any) -> dict[str, Any] | None:
     return body if classify(body) is not None else None
 
 
+_WITHOUT_CONTENT = ("message_", "content_block_", "response.", "ping", "error", "chunk")
+"""How the events of the SDKs are called that may come before any content."""
+
+
 def _has_content(event: Any) -> bool:
     kind = str(get(event, "type") or "")
     if kind:
-        return kind == "content_block_delta" or kind.endswith(".delta")
-    choices = get(event, "choices") or ()
+        return kind == "content_block_delta" or kind.endswith(".delta") or not kind.startswith(_WITHOUT_CONTENT)
+    choices = get(event, "choices")
+    if choices is None:
+        return True  # none of the SDKs' own, such as a text: what it means is the caller's business
     return any(value for choice in choices for name, value in _plain(get(choice, "delta")).items() if name != "role")
 
 
@@ -184,6 +190,40 @@ class AsyncOpenedStream(_Handed):
     async def close(self) -> None:
         """Release the connection."""
         await self._stream.close()
+
+
+def opened(response: Any) -> Any:
+    """A response, opened if it is a stream for blocking code."""
+    return (
+        OpenedStream(response, _unheard) if hasattr(response, "__next__") and hasattr(response, "close") else response
+    )
+
+
+async def aopened(response: Any) -> Any:
+    """A response, opened if it is a stream for async code: one of an SDK, or an async generator."""
+    if not hasattr(response, "__anext__"):
+        return response
+    stream = response if hasattr(response, "close") else _Generated(response)
+    return await AsyncOpenedStream.opened(stream, _unheard)
+
+
+def _unheard(usage: Usage) -> None:
+    """Usage that no one waits for."""
+
+
+class _Generated:
+    """An async generator as a stream: it is closed by another name."""
+
+    def __init__(self, generator: Any) -> None:
+        self._generator = generator
+
+    async def __anext__(self) -> Any:
+        return await self._generator.__anext__()
+
+    async def close(self) -> None:
+        close = getattr(self._generator, "aclose", None)
+        if close is not None:
+            await close()
 
 
 _NEVER = object()

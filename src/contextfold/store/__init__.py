@@ -18,7 +18,7 @@ from contextfold.store.options import SessionOptions
 from contextfold.store.protocol import SessionStore, SummaryStore
 from contextfold.store.request import EngineParts
 from contextfold.store.retention import Retention
-from contextfold.store.session import Session, SessionResult
+from contextfold.store.session import Session, SessionResult, SessionView
 from contextfold.store.values import (
     Link,
     NewMessage,
@@ -42,6 +42,7 @@ __all__ = [
     "SessionResult",
     "SessionState",
     "SessionStore",
+    "SessionView",
     "StoredMessage",
     "StoredSummary",
     "SummaryStore",

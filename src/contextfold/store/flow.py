@@ -32,7 +32,7 @@ from contextfold.passes.question import MANUAL, Question, triggered
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
-from contextfold.record.view import build
+from contextfold.record.view import alternating, build
 from contextfold.store import loading, recording
 from contextfold.store.background import Background
 from contextfold.store.decision import Rules, Size, report_budget, report_built
@@ -50,6 +50,8 @@ FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
 
 SOFT = "soft threshold"
 
+OVER_WINDOW = "over the window"
+
 FEW_MESSAGES = 10
 """A session of at most so many is not worth a line in the log."""
 
@@ -66,6 +68,7 @@ class Flow:
         self.thread = thread
         self.store = store
         self.archive = archive
+        self.given = options
         self.options = options.under(means.policy)
         self.policy = options.policy(means.policy)
         Limits.of(self.policy, means.windows.assumed().tokens)  # raises at once where they do not go together
@@ -75,6 +78,14 @@ class Flow:
         """Revision and length at which a pass changed nothing: it is not tried again until something changed (R16)."""
         self.rejected: set[int] = set()
         """Summaries that were prepared and do not fit the messages any more."""
+        self.is_strict = False
+        """The provider refused a list as malformed: roles take turns from then on."""
+
+    def under(self, options: SessionOptions) -> Flow:
+        """The same session under other options: its user has changed them."""
+        other = Flow(self.means, self.thread, self.store, options, self.archive)
+        other.background, other.is_strict, other.rejected = self.background, self.is_strict, self.rejected
+        return other
 
     async def settle(self, request: Request, ports: Ports, observer: Observer) -> Settled:
         """The session with its view, summarized where that is due or asked for. Raises what a pass raises."""
@@ -84,20 +95,29 @@ class Flow:
             self.background.start(partial(self._prepare, request), ports)
         return settled
 
-    async def bounds(self, ports: Ports, observer: Observer) -> tuple[Policy, Limits]:
+    async def bounds(self, request: Request, ports: Ports, observer: Observer) -> tuple[Policy, Limits]:
         """The policy and its limits, within what refusals taught of the window (R21)."""
         windows = self.means.windows
-        found = await windows.find("", None, ports, observer)
+        found = request.window or await windows.find("", None, ports, observer)
         return bounds(self.policy, found, windows.assumed())
 
-    async def look(self, request: Request, ports: Ports) -> Size:
-        """How large the view is, summarized or not."""
+    async def due(self, request: Request, ports: Ports) -> str | None:
+        """Why a summary has to be in force before the next request, in words; None when none has."""
+        state = await self.reader.state(ports)
+        settling = await _Settling.of(self, request, ports, self.means.observe())
+        resting = self.is_idle(state)
+        loaded, rules, size = await settling.read_on(state, resting)
+        self.reader.remember(loaded)
+        return None if resting else rules.due(size)
+
+    async def look(self, request: Request, ports: Ports) -> tuple[Size, Limits]:
+        """How large the view is, summarized or not, and the limits for it."""
         resting = replace(request, forced=None)
         state = await self.reader.state(ports)
         settling = await _Settling.of(self, resting, ports, self.means.observe())
-        loaded, _, size = await settling.read_on(state, resting=True)
+        loaded, rules, size = await settling.read_on(state, resting=True)
         self.reader.remember(loaded)
-        return size
+        return size, rules.limits
 
     async def undo(self, ports: Ports, observer: Observer) -> StoredSummary | None:
         """Put what was in force before in force again; the summary that is undone, or None if there is none."""
@@ -154,7 +174,7 @@ class _Settling:
 
     @classmethod
     async def of(cls, flow: Flow, request: Request, ports: Ports, observer: Observer) -> _Settling:
-        return cls(flow, request, ports, observer, *await flow.bounds(ports, observer))
+        return cls(flow, request, ports, observer, *await flow.bounds(request, ports, observer))
 
     async def run(self) -> Settled:
         while True:
@@ -167,10 +187,41 @@ class _Settling:
             reason = None if resting else rules.due(size)
             if complete and self.forced and state.message_count:
                 reason = MANUAL if self.forced == "manual" else self.forced
+            if reason is None and complete and self._would_be_refused(state, rules, size):
+                reason = OVER_WINDOW
             if reason is None:
                 self._report(rules, size)
-                return Settled(loaded, rules, size, self.before, self.changed, tuple(loaded.conversation.view.wire))
+                return Settled(loaded, rules, size, self.before, self.changed, await self._wire(loaded))
+            self._tell_progress(loaded, complete)
+            self.ports.check()  # what is in force stays in force: the next call goes on behind it
             await self._compact(loaded, rules, size, reason, complete)
+
+    def _would_be_refused(self, state: SessionState, rules: Rules, size: Size) -> bool:
+        """Whether a view that is about to be sent does not fit, though nothing is to be compacted by itself: what was
+        undone gives way then."""
+        if not self.request.sending or self.changed or not rules.options.enable_context_optimization:
+            return False
+        return size.tokens > rules.limits.window and self.flow.fruitless != (state.revision, state.message_count)
+
+    async def _wire(self, loaded: Loaded) -> tuple[Any, ...]:
+        """The view as it is sent."""
+        conversation = loaded.conversation
+        if self.request.strict:
+            self.flow.is_strict = True
+            await self.ports.compute(loaded.distrust)
+        view = conversation.view
+        if self.request.sending and (conversation.seen.is_open or not conversation.seen.clean):
+            history, record = conversation.history, conversation.record
+            view = await self.ports.compute(partial(build, history, record, sending=True))
+        format = conversation.history.format
+        return tuple(alternating(view.wire, format) if self.flow.is_strict else view.wire)
+
+    def _tell_progress(self, loaded: Loaded, complete: bool) -> None:
+        """How far the first view of many messages has come."""
+        total = loaded.state.message_count
+        if not complete:
+            text = f"{loaded.until:,} of {total:,} messages are read, and what leaves the view is summarized"
+            self.observer.emit("session_progress", text, messages=loaded.until, total=total)
 
     async def prepare(self) -> None:
         """A summary of what is there now, recorded for later."""
@@ -238,14 +289,22 @@ class _Settling:
         question = self._question(loaded, material, rules, size, reason)
         means = self._means(material.layout)
         started = self.ports.clock.now()
-        made = await run_pass(question, means)
+        made = await self._made(question, means)
         if isinstance(made, Nothing) or not await archived(made.compaction, question, means):
             return "nothing"
         return await self._record(owner, loaded, material, made, self.ports.clock.now() - started)
 
+    async def _made(self, question: Question, means: Means) -> Made | Nothing:
+        """The record of a pass, or the one that is made in its place."""
+        revise = self.request.revise
+        if revise is None:
+            return await run_pass(question, means)
+        record = await self.ports.compute(revise, question)
+        return Nothing("nothing is left that may leave the view") if record is None else Made(record, ())
+
     def _means(self, layout: Layout) -> Means:
         archive = _BySequence(self.flow.archive, layout) if self.flow.archive is not None else None
-        return Means(self.ports, self.observer, self.flow.means.summarizer, archive)
+        return Means(self.ports, self.observer, self.flow.means.summarizer, archive, self.request.retries)
 
     async def _record(self, owner: str, loaded: Loaded, material: Material, made: Made, seconds: float) -> Step:
         """Record what was made, and put it in force unless it was made for later."""

@@ -68,6 +68,12 @@ class Loaded:
             self.conversation.rebuild(self.conversation.record)
             self.joins = False
 
+    def distrust(self) -> None:
+        """Mend the view at each turn from now on: a message that looked right was refused."""
+        self.conversation.seen.clean = False
+        self.conversation.seen.broken = True
+        self.conversation.rebuild(self.conversation.record)
+
     def size(self, overhead: int) -> Size:
         """How large the view is, with ``overhead`` tokens besides the messages."""
         history, record = self.conversation.history, self.summary.record if self.summary else None

@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from contextfold.errors import PolicyError
 from contextfold.policy import Limits, Policy
+from contextfold.ports import Ports
 from contextfold.tokens import tiktoken_counter
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
-UserConfig = Callable[[Any], "Mapping[str, Any] | None"] | Mapping[Any, Mapping[str, Any]]
+UserConfig = Callable[[Any], Any] | Mapping[Any, Mapping[str, Any]]
 
 
 class SessionOptions(BaseModel):
@@ -126,20 +127,39 @@ class SessionOptions(BaseModel):
         return tiktoken_counter("o200k_base")
 
 
-def options_for(
-    given: SessionOptions | Mapping[str, Any] | None, user: Any, configured: UserConfig | None
-) -> SessionOptions:
-    """The options of a session: the defaults, what the application gave, and what is configured for its user.
+def options_for(given: SessionOptions | Mapping[str, Any] | None) -> SessionOptions:
+    """The options that the application gave. Raises ``PolicyError`` for a name or value that is not allowed."""
+    return given if isinstance(given, SessionOptions) else SessionOptions(**dict(given or {}))
 
-    ``configured`` is a function from user to settings (or None), or a mapping from user to settings.
+
+class UserOptions:
+    """What is configured for the user of a session, read again for each call.
+
+    ``configured`` is a function from user to settings (or None), sync or async, or a mapping from user to settings.
+    A function is not called before a call needs it: it may ask a database, which code that creates sessions on an
+    event loop must not do. Raises ``PolicyError`` for anything else.
     """
-    options = given if isinstance(given, SessionOptions) else SessionOptions(**dict(given or {}))
-    if configured is None:
-        return options
-    if not callable(configured) and not isinstance(configured, Mapping):
-        raise PolicyError(f"get_optimization_config must be a function or a mapping, not {type(configured).__name__}")
-    own = configured(user) if callable(configured) else configured.get(user)
-    return options.with_overrides(own) if own else options
+
+    def __init__(self, user: Any, configured: UserConfig | None) -> None:
+        if configured is not None and not callable(configured) and not isinstance(configured, Mapping):
+            kind = type(configured).__name__
+            raise PolicyError(f"get_optimization_config must be a function or a mapping, not {kind}")
+        self._user = user
+        self._configured = configured
+
+    def known(self, given: SessionOptions) -> SessionOptions:
+        """The options as far as they can be known without asking anything."""
+        return _overridden(given, self._configured.get(self._user)) if isinstance(self._configured, Mapping) else given
+
+    async def now(self, given: SessionOptions, ports: Ports) -> SessionOptions:
+        """The options as they are now. Raises ``PolicyError``, and whatever the application's function raises."""
+        if self._configured is None or isinstance(self._configured, Mapping):
+            return self.known(given)
+        return _overridden(given, await ports.call(self._configured, self._user))
+
+
+def _overridden(given: SessionOptions, own: Mapping[str, Any] | None) -> SessionOptions:
+    return given.with_overrides(own) if own else given
 
 
 def _explained(error: ValidationError) -> str:

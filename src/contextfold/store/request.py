@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.observe import Observer
+from contextfold.passes.without_pass import Revise
 from contextfold.policy import Policy
+from contextfold.store import payload
 from contextfold.store.decision import Rules, Size
 from contextfold.store.loading import Loaded
 from contextfold.store.values import Trigger
 from contextfold.summary.summarizer import Summarizer
-from contextfold.window import Windows
+from contextfold.window import Window, Windows
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,23 @@ class EngineParts:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. ``limit``: tokens that the view has to fit into, if fewer than the window."""
+    """One call. ``limit``: tokens that the view has to fit into, if fewer than the window.
+
+    ``sending``: the view goes to a provider at once. ``revise`` makes the record in place of a pass. ``strict``: the
+    provider refused the list as malformed: read it again, and let roles take turns. ``window``: instead of the one
+    that is known. ``retries``: the caller has another way where nothing can be made to fit.
+    """
 
     system: str | None = None
     tools: Sequence[Any] | None = None
     forced: Trigger | None = None
     instructions: str = ""
     limit: int | None = None
+    sending: bool = False
+    revise: Revise | None = None
+    strict: bool = False
+    window: Window | None = None
+    retries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +62,7 @@ class Settled:
     before: int
     changed: bool
     wire: tuple[Any, ...]
+
+    def copies(self) -> list[Any]:
+        """The view, for its receiver to change at will."""
+        return [payload.copied(entry) for entry in self.wire]

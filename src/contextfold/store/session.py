@@ -6,22 +6,24 @@ What belongs here: arguments in, result out, the sync and async doors. What does
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
+from contextfold.calls.recovery import UNLIMITED
+from contextfold.calls.request import CompactionResult
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError, whole_number
 from contextfold.observe import Event, Observer
-from contextfold.overflow import classify
+from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
-from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, run
 from contextfold.recall.ranking import Order
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
-from contextfold.store import payload, recording
+from contextfold.store import recording
 from contextfold.store.finding import Entry, Finder, Hit, Time, Wanted
 from contextfold.store.flow import Flow
-from contextfold.store.options import SessionOptions, UserConfig, options_for
+from contextfold.store.options import SessionOptions, UserConfig, UserOptions, options_for
 from contextfold.store.reading import ask
 from contextfold.store.request import EngineParts, Request, Settled
 from contextfold.store.values import SessionState, StoredSummary, Thread
@@ -29,8 +31,20 @@ from contextfold.store.writing import Writer, encoded
 
 __all__ = ["EngineParts", "Session", "SessionResult", "encoded"]
 
-SMALLER = 0.75
-"""Share of a refused view that the next one may have, where the refusal names no limit."""
+T = TypeVar("T")
+
+
+class SessionView(list[Any]):
+    """The messages to send: a list of copies, for its receiver to change at will. ``result`` says how it came about."""
+
+    def __init__(self, result: SessionResult) -> None:
+        super().__init__(result.messages)
+        self.result = result
+
+    @property
+    def over_window(self) -> bool:
+        """See ``SessionResult.over_window``."""
+        return self.result.over_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,12 @@ class SessionResult:
     events: tuple[Event, ...]
     window: int
     target: int
+
+    @property
+    def over_window(self) -> bool:
+        """The view does not fit the window, and a provider will refuse it: what made it fit was undone, or nothing is
+        compacted by itself. Go on with ``Session.compact()``, or with ``Session.call``, which makes it fit."""
+        return self.tokens_after > self.window
 
 
 class Session:
@@ -73,14 +93,21 @@ class Session:
         archive: str | Archiver | None = None,
     ) -> None:
         self.thread = Thread(namespace, thread_id)
-        self.options = options_for(options, user, get_optimization_config)
         self.store = store
         self.archive = _archive(archive, self.thread)
-        self._flow = Flow(means, self.thread, store, self.options, self.archive)
+        self._given = options_for(options)
+        self._user = UserOptions(user, get_optimization_config)
+        known = self._user.known(self._given)
+        self._flow = Flow(means, self.thread, store, known, self.archive)
         self._writer = Writer(self._flow.reader)
         self._finder = Finder(self._flow.reader)
         self._format = format
         self._means = means
+
+    @property
+    def options(self) -> SessionOptions:
+        """The options as they are now: what is configured for the user is read again for each call."""
+        return run(self._user.now(self._given, SyncPorts()))
 
     # ---- sync ----
 
@@ -92,13 +119,62 @@ class Session:
         """
         return run(self._append(messages, at, self._blocking()))
 
-    def view(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> list[Any]:
+    def view(
+        self,
+        *,
+        system: str | None = None,
+        tools: Sequence[Any] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> SessionView:
         """The messages to send, summarized if a threshold is reached. ``system`` and ``tools`` are sent besides them.
 
-        They are copies, so that whoever gets them may change them. Raises ``CannotFit`` and ``SummaryFailed`` as
-        ``Compactor.compact`` does.
+        They are copies. ``view.over_window`` is true where they do not fit the window all the same, because what made
+        them fit was undone. ``cancel``: a ``threading.Event`` or the like; once it is set, the call ends with
+        ``Cancelled``. What is summarized by then stays, and the next view goes on behind it.
+
+        Raises ``CannotFit`` and ``SummaryFailed`` as ``Compactor.compact`` does.
         """
-        return run(self._settle(Request(system, tools), self._blocking())).messages
+        return SessionView(run(self._settle(Request(system, tools), self._blocking(cancel))))
+
+    def due(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> str | None:
+        """Why the next ``view`` would put a summary in force, such as ``"tokens:50000"``; None if it would not.
+
+        Nothing is summarized, and no model is asked.
+        """
+        return run(self._due(Request(system, tools), self._blocking()))
+
+    def call(
+        self,
+        send: Callable[..., T],
+        messages: Sequence[Any] = (),
+        *,
+        system: str | None = None,
+        tools: Sequence[Any] | None = None,
+        max_tokens: int | None = UNLIMITED,
+        answer: Callable[[T], Sequence[Any]] | None = None,
+        on_result: Callable[[CompactionResult], object] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> T:
+        """Send the session: ``send(view)``, summarized before if that is due, and smaller if the provider refuses it.
+
+        Args:
+            send: sends a view and returns the response, which may be a stream: it is read up to its first content, so
+                that a refusal inside of it counts as one. ``system`` and ``tools`` are what it sends besides.
+            messages: new ones, appended before anything is sent.
+            max_tokens: the answer limit, if ``send`` takes one: it is then called ``send(view, max_tokens)``, and with
+                a lower one where the provider says that prompt and answer together do not fit.
+            answer: makes the messages to append out of the response, so that the session has them when this returns.
+                None: append the answer yourself.
+            on_result: gets the ``CompactionResult`` whose view was answered.
+            cancel: as for ``view``.
+
+        All is recorded on the way: each summary, and with ``Policy(on_overflow="drop_oldest")`` what the last resort
+        drops, is in force in the store before its view is sent. Raises ``StillTooLong`` when every view was refused
+        for its size, and what ``send`` raised otherwise.
+        """
+        ports = self._blocking(cancel)
+        response: T = run(self._call(send, messages, Request(system, tools), max_tokens, answer, on_result, ports))
+        return response
 
     def compact(
         self,
@@ -107,12 +183,13 @@ class Session:
         system: str | None = None,
         tools: Sequence[Any] | None = None,
         overflow: object = None,
+        cancel: Cancellation | None = None,
     ) -> SessionResult:
         """Summarize now, whatever the thresholds say. ``instructions`` are for the summarizer, for this time.
 
         ``overflow``: the error by which a provider refused the last view as too long. The next one is smaller.
         """
-        return run(self._compact(Request(system, tools, "manual", instructions), overflow, self._blocking()))
+        return run(self._compact(Request(system, tools, "manual", instructions), overflow, self._blocking(cancel)))
 
     def history(self, start: int = 0, count: int | None = None) -> list[Any]:
         """All messages that were ever appended, or ``count`` of them from sequence number ``start`` on."""
@@ -180,9 +257,28 @@ class Session:
         """``append`` for async code; never blocks the event loop, as all of these."""
         return await self._append(messages, at, self._suspending())
 
-    async def aview(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> list[Any]:
-        """``view`` for async code."""
-        return (await self._settle(Request(system, tools), self._suspending())).messages
+    async def aview(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> SessionView:
+        """``view`` for async code. Cancel its task to interrupt it."""
+        return SessionView(await self._settle(Request(system, tools), self._suspending()))
+
+    async def adue(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> str | None:
+        """``due`` for async code."""
+        return await self._due(Request(system, tools), self._suspending())
+
+    async def acall(
+        self,
+        send: Callable[..., Any],
+        messages: Sequence[Any] = (),
+        *,
+        system: str | None = None,
+        tools: Sequence[Any] | None = None,
+        max_tokens: int | None = UNLIMITED,
+        answer: Callable[[Any], Sequence[Any]] | None = None,
+        on_result: Callable[[CompactionResult], object] | None = None,
+    ) -> Any:
+        """``call`` for async code; ``send`` may be sync or async."""
+        ports = self._suspending()
+        return await self._call(send, messages, Request(system, tools), max_tokens, answer, on_result, ports)
 
     async def acompact(
         self,
@@ -247,32 +343,62 @@ class Session:
         return await self._writer.append(messages, ports, at=at, named=self._format)
 
     async def _settle(self, request: Request, ports: Ports) -> SessionResult:
-        observer = self._means.observe()
-        settled = await self._flow.settle(request, ports, observer)
-        return _result(settled, tuple(observer.events))
+        observer, flow = self._means.observe(), await self._now(ports)
+        settled = await flow.settle(request, ports, observer)
+        result = _result(settled, ())
+        if result.over_window:
+            _say_over_window(result, observer)
+        return replace(result, events=tuple(observer.events))
+
+    async def _now(self, ports: Ports) -> Flow:
+        """The flow under the options that hold for this call."""
+        options = await self._user.now(self._given, ports)
+        if options != self._flow.given:
+            self._flow = self._flow.under(options)
+        return self._flow
+
+    async def _due(self, request: Request, ports: Ports) -> str | None:
+        return await (await self._now(ports)).due(request, ports)
+
+    async def _call(
+        self,
+        send: Callable[..., Any],
+        messages: Sequence[Any],
+        request: Request,
+        max_tokens: Any,
+        answer: Callable[[Any], Sequence[Any]] | None,
+        on_result: Callable[[CompactionResult], object] | None,
+        ports: Ports,
+    ) -> Any:
+        from contextfold.store.calling import SessionCall
+
+        await self._append(messages, None, ports)
+        flow = await self._now(ports)
+        response, result = await SessionCall(flow, request, ports, self._means.observe()).answer(send, max_tokens)
+        if answer is not None:
+            await self._append(await ports.call(answer, response), None, ports)
+        if on_result is not None:
+            on_result(result)
+        return response
 
     async def _compact(self, request: Request, overflow: object, ports: Ports) -> SessionResult:
         if overflow is None:
             return await self._settle(request, ports)
-        observer = self._means.observe()
-        limit = await self._limit_after(overflow, request, ports, observer)
+        limit = await self._limit_after(overflow, request, ports, self._means.observe())
         forced = Request(request.system, request.tools, "overflow_retry", request.instructions, limit)
-        settled = await self._flow.settle(forced, ports, observer)
-        return _result(settled, tuple(observer.events))
+        return await self._settle(forced, ports)
 
     async def _limit_after(self, error: object, request: Request, ports: Ports, observer: Observer) -> int:
         """Tokens that the next view may have after a refusal of the present one. A limit that it names is learned."""
         found = classify(error)
         if found is None or found.kind not in ("prompt_too_long", "truncated_silently"):
             raise InputError(f"overflow is {error!r}, which does not say that the prompt was too long")
-        sent = (await self._flow.look(request, ports)).tokens
-        smaller = int(SMALLER * sent)
-        if not found.limit or found.limit <= 0:
-            return smaller
-        if found.kind == "prompt_too_long":
-            await self._means.windows.learn("", None, found.limit, ports, observer, refused=None)
-        exact = int(found.limit * min(1.0, sent / found.used)) if found.used else found.limit
-        return min(exact, sent - 1)
+        size, limits = await (await self._now(ports)).look(request, ports)
+        windows = self._means.windows
+        limit = next_size(found, size.tokens, limits.window, windows.accepted("", None))
+        if found.limit is not None and found.limit > 0 and found.kind == "prompt_too_long":
+            await windows.learn("", None, found.limit, ports, observer, refused=None)
+        return limit
 
     async def _history(self, start: int, count: int | None, ports: Ports) -> list[Any]:
         whole_number("start", start, 0)
@@ -297,8 +423,8 @@ class Session:
         runs = recording.account(state.message_count, line[0] if line else None, links)
         return recording.ledger(runs, ids)
 
-    def _blocking(self) -> Ports:
-        return SyncPorts(self._flow.policy.summary.parallel)
+    def _blocking(self, cancel: Cancellation | None = None) -> Ports:
+        return SyncPorts(self._flow.policy.summary.parallel, cancel=cancel)
 
     def _suspending(self) -> Ports:
         return AsyncPorts(self._flow.policy.summary.parallel)
@@ -315,7 +441,7 @@ def _archive(archive: str | Archiver | None, thread: Thread) -> Archiver | None:
 
 def _result(settled: Settled, events: tuple[Event, ...]) -> SessionResult:
     return SessionResult(
-        messages=[payload.copied(entry) for entry in settled.wire],
+        messages=settled.copies(),
         summary=settled.loaded.summary,
         changed=settled.changed,
         tokens_before=settled.before,
@@ -323,4 +449,14 @@ def _result(settled: Settled, events: tuple[Event, ...]) -> SessionResult:
         events=events,
         window=settled.rules.limits.window,
         target=settled.rules.limits.target,
+    )
+
+
+def _say_over_window(result: SessionResult, observer: Observer) -> None:
+    observer.emit(
+        "view_over_window",
+        f"the view takes {result.tokens_after:,} tokens, and the window is {result.window:,}: what made it fit was "
+        "undone, or nothing is compacted by itself. Go on with compact(), or with call(), which makes it fit",
+        tokens=result.tokens_after,
+        window=result.window,
     )
