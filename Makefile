@@ -66,7 +66,7 @@ types: $(VENV)/ready ## Check the types
 	$(BIN)/mypy
 
 laws: $(VENV)/ready ## Hold every real conversation against the laws, in every window and with every summarizer
-	$(BIN)/python benchmarks/laws.py $(LAWS_ARGS)
+	$(BIN)/python -m benchmarks.laws $(LAWS_ARGS)
 
 bench: $(BENCH)/ready ## Replay conversations through every strategy, and write docs/benchmark.md
 	$(BENCH)/bin/python -m benchmarks.replay --report docs/benchmark.md $(BENCH_ARGS)
@@ -87,7 +87,7 @@ bench-sessions: $(VENV)/ready ## Sessions of up to 100,000 messages: time and me
 	$(BIN)/python benchmarks/sessions.py
 
 real-calls: $(VENV)/ready ## Play every conversation against a provider on loopback, with the official SDKs
-	$(BIN)/python benchmarks/real_calls.py
+	$(BIN)/python -m benchmarks.real_calls
 
 # Kills and competing processes on both databases. TIMES kills each; OPERATIONS on one thread.
 TIMES ?= 200
@@ -99,7 +99,7 @@ stress: $(VENV)/ready ## Kill processes at random moments and let them compete f
 		$(BIN)/python benchmarks/store_stress.py together $$database --processes 8 --operations $(OPERATIONS) || exit 1; done
 
 bench-tokens: $(BENCH)/ready ## Compare the token estimate with a real tokenizer
-	$(BENCH)/bin/python benchmarks/tokens.py
+	$(BENCH)/bin/python -m benchmarks.tokens
 
 # The tests of the page run in both browsers, and are skipped with a plain reason where a browser is missing.
 install-browser: ## Install Chromium with its driver, and Firefox, from Debian's packages (as root)

@@ -40,7 +40,10 @@ def without_wheel(uv: Path, pins: dict[str, str], interpreter: str, machine: str
     command = [uv, "pip", "compile", "--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", interpreter]
     while True:
         done = subprocess.run(
-            [*command, "--python-platform", machine, "-"], input="\n".join(rest.values()), capture_output=True, text=True
+            [*command, "--python-platform", machine, "-"],
+            input="\n".join(rest.values()),
+            capture_output=True,
+            text=True,
         )
         if done.returncode == 0:
             return found

@@ -1,8 +1,8 @@
 """Runs real conversations through a compactor and checks every law after every pass.
 
-    python benchmarks/laws.py                 every conversation, format, window and summarizer; half an hour
-    python benchmarks/laws.py --rotate        every conversation and format once, windows and summarizers in turn
-    python benchmarks/laws.py --quick         one conversation and format in 23, about a minute
+    python -m benchmarks.laws                 every conversation, format, window and summarizer; half an hour
+    python -m benchmarks.laws --rotate        every conversation and format once, windows and summarizers in turn
+    python -m benchmarks.laws --quick         one conversation and format in 23, about a minute
 
 Each conversation grows from its first message to its last. It is compacted on the way, in every format it can be
 expressed in, in windows of 16k, 32k and 64k tokens, by the extractive summarizer and by one that rejects prompts of
@@ -29,7 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import wire  # noqa: E402
-from contextfold import Compactor, count_tokens, formats, transcripts  # noqa: E402
+from benchmarks.kinds import read_file  # noqa: E402
+from contextfold import Compactor, count_tokens, formats  # noqa: E402
 from contextfold.errors import ContextfoldError, InputError  # noqa: E402
 from contextfold.testing import LimitedSummarizer  # noqa: E402
 from driver import Session  # noqa: E402
@@ -82,7 +83,7 @@ class Tally:
 
 @lru_cache(maxsize=2)
 def conversations(file: str) -> list[Any]:
-    return list(transcripts.read_file(Path(file)))
+    return list(read_file(Path(file)))
 
 
 def files(data: Path) -> list[str]:

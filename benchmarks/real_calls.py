@@ -1,8 +1,8 @@
 """Plays real conversations through the official SDKs, turn by turn, against a provider on loopback with a small window.
 
-    python benchmarks/real_calls.py             every file, windows of 16k and 32k, known and unknown, colors in turn
-    python benchmarks/real_calls.py --all       every file with every window, known and unknown, in all four colors
-    python benchmarks/real_calls.py --quick     one file in eight
+    python -m benchmarks.real_calls             every file, windows of 16k and 32k, known and unknown, colors in turn
+    python -m benchmarks.real_calls --all       every file with every window, known and unknown, in all four colors
+    python -m benchmarks.real_calls --quick     one file in eight
 
 Each conversation is sent in its own wire format (LangChain's as Chat Completions). Before each recorded turn of the
 model the history up to it goes through ``with_compaction``; of a long conversation ``--calls`` turns are sampled,
@@ -32,7 +32,8 @@ from typing import Any
 
 from emulator import ProviderServer
 
-from contextfold import CannotFit, Compactor, InputError, formats, transcripts
+from benchmarks.kinds import read_file
+from contextfold import CannotFit, Compactor, InputError, formats
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import openai as over_openai
 from contextfold.overflow import classify
@@ -277,7 +278,7 @@ def settings(every: bool, turn: int) -> Iterator[Setting]:
 def play_file(path: Path, options: argparse.Namespace, turn: int) -> Tally:
     """Every setting for the first conversations of a file."""
     tally = Tally()
-    for number, conversation in enumerate(transcripts.read_file(path)[: options.conversations]):
+    for number, conversation in enumerate(read_file(path)[: options.conversations]):
         written = script(conversation, options.calls)
         for setting in settings(options.all, turn + number):
             with ProviderServer(windows={MODEL: setting.window}, default_window=None) as server:

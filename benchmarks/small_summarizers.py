@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kinds import read_file
 from contextfold import Compactor, ContextOverflow, Policy, count_tokens
-from contextfold.transcripts import read_file
 
 WINDOWS = (2_000, 4_000, 8_000)
 KNOWLEDGE = ("known", "unknown", "wrong")

@@ -1,6 +1,6 @@
 """How far the built-in estimate is from a real tokenizer, on real conversations (R19), beside characters / 4.
 
-    python benchmarks/tokens.py [TRANSCRIPTS]
+    python -m benchmarks.tokens [TRANSCRIPTS]
 
 Prints a line for every conversation and a summary. Exit status 1 where R19 does not hold: within 10 % of o200k for
 nine conversations in ten, and within 25 % for all.
@@ -25,11 +25,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kinds import read_file
 from contextfold import formats
 from contextfold.errors import InputError
 from contextfold.messages import Message, Reasoning, ToolCall, texts
 from contextfold.tokens import estimate
-from contextfold.transcripts import read_file
 
 ENCODING = "o200k_base"
 CLOSE, FAR, SHARE_CLOSE = 0.10, 0.25, 0.90

@@ -1,4 +1,4 @@
-"""Which conversations are replayed: those of a folder, in every kind of file that the command line reads.
+"""Which conversations are replayed: those of a folder, in every kind of file that ``benchmarks.kinds`` reads.
 
 What belongs here: finding, reading and choosing. What does not: the example sessions (``sessions``).
 """
@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.kinds import Conversation as Transcript
+from benchmarks.kinds import read_file
 from benchmarks.replay import tokens
 from benchmarks.replay.chat import rendered
 from benchmarks.replay.conversation import Conversation, build
-from contextfold import formats, transcripts
+from contextfold import formats
 from contextfold.errors import InputError
 from contextfold.messages import Message
 
@@ -57,11 +59,11 @@ def read(data: Path, file: str) -> list[Conversation]:
     source = Path(file).parent.as_posix()
     return [
         build(f"{file}#{number}", Path(file).stem if source == "." else source, _decoded(found))
-        for number, found in enumerate(transcripts.read_file(path))
+        for number, found in enumerate(read_file(path))
     ]
 
 
-def _decoded(conversation: transcripts.Conversation) -> list[Message]:
+def _decoded(conversation: Transcript) -> list[Message]:
     return formats.decode(conversation.messages, formats.get(conversation.format))
 
 

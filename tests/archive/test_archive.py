@@ -19,6 +19,7 @@ from typing import Any
 
 import fsspec
 import pytest
+from benchmarks.kinds import read_file
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +27,7 @@ from contextfold import formats
 from contextfold.archive import Archive, ThreadArchive, names, open_archive
 from contextfold.errors import ArchiveError, InputError
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
-from contextfold.transcripts import read_file
+from real_files import files
 
 NOON = datetime(2026, 1, 20, 12, tzinfo=UTC)
 PIXEL = base64.b64encode(b"\x89PNG pretend").decode()
@@ -126,7 +127,7 @@ class TestReadingBack:
         assert any(name.endswith(".png") for name in stored)
 
     def test_an_archived_transcript_holds_every_word(self, archive: Archive, transcripts: Path) -> None:
-        for file in sorted(transcripts.glob("*/*"))[::9]:
+        for file in files(transcripts, "*/*")[::9]:
             try:
                 conversation = next(iter(read_file(file)))
             except InputError:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from contextfold.cli.app import app
 from contextfold.cli.options import BAD_INPUT
+from real_files import BENCHMARKS_ONLY, files
 
 
 @pytest.fixture(autouse=True)
@@ -97,8 +98,8 @@ def test_a_file_of_several_conversations_becomes_several_threads(folder: Path) -
 
 def test_every_kind_of_transcript_can_be_imported(transcripts: Path) -> None:
     kinds: dict[str, Path] = {}
-    for path in sorted(transcripts.glob("*/*"), key=lambda path: path.stat().st_size):
-        if path.is_file() and not path.name.startswith(("LICENSE", "README", "probing")):
+    for path in sorted(files(transcripts, "*/*"), key=lambda path: path.stat().st_size):
+        if not path.name.startswith(("LICENSE", "README", "probing")) and path.parent.name not in BENCHMARKS_ONLY:
             kinds.setdefault(path.parent.name, path)
     assert kinds
     for kind, path in kinds.items():

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kinds import Conversation, read_file
+
 from contextfold import formats
 from contextfold.messages import Message
-from contextfold.transcripts import Conversation, read_file
+from real_files import some
 
 NOT_CONVERSATIONS = ("LICENSE", "README", "probing_questions")
 
 
 def conversation_files(folder: Path) -> list[Path]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return [path for path in files if not path.name.startswith(NOT_CONVERSATIONS)]
+    return some(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(NOT_CONVERSATIONS))
 
 
 def conversations(folder: Path) -> Iterator[Conversation]:

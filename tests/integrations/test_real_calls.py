@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.kinds import read_file
 from emulator import ProviderServer
-
-from contextfold.transcripts import read_file
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")

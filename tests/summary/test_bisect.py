@@ -17,6 +17,7 @@ from typing import Any
 
 import anyio
 import pytest
+from benchmarks.kinds import read_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,8 +31,8 @@ from contextfold.summary.chunks import Unit
 from contextfold.summary.options import SummaryOptions
 from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import Answer, as_summarizer
-from contextfold.transcripts import read_file
 from effort import examples
+from real_files import files
 
 
 def count(text: str) -> int:
@@ -441,7 +442,7 @@ def squeezed(text: str) -> str:
 
 def real_conversations(folder: Path) -> Iterator[list[Unit]]:
     """The larger half of the conversations, rendered."""
-    for path in sorted(folder.rglob("*.json*")):
+    for path in files(folder, "**/*.json*"):
         for found in read_file(path) if path.stat().st_size > 60_000 and "probing" not in path.name else ():
             messages = formats.decode(found.messages, formats.get(found.format))
             groups = [group.indices for group in grouped(messages).groups]

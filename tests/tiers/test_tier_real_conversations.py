@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.kinds import read_file
 
 from contextfold import formats
 from contextfold.messages import Part, Text, ToolCall, ToolResult
@@ -16,7 +17,7 @@ from contextfold.tiers import TIERS
 from contextfold.tiers.fitting import LEAST
 from contextfold.tiers.markers import is_shortened
 from contextfold.tokens.estimate import estimate
-from contextfold.transcripts import read_file
+from real_files import files
 
 UNREADABLE = (".md", ".txt", "LICENSE")
 
@@ -44,7 +45,7 @@ def parts(transcripts: Path) -> list[Part]:
 
 
 def _parts(folder: Path) -> Iterator[Part]:
-    for path in sorted(folder.rglob("*")):
+    for path in files(folder, "**/*"):
         if path.is_file() and not path.name.endswith(UNREADABLE):
             for conversation in _conversations(path):
                 decoder = formats.get(conversation.format)

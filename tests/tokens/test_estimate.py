@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextfold.tokens import estimate, rates
+from real_files import files
 
 sys_estimate = sys.modules["contextfold.tokens.estimate"]  # the package exports a function of the same name
 
@@ -172,15 +173,16 @@ def test_real_conversations_keep_r19(transcripts: Path) -> None:
         tiktoken.get_encoding("o200k_base")
     except OSError:
         pytest.skip("the vocabulary is not here: set TIKTOKEN_CACHE_DIR")
+    from benchmarks.kinds import read_file
+
     from contextfold import formats
     from contextfold.messages import texts
     from contextfold.tokens import tiktoken_counter
-    from contextfold.transcripts import read_file
 
     count = tiktoken_counter("o200k_base")
     errors = []
     for place in ("tau2-bench", "memorybank", "kimi-cli-claude-code-zh", "swe-agent", "evermemos"):
-        for path in sorted((transcripts / place).glob("*.json*")):
+        for path in files(transcripts, f"{place}/*.json*"):
             if "probing" in path.name:
                 continue
             for conversation in read_file(path)[:6]:

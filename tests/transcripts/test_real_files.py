@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.kinds import read_file
 
 from contextfold.errors import InputError
-from contextfold.transcripts import read_file
 from formats.reading import conversation_files, decoded, pairing
+from real_files import files, some
 
 KINDS = {
     "entire-cli-claude-code": ("claude-code", "anthropic"),
@@ -45,8 +46,8 @@ def test_every_conversation_file_is_read(transcripts: Path) -> None:
 
 
 def test_files_that_are_no_conversations_are_refused_in_one_line(transcripts: Path) -> None:
-    others = [path for path in transcripts.rglob("*") if path.is_file() and path not in conversation_files(transcripts)]
-    for path in others:
+    conversations = conversation_files(transcripts)
+    for path in some(path for path in transcripts.rglob("*") if path.is_file() and path not in conversations):
         with pytest.raises(InputError) as error:
             read_file(path)
         assert str(path) in str(error.value)
@@ -67,7 +68,7 @@ def _blocks(path: Path) -> list[dict[str, Any]]:
 
 def test_claude_code_files_keep_every_call_and_result_with_results_right_after_their_calls(transcripts: Path) -> None:
     """R5: calls, results and their order are as the provider had them, however the rows interleave."""
-    for path in sorted(transcripts.glob("*claude-code*/*.jsonl")):
+    for path in files(transcripts, "*claude-code*/*.jsonl"):
         blocks = _blocks(path)
         (conversation,) = read_file(path)
         calls, results = pairing(decoded(conversation.messages, conversation.format))
@@ -82,7 +83,7 @@ def test_claude_code_files_keep_every_call_and_result_with_results_right_after_t
 
 
 def test_codex_files_hand_over_every_item_as_it_is(transcripts: Path) -> None:
-    for path in sorted(transcripts.glob("entire-skills-codex/*.jsonl")):
+    for path in files(transcripts, "entire-skills-codex/*.jsonl"):
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         items = [line["payload"] for line in lines if line["type"] == "response_item"]
         (conversation,) = read_file(path)
@@ -92,7 +93,7 @@ def test_codex_files_hand_over_every_item_as_it_is(transcripts: Path) -> None:
 
 def test_plain_lists_are_handed_over_as_they_stand_in_the_file(transcripts: Path) -> None:
     """L6 begins at the file: the view of an unchanged conversation holds the file's own messages."""
-    path = next(transcripts.glob("openhands-codeact/*.json"))
+    path = files(transcripts, "openhands-codeact/*.json")[0]
     value = json.loads(path.read_text(encoding="utf-8"))
     (conversation,) = read_file(path)
     answer = value["response"]["choices"][0]["message"]

@@ -13,17 +13,7 @@ from pathlib import Path
 from contextfold import formats
 from contextfold.errors import FormatError, InputError
 from contextfold.formats.values import kind_of
-from contextfold.transcripts import (
-    cassettes,
-    chat_replay,
-    claude_code,
-    codex,
-    dialogues,
-    events,
-    gemini,
-    json_lines,
-    pi,
-)
+from contextfold.transcripts import claude_code, codex, events, gemini, json_lines, pi
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import Document, parse
 
@@ -33,7 +23,7 @@ _REMEDY = (
     "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Claude Code, Codex or pi"
 )
 _SESSIONS: tuple[tuple[Callable[[Document], bool], Callable[[Document], list[Conversation]]], ...] = tuple(
-    (kind.recognizes, kind.read) for kind in (claude_code, codex, pi, gemini, events, cassettes, chat_replay)
+    (kind.recognizes, kind.read) for kind in (claude_code, codex, pi, gemini, events)
 )
 
 
@@ -67,8 +57,6 @@ def _read(document: Document, format: str | None) -> list[Conversation]:
             return _of_format(read_session(document), format)
     if document.value is not None and json_lines.recognizes(document):
         return json_lines.read(document, format)
-    if dialogues.recognizes(document):
-        return _of_format(dialogues.read(document), format)
     raise InputError(f"{document.name}: {_nothing_found(document)}: {_REMEDY}")
 
 

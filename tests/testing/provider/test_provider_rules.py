@@ -7,6 +7,7 @@ from typing import Any
 
 import openai
 import pytest
+from benchmarks.kinds import read_file
 from emulator import ProviderServer
 from emulator.wires import AnthropicMessages, OpenAIChat, OpenAIResponses, Wire
 from hypothesis import given, settings
@@ -15,7 +16,6 @@ from provider_clients import ask, user
 
 from contextfold import Compactor, overflow
 from contextfold.testing import histories
-from contextfold.transcripts import read_file
 from effort import examples
 
 CHECKERS: dict[str, Wire] = {wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), AnthropicMessages())}

@@ -52,7 +52,7 @@ def _parsed(document: Document) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         problem = getattr(error, "problem", None) or "it cannot be read"
-        raise InputError(f"{document.name}: {place}not valid YAML ({problem}): record the traffic anew") from None
+        raise InputError(f"{document.name}: {place}not valid YAML ({problem}): record the traffic again") from None
 
 
 def _body(interaction: Any) -> dict[str, Any]:
