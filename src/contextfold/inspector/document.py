@@ -4,18 +4,24 @@ Version 1. Sizes are tokens, money is billionths of a dollar, indices are places
 text count UTF-16 units as JavaScript does. ``docs/inspector.md`` describes every field; another program may rely on it.
 A field may be added without another version; one that changes its meaning makes a new one.
 
-    contextfold  "view"            version     1
+    contextfold  "view"
+    version      1
+    made_by      name and version of the program
     source       {kind: file | store, name, format, recorded}
     messages     [{role, tokens, parts: [{type, text, ...}], id?, name?}]
     lines        [[speaker, text, index of the message it came from or null]]   quoted by the evidence of summaries
     changes      [[index, part, tier, pieces or null]]                           what became of shortened parts
     prices       [{key, model, text}]
-    runs         [{name, settings, requests, states, marks, needs, money, ...}]  two where settings are compared
+    runs         [{name, settings, overhead, pending, requests, states, marks, needs, needed, money}]
+                 two where settings are compared
 
 A **request** is a moment: the view that the agent's model got, or would have got, before an answer. ``requests`` holds
 them as columns of equal length. A **state** is what is in force from one compaction to the next: the fates of all
 messages, what was shortened, the summary. What the view is at a request follows from its state: all messages before it
 whose fate is not ``summarized`` or ``dropped``, with the summary behind message ``summary.after``.
+
+``overhead`` are the tokens of tools beside each view; ``pending`` says that the last request was not asked for yet.
+``needs`` lists what answers used and the view lacked, ``needed`` counts all they used; ``marks`` are errors and events.
 
 What belongs here: these fields and how they are filled from values of the engine. What does not: running anything
 (``replayed``), reading stores (``stored``).
@@ -317,7 +323,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _units(text: str) -> int:
-    return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 # ---- the rest ----
