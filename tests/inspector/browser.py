@@ -19,6 +19,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,19 @@ class Browser:
         address = self._start_chromium(program) if name == "chromium" else self._start_firefox(program)
         from websockets.sync.client import connect
 
-        self._socket = connect(address, max_size=None, open_timeout=PATIENCE, proxy=None)
+        self._open = ExitStack()
+        self._socket = self._open.enter_context(connect(address, max_size=None, open_timeout=PATIENCE, proxy=None))
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        if name == "firefox":
-            self.command("session.new", capabilities={})
-        self.command("session.subscribe", events=["network.beforeRequestSent", "log.entryAdded"])
-        self.context = self.command("browsingContext.getTree")["contexts"][0]["context"]
-        self.resize(1440, 900)
+        try:
+            if name == "firefox":
+                self.command("session.new", capabilities={})
+            self.command("session.subscribe", events=["network.beforeRequestSent", "log.entryAdded"])
+            self.context = self.command("browsingContext.getTree")["contexts"][0]["context"]
+            self.resize(1440, 900)
+        except BaseException:
+            self.close()
+            raise
 
     # ---- starting and ending ----
 
@@ -119,7 +125,8 @@ class Browser:
         while time.monotonic() < until and (line := self._process.stdout.readline()):
             told.append(line)
             if found := said.search(line):
-                threading.Thread(target=self._process.stdout.read, daemon=True).start()
+                self._drain = threading.Thread(target=self._process.stdout.read, daemon=True)
+                self._drain.start()
                 return int(found[1])
         raise RuntimeError(f"{command[0]} did not start: {''.join(told)[-2000:]}")
 
@@ -132,13 +139,17 @@ class Browser:
                 self.command("browser.close")
         except Exception:  # noqa: BLE001  it is ended below, whatever it says
             pass
-        self._socket.close()
+        self._open.close()
+        self._reader.join(10)
         self._process.terminate()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._drain.join(10)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # ---- the protocol ----
@@ -161,7 +172,10 @@ class Browser:
         number = next(self._numbers)
         waiting = self._answers[number] = queue.Queue()
         self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
-        answer = waiting.get(timeout=PATIENCE * 2)
+        try:
+            answer = waiting.get(timeout=PATIENCE * 2)
+        except queue.Empty:
+            raise RuntimeError(f"{self.name} did not answer {method} within {PATIENCE * 2} seconds") from None
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']}: {answer.get('message')}")
         return answer.get("result")

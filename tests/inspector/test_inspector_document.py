@@ -91,12 +91,20 @@ def put_together(old: str, became: list[Any]) -> str:
 def test_every_quoted_line_leads_to_the_message_that_holds_it(made: dict[str, Any]) -> None:
     quoted = [line for state in made["runs"][0]["states"] if state["summary"] for line in state["summary"]["evidence"]]
     assert len(set(quoted)) > 20
-    for speaker, text, origin in (made["lines"][line] for line in set(quoted)):
-        message = made["messages"][origin]
-        assert speaker in ("part", "tool", "assistant", "user")
-        values = "\n".join(part["text"] for part in message["parts"])
-        names = "\n".join(part.get("name", "") for part in message["parts"])
-        assert text in values or all(word in f"{names}\n{values}" for word in text.replace(":", " ").split())
+    compactor, record, evidence_of_the_engine = Compactor(window=WINDOW), None, ""
+    for index in made["runs"][0]["requests"]["index"]:
+        record = compactor.compact(MESSAGES[:index], previous=record).compaction
+        evidence_of_the_engine += record.summary.evidence if record and record.summary else ""
+    word_for_word = [made["lines"][line] for line in set(quoted) if len(made["lines"][line]) == 5]
+    assert len(word_for_word) > 0.6 * len(set(quoted))
+    for speaker, index, part, start, length in word_for_word:
+        message = made["messages"][index]
+        assert message["role"] == {"part": message["role"]}.get(speaker, speaker)
+        line = message["parts"][part]["text"][start : start + length]
+        assert line in evidence_of_the_engine
+    for _, text, origin in (made["lines"][line] for line in set(quoted) if len(made["lines"][line]) == 3):
+        said = json.dumps(made["messages"][origin]["parts"])
+        assert all(word in said for word in text.replace(":", " ").split())
 
 
 def test_the_needs_are_those_of_the_benchmark() -> None:

@@ -8,12 +8,16 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 from talks import document, tool_loop
 
+from contextfold import Compactor
 from contextfold.inspector.page import MODULES, asset, report
+from contextfold.inspector.replayed import Setting, replayed
+from contextfold.transcripts import read_file
 
 VENDORED = {
     "uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
@@ -121,8 +125,15 @@ def test_no_address_of_another_host_is_in_a_tag() -> None:
     assert not [entry for entry in found.attributes if entry[1] in ("src", "href", "action", "data", "poster")]
 
 
-def test_a_large_session_makes_a_report_below_one_and_a_half_times_its_size() -> None:
-    messages: list[dict[str, Any]] = tool_loop(150, lines=150)
+def test_a_report_is_smaller_than_one_and_a_half_times_its_session() -> None:
+    messages: list[dict[str, Any]] = tool_loop(40, lines=300)
     size = len(json.dumps(messages))
-    assert size > 1_000_000
-    assert len(report(document(messages, 200_000))) < 1.5 * size
+    assert len(report(document(messages, 16_000))) < 1.5 * size
+
+
+@pytest.mark.strict
+def test_a_real_session_of_megabytes_makes_a_report_below_one_and_a_half_times_its_size(transcripts: Path) -> None:
+    largest = max((transcripts / "entire-cli-claude-code").glob("*.jsonl"), key=lambda path: path.stat().st_size)
+    (talk,) = read_file(largest)
+    page = report(replayed(talk, [Setting("window=100000", Compactor(window=100_000))]))
+    assert len(page) < 1.5 * largest.stat().st_size

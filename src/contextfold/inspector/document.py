@@ -9,7 +9,8 @@ A field may be added without another version; one that changes its meaning makes
     made_by      name and version of the program
     source       {kind: file | store, name, format, recorded}
     messages     [{role, tokens, parts: [{type, text, ...}], id?, name?}]
-    lines        [[speaker, text, index of the message it came from or null]]   quoted by the evidence of summaries
+    lines        [[speaker, index, part, start, length]] or [[speaker, text, index or null]], quoted by evidence: where
+                 the line stands in ``messages``; its text where it does not stand there word for word
     changes      [[index, part, tier, pieces or null]]                           what became of shortened parts
     prices       [{key, model, text}]
     runs         [{name, settings, overhead, pending, requests, states, marks, needs, needed, money}]
@@ -120,8 +121,10 @@ class Shared:
     Passes carry most of both over from the pass before.
     """
 
-    def __init__(self, messages: Sequence[Message], clean: Scrub) -> None:
+    def __init__(self, messages: Sequence[Message], entries: Sequence[Mapping[str, Any]], clean: Scrub) -> None:
+        """``entries``: the messages as the document has them."""
         self.messages = messages
+        self.entries = entries
         self.clean = clean
         self.lines: list[list[Any]] = []
         self.changes: list[list[Any]] = []
@@ -134,8 +137,15 @@ class Shared:
         key = speaker, text
         if key not in self._line_numbers:
             self._line_numbers[key] = len(self.lines)
-            self.lines.append([speaker, self.clean(text), self._origins.of(speaker, text, gone)])
+            self.lines.append(self._placed(speaker, text, self._origins.of(speaker, text, gone)))
         return self._line_numbers[key]
+
+    def _placed(self, speaker: str, text: str, origin: int | None) -> list[Any]:
+        for number, part in enumerate(self.entries[origin]["parts"] if origin is not None else ()):
+            start = part["text"].find(text)
+            if start >= 0:
+                return [speaker, origin, number, _units(part["text"][:start]), _units(text)]
+        return [speaker, self.clean(text), origin]
 
     def change(self, index: int, part: int, edits: Sequence[Edit]) -> int:
         """The number of a shortened part: what tiers made of it, in pieces as ``pieces`` gives them."""
@@ -230,9 +240,9 @@ class Origins:
     """Finds the message that a quoted line came from."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self._texts: dict[str, list[tuple[int, str]]] = {"user": [], "assistant": [], "tool": []}
+        self._texts: list[tuple[str, int, str]] = []
         self._exact: dict[tuple[str, str], list[int]] = {}
-        self._found: dict[tuple[str, str], list[int]] = {}
+        self._by_word: dict[str, list[int]] | None = None
         for index, message in enumerate(messages):
             self.add(index, message)
 
@@ -251,7 +261,7 @@ class Origins:
                 self._note(speaker, index, part.text, part.text.splitlines())
 
     def _note(self, speaker: str, index: int, text: str, lines: Iterable[str]) -> None:
-        self._texts[speaker].append((index, text))
+        self._texts.append((speaker, index, text))
         for line in lines:
             places = self._exact.setdefault((speaker, line.strip()), [])
             if not places or places[-1] != index:
@@ -263,11 +273,16 @@ class Origins:
         return next((index for index in reversed(places) if index in gone), places[-1] if places else None)
 
     def _holding(self, speaker: str, line: str) -> list[int]:
-        key = speaker, line
-        if key not in self._found:
-            where = self._texts.values() if speaker == "part" else (self._texts[speaker],)
-            self._found[key] = sorted({index for texts in where for index, text in texts if line in text})
-        return self._found[key]
+        """Messages with the line inside a longer one. Looked for where its longest word stands: there may be many."""
+        if self._by_word is None:
+            self._by_word = {}
+            for number, (_, _, text) in enumerate(self._texts):
+                for word in set(_WORD.findall(text)):
+                    self._by_word.setdefault(word, []).append(number)
+        longest = max(_WORD.findall(line), key=len, default="")
+        candidates = self._by_word.get(longest) or range(len(self._texts))
+        where = (self._texts[number] for number in candidates)
+        return sorted({index for who, index, text in where if speaker in (who, "part") and line in text})
 
 
 # ---- what a text became ----
@@ -275,6 +290,7 @@ class Origins:
 MOST_STEPS = 2_000_000
 """Products of the numbers of words that are compared word by word; beyond, what is between stands as it is."""
 
+_WORD = re.compile(r"\w+")
 _WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
 
 

@@ -61,8 +61,8 @@ def replayed(
     """
     clean = redactor(keys)
     talk = _Talk(conversation)
-    shared = Shared(talk.messages, clean)
     entries = [message_entry(message, size, clean) for message, size in zip(talk.messages, talk.sizes, strict=True)]
+    shared = Shared(talk.messages, entries, clean)
     total = len(settings) * len(talk.steps)
     runs = []
     for number, setting in enumerate(settings):

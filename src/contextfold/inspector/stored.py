@@ -34,8 +34,8 @@ def stored(store: Any, thread: Thread, *, keys: Iterable[str] = ()) -> dict[str,
     state: SessionState = store.load(thread)
     clean = redactor(keys)
     talk = _Talk(store, thread, state)
-    shared = Shared(talk.messages, clean)
     entries = [message_entry(message, size, clean) for message, size in zip(talk.messages, talk.sizes, strict=True)]
+    shared = Shared(talk.messages, entries, clean)
     source = {
         "kind": "store",
         "name": clean(thread.id),

@@ -153,7 +153,7 @@ export class App {
       estimate: (place) => (panel.items[place] === "summary" ? 600 : estimate(this.model.messages[panel.items[place]], this.foldOutputs)),
     });
     panel.size = el("span", { class: "quiet" });
-    panel.title = el("h2", {}, this.isCompare ? el("span", { class: `letter letter-${run.number ? "b" : "a"}` }, this.letter(run)) : null, this.isCompare ? run.name : "View");
+    panel.title = el("h2", {}, this.isCompare ? el("span", { class: `letter letter-${run.number ? "b" : "a"}` }, this.letter(run)) : null, this.isCompare ? ` ${run.name}` : "View");
     panel.root = el("section", { class: `panel view view-${run.number}` }, el("div", { class: "panelhead" }, panel.title, panel.size), panel.list.root);
     return panel;
   }
@@ -325,12 +325,10 @@ export class App {
   toOrigin(run, place) {
     if (run !== this.run) this.setRun(run.number);
     const line = this.state.summary.evidence[place];
-    const [, text, origin] = this.model.lines[line];
+    const { text, origin, part, start } = this.model.line(line);
     if (origin === null) return;
     this.quote = { run, place, origin };
-    const parts = this.model.messages[origin].parts;
-    const part = parts.findIndex((found) => found.text.includes(text));
-    if (part >= 0) this.unfoldFor("history", origin, part, parts[part].text.indexOf(text) + text.length);
+    if (part !== undefined) this.unfoldFor("history", origin, part, start + text.length);
     this.markQuote();
     this.selected = origin;
     this.history.refresh();
@@ -380,7 +378,7 @@ export class App {
       this.toQuote(this.selected, this.quote?.origin === this.selected ? this.quote.place : places[0]);
     } else if (this.selected !== null) this.toMessage(this.selected);
     else {
-      const next = this.state.summary?.evidence.findIndex((line) => this.model.lines[line][2] !== null) ?? -1;
+      const next = this.state.summary?.evidence.findIndex((line) => this.model.line(line).origin !== null) ?? -1;
       if (next >= 0) this.toOrigin(this.run, next);
       else this.say("Nothing is quoted at this moment");
     }

@@ -17,6 +17,14 @@ export class Model {
     this.lines = document.lines;
   }
 
+  // A quoted line: who said it, its text, and the message that it came from (null where that is not known).
+  line(number) {
+    const [who, ...rest] = this.lines[number];
+    if (rest.length === 2) return { who, text: rest[0], origin: rest[1] };
+    const [origin, part, start, length] = rest;
+    return { who, origin, part, start, text: this.messages[origin].parts[part].text.slice(start, start + length) };
+  }
+
   get requests() {
     return this.runs[0].requests.index.length;
   }
@@ -80,7 +88,8 @@ export class Run {
     }
     const quotes = new Map();
     (state.summary?.evidence ?? []).forEach((line, place) => {
-      const origin = this.allLines[line][2];
+      const found = this.allLines[line];
+      const origin = found.length === 3 ? found[2] : found[1];
       if (origin !== null) push(quotes, origin, place);
     });
     return { fates, reasons, changes, quotes, summary: state.summary, compaction: state.compaction };

@@ -60,13 +60,12 @@ export function historyRow(app, index) {
   const changes = isLater ? undefined : state.changes.get(index);
   const quotes = isLater ? [] : (state.quotes.get(index) ?? []);
   const others = app.others.map((other) => (isLater ? "later" : other.state(other.stateNumber(moment)).fates[index]));
-  const highlighted = quotes.length ? quotes.map((place) => model.lines[state.summary.evidence[place]][1]) : [];
+  const highlighted = quotes.length ? quotes.map((place) => model.line(state.summary.evidence[place])) : [];
   const ranges = (number, text) => {
     const change = changes?.get(number);
     const marks = change ? leftOut(text, change.pieces) : [];
     for (const line of highlighted) {
-      const at = text.indexOf(line);
-      if (at >= 0) marks.push([at, at + line.length, "quoted"]);
+      if (line.part === number) marks.push([line.start, line.start + line.text.length, "quoted"]);
     }
     return marks;
   };
@@ -148,7 +147,7 @@ export function summaryRow(app, run) {
   const took = summary.calls ? `${plural(summary.calls, "call")}, ${number(summary.input_tokens)} tokens read, ${number(summary.output_tokens)} written` : "made without a model";
   let speaker = "";
   const lines = summary.evidence.flatMap((line, place) => {
-    const [who, text, origin] = app.model.lines[line];
+    const { who, text, origin } = app.model.line(line);
     const head = who === speaker ? [] : [el("div", { class: "speaker" }, SPEAKERS[who])];
     speaker = who;
     const shown = marked(text, 0, text.length, [], app.search);

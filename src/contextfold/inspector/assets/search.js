@@ -65,12 +65,13 @@ export class Search {
       for (const [place, line] of summary.evidence.entries()) {
         if (seen.has(line)) continue;
         seen.add(line);
-        yield { kind: "quote", compaction, place, text: model.lines[line][1], who: `summary ${run.compactions.indexOf(compaction) + 1}, quoted` };
+        yield { kind: "quote", compaction, place, text: model.line(line).text, who: `summary ${run.compactions.indexOf(compaction) + 1}, quoted` };
       }
     }
   }
 
   async look() {
+    clearTimeout(this.timer);
     const run = ++this.run;
     const query = this.input.value;
     this.looked = query;
