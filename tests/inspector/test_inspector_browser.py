@@ -292,12 +292,13 @@ BIDI = "safe \u202e\u2066 txt.exe \u2069 \u200f العربية עברית \u0007
 ZALGO = "Z" + "\u0351\u0357\u0343" * 400
 
 
-def test_a_hostile_transcript_runs_nothing_and_breaks_no_layout(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("longest", [300_000, pytest.param(10_000_000, marks=pytest.mark.strict)])
+def test_a_hostile_transcript_runs_nothing_and_breaks_no_layout(browser: Browser, tmp_path: Path, longest: int) -> None:
     messages = tool_loop(16)
     nasty = "\n".join([*MARKUP, BIDI, ZALGO])
     messages[0]["content"] = nasty
     messages[1]["content"] = nasty
-    messages[3]["content"] = "x" * 10_000_000
+    messages[3]["content"] = "x" * longest
     for message in messages[4:]:
         if message["role"] == "tool":
             message["content"] = f"{nasty}\n{message['content']}"

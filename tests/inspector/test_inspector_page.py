@@ -15,7 +15,7 @@ import pytest
 from talks import document, tool_loop
 
 from contextfold import Compactor
-from contextfold.inspector.page import MODULES, asset, report
+from contextfold.inspector.page import MODULES, asset, live, report, unpacked
 from contextfold.inspector.replayed import Setting, replayed
 from contextfold.transcripts import read_file
 
@@ -102,15 +102,22 @@ def test_a_hostile_transcript_adds_no_element_to_the_page() -> None:
     messages[3]["content"] = "\n".join(HOSTILE)
     page = report(document(messages))
     assert parsed(page).tags == plain.tags
-    held = re.search(rb'<script id="document" type="application/json">(.*?)</script>', page, re.DOTALL)
-    assert held is not None
-    assert json.loads(held[1])["messages"][1]["parts"][0]["text"] == "\n".join(HOSTILE)
+    assert unpacked(page)["messages"][1]["parts"][0]["text"] == "\n".join(HOSTILE)
+
+
+def test_a_hostile_name_of_a_session_adds_no_element_either() -> None:
+    plain = document(tool_loop(2))
+    hostile = {**plain, "source": {**plain["source"], "name": HOSTILE[0]}}
+    assert parsed(report(hostile)).tags == parsed(report(plain)).tags
+    config = {"mode": "live", "thread": HOSTILE[0], "store": HOSTILE[2]}
+    assert parsed(live(HOSTILE[0], config)).tags == parsed(live("one", {"mode": "live"})).tags
 
 
 def test_the_policy_names_the_very_scripts_and_styles_of_the_page() -> None:
     found = parsed(report(document(tool_loop(2))))
     policy = next(value for tag, name, value in found.attributes if tag == "meta" and value and "default-src" in value)
-    running = [text for tag, text in found.texts if tag == "style" or not text.lstrip().startswith("{")]
+    running = [text for tag, text in found.texts if tag == "style" or "uPlot" in text]
+    assert len(running) == 4
     for text in running:
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy

@@ -42,7 +42,10 @@ def view(
     ] = None,
     namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="Whose threads.")] = "",
     out: Annotated[
-        str | None, typer.Option("--out", metavar="REPORT.html", help="Write one self-contained file and end.")
+        str | None,
+        typer.Option(
+            "--out", metavar="REPORT.html", help="Write one self-contained file and end; NAME.json: the document."
+        ),
     ] = None,
     compare: Annotated[
         tuple[str, str] | None,
@@ -274,9 +277,10 @@ def _changes(source: Any, given: Mapping[str, Any], named: Named) -> dict[str, C
 
 
 def _write(document: Mapping[str, Any], out: str) -> None:
+    from contextfold.inspector.document import as_json
     from contextfold.inspector.page import report
 
-    data = report(document)
+    data = as_json(document) if out.endswith(".json") else report(document)
     if out == files.STANDARD:
         typer.echo(data, nl=False)
     else:

@@ -6,21 +6,25 @@ import { LiveSession, SessionList } from "./live.js";
 
 const VERSION = 1;
 
-function given(id) {
-  const text = document.getElementById(id).textContent;
-  return text.trim() ? JSON.parse(text) : null;
+// The document of a report stands in the page, gzipped, as base64.
+async function held() {
+  const packed = atob(document.getElementById("document").textContent);
+  const bytes = new Uint8Array(packed.length);
+  for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
 }
 
 async function begin() {
   const root = document.getElementById("app");
-  const config = given("config") ?? {};
+  const config = JSON.parse(document.getElementById("config").textContent);
   try {
     if (config.mode === "list") {
       window.inspector = new SessionList(root, config);
       return;
     }
     const live = config.mode === "live" ? new LiveSession(config) : null;
-    const found = live ? await live.load() : given("document");
+    const found = live ? await live.load() : await held();
     if (found?.contextfold !== "view" || found.version !== VERSION) throw new Error(`This page shows documents of version ${VERSION}, and this one is of version ${found?.version}.`);
     const app = new App(root, found, live);
     live?.start(app);
