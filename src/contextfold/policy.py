@@ -207,6 +207,8 @@ class Pins(_Settings):
     ids: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     """Names of tools whose calls and results stay."""
+    plans: frozenset[str] = frozenset({"write_todos", "TodoWrite", "update_plan", "todo_write"})
+    """Names of tools by which an agent writes down its todo list or plan: the newest call stays, earlier ones go."""
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     """Pinned if every key is in the message's metadata with this value."""
     predicate: Callable[[Message], bool] | None = None
@@ -223,6 +225,7 @@ class Pins(_Settings):
         return Pins(
             ids=self.ids | more.ids,
             tools=self.tools | more.tools,
+            plans=more.plans if "plans" in more.model_fields_set else self.plans,
             metadata=more.metadata or self.metadata,
             predicate=(lambda message: any(one(message) for one in predicates)) if predicates else None,
         )
@@ -280,8 +283,9 @@ class Policy(_Settings):
     budgets: Budgets = Budgets()
     first_user: bool = True
     """Keep the first message that a person wrote, word for word."""
-    recent_users: Share = 0.02
-    """User messages older than the tail stay word for word, newest first, up to this share of the window."""
+    recent_users: Share = 0.06
+    """User messages older than the tail stay word for word up to this share of the window: the newest, then rules,
+    corrections and answers. A long paste stays with a visible cut."""
     pins: Pins = Pins()
     tool_arguments: ToolArguments = ToolArguments()
     tool_outputs: ToolOutputs = ToolOutputs()

@@ -91,8 +91,8 @@ def select(
     say.
 
     For a caller that keeps what is known of a message: ``words`` is the vocabulary of all blocks among the candidates,
-    ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does. ``shown`` is a text that
-    stands beside the lines: what a user said that stands there word for word is not quoted again.
+    ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does. ``shown`` is a text
+    that stands beside the lines: what a user said that stands there word for word is not quoted again.
     """
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes

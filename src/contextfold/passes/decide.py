@@ -25,9 +25,16 @@ from contextfold.passes.question import Question, Trigger
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.policy import PROSE, Policy, Toggle
 from contextfold.record.compaction import Edit
+from contextfold.summary import extractive_cues as cues
+from contextfold.summary import rules
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
+
+PLAN = "latest todo list or plan"
+
+_READ = 2_000
+"""Characters of a user message that say what it is worth: the rest of a paste is not read for rules."""
 
 LARGE = 0.05
 """Share of the window from which on a group that the model has not read yet makes a pass wait for the next call."""
@@ -252,7 +259,8 @@ class _Pass:
         kept = {n for group in tail for n in group.indices}
         edited = {edit.index for edit in self._earlier_edits()}
         old = [n for n in self._present() if n not in kept and n not in self.held and n not in edited]
-        old = [n for n in old if n not in self.newest_turn]
+        plan = {n for group in self._plan_kept(kept, target) for n in group.indices}
+        old = [n for n in old if n not in self.newest_turn and n not in plan]
         evidence = int(self._share_for_evidence() * (target - self.floor_tokens))
         wanted = self.question.view_tokens - target + max(0, evidence - self.question.summary_tokens)
         found = shorten_old(
@@ -293,12 +301,16 @@ class _Pass:
     def _summarizing(self, target: int, tail: Sequence[Group]) -> Plan | Nothing:
         room = target - self.floor_tokens
         found, tail_size = self._clip(tail, room)
-        users = self._recent_users({n for group in tail for n in group.indices}, room - tail_size - SMALLEST_SUMMARY)
-        room -= sum(self.sizes[n] for n in users)
+        recent = {n for group in tail for n in group.indices}
+        users, clipped, users_size = self._recent_users(recent, room - tail_size - SMALLEST_SUMMARY)
+        room -= users_size
+        plan = self._plan_kept({*recent, *users}, (room - tail_size - SMALLEST_SUMMARY) // 4)
+        room -= sum(self._free_size(group) for group in plan)
+        users |= {n: PLAN for group in plan for n in group.indices if n not in self.held and n not in self.before}
         summary = max(SMALLEST_SUMMARY, int(self.question.policy.budgets.summary * room))
         share = 0 if self.by_count else int(self.question.policy.budgets.shortened * room)
         middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
-        found = combined([found, shortened])
+        found = combined([found, clipped, shortened])
         kept = {n for group in [*tail, *middle] for n in group.indices}
         evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
         if not evicted and not found.edits:
@@ -306,7 +318,9 @@ class _Pass:
         budget = min(room - tail_size - middle_size, summary)
         kept_tokens = target - room + tail_size + middle_size
         if self.limits.carried is not None and not self.by_count:
-            budget = min(self.limits.carried, max(budget, self.limits.most - kept_tokens))
+            # what users said need not be quoted again, so a part of what it takes comes out of the summary's room
+            carried = max(SMALLEST_SUMMARY, self.limits.carried - users_size // 4)
+            budget = min(carried, max(budget, self.limits.most - kept_tokens))
             target = kept_tokens + budget
         elif budget < summary // 2 and target < self.limits.comfortable:
             return self._at(self.limits.comfortable)
@@ -347,18 +361,71 @@ class _Pass:
             found.append(reduced)
         return middle, combined(found), size
 
-    def _recent_users(self, kept: set[int], left: int) -> dict[int, str]:
-        """User messages older than the tail that stay, newest first, within their budget and a part of what is left."""
-        room = min(self.limits.recent_users, max(0, left) // 4)
+    def _recent_users(self, kept: set[int], left: int) -> tuple[dict[int, str], Shortening, int]:
+        """User messages older than the tail that stay, how long ones are shortened, and their size then.
+
+        Within their budget and a part of what is left. Half of it goes to the newest, the rest by worth: rules, then
+        corrections and answers to a question, then what is newer. Of messages that say the same the newest stays.
+        """
+        room = left_over = min(self.limits.recent_users, max(0, left) // 4)
+        found = [n for n in reversed(self._present()) if n not in kept and n not in self.held and self._is_said(n)]
         users: dict[int, str] = {}
-        for index in reversed(self._present()):
-            if index in kept or index in self.held or not pins.is_person(self.question.messages[index]):
-                continue
-            if self.question.messages[index].tool_results or self.sizes[index] > room:
-                continue
-            room -= self.sizes[index]
-            users[index] = "recent user message"
-        return users
+        clips: list[Shortening] = []
+        texts: set[str] = set()
+        for newest in (True, False):
+            for index in found if newest else sorted(found, key=lambda n: (-self._worth(n), -n)):
+                if index in users or self.question.messages[index].text in texts:
+                    continue
+                clip = self._shortened_user(index, room // 3)
+                size = clip.sizes.get(index, self.sizes[index])
+                if size > left_over:
+                    continue
+                if newest and left_over - size < room // 2:
+                    break
+                left_over -= size
+                users[index] = "recent user message"
+                texts.add(self.question.messages[index].text)
+                clips.append(clip)
+        return users, combined(clips), room - left_over
+
+    def _plan_kept(self, kept: set[int], room: int) -> list[Group]:
+        """The group with the newest todo list or plan, where it is older than the tail and within the room."""
+        names = self.question.policy.pins.plans
+        for group in self.groups:  # the newest first
+            if any(call.name in names for n in group.indices for call in self.question.messages[n].tool_calls):
+                is_there = kept.issuperset(group.indices) or not self.before.isdisjoint(group.indices)
+                return [] if is_there or self._free_size(group) > room else [group]
+        return []
+
+    def _is_said(self, index: int) -> bool:
+        return pins.is_person(self.question.messages[index]) and not self.question.messages[index].tool_results
+
+    def _worth(self, index: int) -> int:
+        """How much is lost without a user message: 2 for a rule, 1 for a correction or an answer."""
+        text = self.question.messages[index].text
+        if cues.STRICT.search(text[:_READ]):
+            return 2
+        asked = (
+            index
+            and self.question.messages[index - 1].role == "assistant"
+            and rules.is_question(self.question.messages[index - 1].text)
+        )
+        return int(bool(asked) or cues.CORRECTION.search(text[:_READ]))
+
+    def _shortened_user(self, index: int, limit: int) -> Shortening:
+        """A long paste with a visible cut, within a limit of tokens; nothing where the message is within it."""
+        policy = self.question.policy.oversized
+        edited = any(edit.index == index for edit in self._earlier_edits())
+        if self.sizes[index] <= limit or edited or not policy.enabled or limit < policy.minimum:
+            return NOTHING
+        return clip_tail(
+            self.question.messages,
+            [index],
+            limit=limit,
+            pending=(),
+            policy=self.question.policy,
+            counter=self.question.counter,
+        )
 
     def _clip(self, tail: Sequence[Group], room: int) -> tuple[Shortening, int]:
         """How to clip items of a tail that is too large for the room, and its size then.

@@ -57,7 +57,15 @@ def extract(question: Question, plan: Plan) -> Summary:
     notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
     count, room = question.counter.text, prose_room(question, plan)
     own = int(FOR_RULES * plan.evidence_tokens)
-    text = extractive.summarize(gone, budget=room, count=count, language=question.language, notes=notes, for_rules=own)
+    text = extractive.summarize(
+        gone,
+        budget=room,
+        count=count,
+        language=question.language,
+        notes=notes,
+        for_rules=own,
+        plans=question.policy.pins.plans,
+    )
     stats = SummaryStats(
         input_tokens=sum(question.history.sizes[n] for n in plan.gone),
         output_tokens=count(text),

@@ -12,7 +12,7 @@ anyone to go on with the work (R11).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from contextfold.messages import Message, texts
 from contextfold.summary import language as languages
@@ -25,6 +25,7 @@ from contextfold.summary.extractive_facts import (
     actions,
     clipped,
     errors,
+    plan,
     rules,
     spoken,
 )
@@ -64,10 +65,12 @@ def summarize(
     language: str | None = None,
     notes: Sequence[Note] | None = None,
     for_rules: int = 0,
+    plans: Collection[str] = (),
 ) -> str:
     """A summary of ``messages`` within ``budget`` tokens as ``count`` gives them, in ``language`` (a code).
 
-    ``for_rules``: tokens beyond the budget that the rules of the user may take. ``notes``: what ``Note.of`` says of each message, for a caller that keeps it.
+    ``for_rules``: tokens beyond the budget that the rules of the user may take. ``plans``: names of tools that
+    write a todo list or plan. ``notes``: what ``Note.of`` says of each message, for a caller that keeps it.
 
     Without a language it is that of the users' words. Never empty for messages that are not, unless the budget does
     not even allow for a few words.
@@ -79,7 +82,7 @@ def summarize(
     room = budget + for_rules
     limit = min(room, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(room / LONGEST_SHARE) + 1))))
     scope = _scope(notes, wording)
-    facts = _facts(messages, notes, wording)
+    facts = [*plan(messages, plans), *_facts(messages, notes, wording)]
     first = _ruling(
         facts, limit - count(scope) - 2, int(for_rules + RULING * budget) if for_rules else 0, count, wording
     )

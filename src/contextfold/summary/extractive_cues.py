@@ -61,12 +61,15 @@ CONSTRAINT = Cue(
     r"|important|constraint|rule|remember|leave .{1,40} (?:alone|as (?:it is|they are)|untouched))\b"
     r"|\b(?:nicht|nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|soll(?:en|te)?|nur|ohne|immer|unbedingt|höchstens"
     r"|mindestens|bitte kein\w*|vermeide\w*|wichtig)\b"
-    r"|必须|必需|务必|一定要|不要|不能|不可|不得|不许|禁止|严禁|切勿|千万别|别再|只能|只用|仅限|仅用|始终|永远|确保|避免|至少|至多|最多"
+    r"|必须|必需|务必|一定要|不要|不能|不可|不得|不许|禁止|严禁|切勿|千万别|别再|只能|只用|仅限|仅用"
+    r"|始终|永远|确保|避免|至少|至多|最多"
     r"|不超过|以内|优先|记住|注意"
-    r"|なければ|ならない|してはいけ|しないで|禁止|必ず|必須|のみ|だけ|以内|以下に|以上に|避けて|常に|決して|絶対|注意|厳守|お願いします"
+    r"|なければ|ならない|してはいけ|しないで|禁止|必ず|必須|のみ|だけ|以内|以下に|以上に|避けて|常に"
+    r"|決して|絶対|注意|厳守|お願いします"
     r"|\b(?:preferred|preference|prefers|wants?|would like|next step|current(?:ly)? (?:task|state)|awaiting|unpushed"
     r"|failing|in progress)\b"
-    r"|\b(?:évite[zr]?|préfère|il faut|devrait|prefiero|prefiere|evita[r]?|importante|debería|prefiro|evite|preferisco"
+    r"|\b(?:évite[zr]?|préfère|il faut|devrait|prefiero|prefiere|evita[r]?|importante|debería|prefiro"
+    r"|evite|preferisco"
     r"|dovrebbe|vermijd|liever|belangrijk|moet(?:en)?|нужно|надо|следует|избегай\w*|предпочита\w*|важно)\b"
     r"|해야|하세요|피하|선호|중요|주의",
     "must mustn never always do don cannot can should shouldn avoid only without prefer at no make be ensure "
@@ -111,11 +114,13 @@ PROHIBITION = Cue(
 
 STRICT = Cue(
     rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
-    r"|\b(?:forbidden|not allowed|prohibited|not exceed|under no circumstances|deadline|budget|at most|no more than)\b"
+    r"|\b(?:forbidden|not allowed|prohibited|not exceed|under no circumstances|deadline|budget|at most"
+    r"|no more than)\b"
     r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|verboten|immer|jamais|toujours|doit|doivent|interdit\w*"
     r"|nunca|siempre|debe[ns]?|prohibido|sempre|proibid\w*|vietato|nooit|altijd|никогда|всегда|нельзя|должн\w+"
     r"|запрещ\w*)\b"
-    r"|必须|务必|不要|不能|不得|不许|禁止|严禁|切勿|なければ|ならない|いけません|しないで|必ず|必須|決して|厳守|절대|반드시|금지",
+    r"|必须|务必|不要|不能|不得|不许|禁止|严禁|切勿|なければ|ならない|いけません|しないで|必ず|必須"
+    r"|決して|厳守|절대|반드시|금지",
     "must never always do don cannot can forbidden not prohibited under deadline budget at no nie niemals kein muss "
     "müssen darf dürfen verboten immer jamais toujours doit doivent interdit nunca siempre debe prohibido sempre "
     "proibid vietato nooit altijd никогда всегда нельзя должн запрещ",
@@ -127,10 +132,12 @@ WITHDRAWAL = Cue(
     r"|drop (?:the|that)|cancel|withdraw\w*|lift(?:ed)? (?:the|that)|not anymore|anymore|is off|changed my mind"
     r"|on second thought|replaces?|from now on|rather than|(?:may|can) (?:now|again)"
     r"|is (?:fine|ok|okay|allowed) (?:now|after all|again)|actually)\b"
-    r"|\b(?:stattdessen|vergiss|nicht mehr|doch (?:nicht|lieber|wieder)|gilt nicht|aufgehoben|anders überlegt|ab jetzt)\b"
+    r"|\b(?:stattdessen|vergiss|nicht mehr|doch (?:nicht|lieber|wieder)|gilt nicht|aufgehoben"
+    r"|anders überlegt|ab jetzt)\b"
     r"|\b(?:plutôt|à la place|oublie[zr]?|ne .{1,30} plus|finalement|en lugar|en vez|olvida|ya no|ahora sí|em vez"
     r"|esqueça|não mais|invece|dimentica|non più|in plaats|vergeet|niet meer|вместо|забудь\w*|больше не|отмен\w*)\b"
-    r"|改成|改为|换成|不用了|算了|取消|撤销|不再|忘掉|やっぱり|ではなく|取り消|もう不要|忘れて|変更して|대신|취소|더 이상",
+    r"|改成|改为|换成|不用了|算了|取消|撤销|不再|忘掉|やっぱり|ではなく|取り消|もう不要|忘れて|変更して"
+    r"|대신|취소|더 이상",
     "instead no forget never nevermind scrap ignore drop cancel withdraw lift lifted not anymore is changed on replace "
     "from rather may can actually stattdessen vergiss nicht doch gilt aufgehoben anders ab plutôt à oublie ne "
     "finalement en olvida ya ahora em esqueça não invece dimentica non in vergeet niet вместо забудь больше отмен",
@@ -150,14 +157,17 @@ CORRECTION = Cue(
 )
 
 DECISION = Cue(
-    r"\b(?:decid\w+|decision|chose|chosen|opt(?:ed)? for|going with|we(?:['’]ll| will) use|i(?:['’]ll| will) use|agreed"
+    r"\b(?:decid\w+|decision|chose|chosen|opt(?:ed)? for|going with|we(?:['’]ll| will) use|i(?:['’]ll"
+    r"| will) use|agreed"
     r"|because|root cause|the (?:issue|problem|cause|reason|bug|fix|culprit) (?:is|was)|turns? out"
     r"|found (?:that|the|a|it|out)|confirm(?:ed|s)|conclusion|conclude\w*|therefore|this means|which means"
     r"|fixed (?:by|it|the)|solved|resolved|verified|key (?:finding|insight|point|change)s?|summary"
     r"|results? (?:is|are|shows?)|recommend\w*|trade-?off|note that|important(?:ly)?)\b"
     r"|\b(?:entschieden|entscheidung|ursache|weil|deshalb|daher|stellt sich heraus|gefunden|behoben|bestätigt)\b"
-    r"|决定|采用|选择了|选用|确定|结论|原因是|原因在于|根本原因|问题在于|问题是|发现|说明|因此|所以|已修复|修复了|已确认|验证通过|建议|关键|总结"
-    r"|決定|採用|結論|原因は|原因が|判明|わかりました|分かりました|確認でき|したがって|そのため|修正しました|解決|推奨|重要|結果",
+    r"|决定|采用|选择了|选用|确定|结论|原因是|原因在于|根本原因|问题在于|问题是|发现|说明|因此|所以"
+    r"|已修复|修复了|已确认|验证通过|建议|关键|总结"
+    r"|決定|採用|結論|原因は|原因が|判明|わかりました|分かりました|確認でき|したがって|そのため"
+    r"|修正しました|解決|推奨|重要|結果",
     "decide chose chosen opt opted going we i agreed because root the turn turns found confirm conclusion conclude "
     "therefore this which fixed solved resolved verified key summary result recommend trade tradeoff note important "
     "entschieden entscheidung ursache weil deshalb daher stellt gefunden behoben",
@@ -177,7 +187,8 @@ OPEN = Cue(
 )
 
 ERROR = re.compile(
-    r"^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic|fehler|ERR!)\b[^\n]{0,20}?:"
+    r"^\W{0,4}(?:[\w.]*(?:Error|Exception|Panic|Failure)\b(?:\s*\[[^\]]*\])?:|(?:fatal|error|panic"
+    r"|fehler|ERR!)\b[^\n]{0,20}?:"
     r"|FAIL(?:ED|URE)?\b|Traceback |npm ERR!|error\[\w+\]|(?:ERROR|FATAL|CRITICAL|WARN(?:ING)?)\b"
     r"|错误[:：]|エラー[:：]|失败[:：])"
     r"|\b(?:expired|timed out|refused|denied|exceeded|unreachable|aborted|abgelaufen|verweigert|überschritten)\b"
@@ -189,21 +200,24 @@ ERROR = re.compile(
 
 OUTCOME = re.compile(
     r"\b\d+ (?:passed|skipped|failures?|warnings?|tests?|files? changed|bestanden|übersprungen)\b"
-    r"|\b(?:is ready|succeeded|completed|deployed|installed|created|built|finished|erfolgreich|fertig|abgeschlossen)\b"
+    r"|\b(?:is ready|succeeded|completed|deployed|installed|created|built|finished|erfolgreich|fertig"
+    r"|abgeschlossen)\b"
     r"|^(?:note|hint|result|hinweis)s?:|成功|完成|失败|通过|已部署|注意[:：]|完了|成功しました|失敗",
     re.IGNORECASE,
 )
 """One line of a tool's output that says what came of it, or tells the reader something."""
 
 MEASURE = re.compile(
-    r"\d(?<![\w.].)[\d.,]*\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?|requests?|[KMG]bit/s"
+    r"\d(?<![\w.].)[\d.,]*\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?"
+    r"|requests?|[KMG]bit/s"
     r"|€|USD|EUR|Sekunden|Minuten|Stunden|Tage|Zeilen|Anfragen)(?!\w)"
     r"|\d[\d.,]*\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)"
 )
 """An amount with its unit."""
 
 CHANGING = re.compile(
-    r"edit|write|creat|patch|replace|delet|remov|move|renam|insert|updat|save|commit|push|deploy|send|book|cancel|pay|post"
+    r"edit|write|creat|patch|replace|delet|remov|move|renam|insert|updat|save|commit|push|deploy|send"
+    r"|book|cancel|pay|post"
     r"|install|exec|run|bash|shell|command|apply",
     re.IGNORECASE,
 )

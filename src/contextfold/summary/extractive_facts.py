@@ -8,7 +8,7 @@ Hidden reasoning is never read (R6).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -36,6 +36,12 @@ PASTED = 1500
 
 RULE = 4.0
 """Weight from which on a constraint is a rule: it goes before everything else, into room of its own."""
+
+PLANNED = 3.9
+"""Weight of the first step of a todo list: where the work stands goes before what was said about it."""
+
+_DONE = re.compile(r"complete|done|finished|cancel|erledigt|完成|完了", re.IGNORECASE)
+_NEXT = re.compile(r"pending|todo|open|not[ _-]?started|next", re.IGNORECASE)
 
 _MAIN_ARGUMENTS = (
     *("command", "cmd", "file_path", "path", "filename", "target_file", "url", "query", "pattern", "question"),
@@ -153,6 +159,37 @@ def actions(notes: Sequence[Note]) -> Iterator[Action]:
     for n, note in enumerate(notes):
         for call in note.calls:
             yield _action(call, results.get(call.id), n)
+
+
+def plan(messages: Sequence[Message], tools: Collection[str]) -> Iterator[Fact]:
+    """Where the work stands: what the newest todo list or plan says is done, is being done, and comes next."""
+    for n in range(len(messages) - 1, -1, -1):
+        for call in messages[n].tool_calls:
+            if call.name in tools and (steps := list(_steps(call))):
+                for number, (text, status) in enumerate(steps):
+                    weight = PLANNED - number / (1 + len(steps))
+                    if _DONE.search(status):
+                        yield Fact("done", text, n, weight - 2)
+                    else:
+                        doing = f" ({status})" if status and not _NEXT.search(status) else ""
+                        yield Fact("open", text + doing, n, weight)
+                return
+
+
+def _steps(call: ToolCall) -> Iterator[tuple[str, str]]:
+    """The entries of a todo list: what they say, and their status."""
+    try:
+        found = json_values.read(call.arguments)
+    except ValueError:
+        return
+    lists = found.values() if isinstance(found, Mapping) else (found,)
+    for entry in (entry for value in lists if isinstance(value, list) for entry in value):
+        if isinstance(entry, str):
+            yield clipped(entry, QUOTE), ""
+        elif isinstance(entry, Mapping):
+            texts = [entry[key] for key in ("content", "step", "title", "task", "text", "description") if key in entry]
+            if texts and isinstance(texts[0], str):
+                yield clipped(texts[0], QUOTE), clipped(str(entry.get("status", "")), 40)
 
 
 def errors(notes: Sequence[Note]) -> Iterator[Fact]:

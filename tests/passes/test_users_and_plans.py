@@ -1,0 +1,83 @@
+"""What users said stays by its worth, long pastes with a visible cut, and the newest todo list stays whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from contextfold import Compactor, Policy
+
+
+def talk(turns: int, said: dict[int, str] | None = None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [{"role": "system", "content": "You help."}]
+    for n in range(turns):
+        text = (said or {}).get(n, f"Look at part {n}.")
+        found += [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": f"Part {n}: " + f"word{n} " * 150},
+        ]
+    return found
+
+
+def todo(n: int, steps: list[dict[str, str]], name: str = "write_todos") -> list[dict[str, Any]]:
+    call = {"id": f"todo{n}", "type": "function", "function": {"name": name, "arguments": json.dumps({"todos": steps})}}
+    result = {"role": "tool", "tool_call_id": f"todo{n}", "content": "ok"}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, result]
+
+
+def users(view: list[dict[str, Any]]) -> list[str]:
+    return [entry["content"] for entry in view if entry["role"] == "user"]
+
+
+def test_a_rule_stays_before_newer_chatter() -> None:
+    rule = "Never write to the production database of the shop, whatever the ticket says about it."
+    chatter = {n: f"Remark {n}: this is only how I see it, with some more words around it." for n in range(4, 56)}
+    view = users(Compactor(window=8_000).compact(talk(60, {**chatter, 3: rule})).messages)
+    assert rule in view
+    assert chatter[4] not in view
+
+
+def test_a_long_paste_stays_with_a_visible_cut() -> None:
+    paste = (
+        "Here is the log.\n" + "".join(f"line {n} of the paste says nothing new\n" for n in range(400)) + "What now?"
+    )
+    out = Compactor(window=16_000, policy=Policy(recent_users=0.2)).compact(talk(70, {50: paste}))
+    (shown,) = [text for text in users(out.messages) if text.startswith("Here is the log.")]
+    assert len(shown) < len(paste) // 2
+    assert shown.rstrip().endswith("What now?")
+    (entry,) = [entry for entry in out.ledger if entry.index == 101]
+    assert entry.fate == "shortened"
+
+
+def test_the_newest_todo_list_stays_whole_and_earlier_ones_go() -> None:
+    old = [{"content": "read the old plan", "status": "in_progress"}]
+    new = [{"content": "write the parser", "status": "in_progress"}, {"content": "run it", "status": "pending"}]
+    history = [*talk(10), *todo(1, old), *talk(10)[1:], *todo(2, new), *talk(40)[1:]]
+    view = Compactor(window=8_000).compact(history).messages
+    calls = [entry["tool_calls"][0]["function"]["arguments"] for entry in view if entry.get("tool_calls")]
+    assert calls == [json.dumps({"todos": new})]
+
+
+def test_where_the_work_stands_is_told_where_the_list_itself_has_no_room() -> None:
+    steps = [
+        {"content": "read the schema", "status": "completed"},
+        {"content": "write the parser", "status": "in_progress"},
+        {"content": "run the tests", "status": "pending"},
+    ]
+    history = [
+        *talk(4),
+        *todo(1, [*steps, *({"content": "x" * 3_000, "status": "pending"} for _ in range(4))]),
+        *talk(40)[1:],
+    ]
+    policy = Policy(pins={"plans": ["write_todos"]}, budgets={"prose": 0.3})
+    text = "\n".join(users(Compactor(window=8_000, policy=policy).compact(history).messages))
+    assert "- write the parser (in_progress)" in text
+    assert "- run the tests\n" in text
+
+
+def test_tools_that_write_plans_can_be_named() -> None:
+    new = [{"content": "write the parser", "status": "in_progress"}]
+    history = [*talk(10), *todo(1, new, "my_plan"), *talk(40)[1:]]
+    named = Compactor(window=8_000, policy=Policy(pins={"plans": ["my_plan"]})).compact(history).messages
+    assert any(entry.get("tool_calls") for entry in named)
+    assert not any(entry.get("tool_calls") for entry in Compactor(window=8_000).compact(history).messages)
