@@ -205,9 +205,12 @@ class Browser:
         """Wait until an expression is true in the page; its value."""
         until = time.monotonic() + seconds
         while True:
-            found = self.js(f"({condition}) || null")
-            if found:
-                return found
+            try:
+                if found := self.js(f"({condition}) || null"):
+                    return found
+            except RuntimeError as error:  # between two pages there is nothing to ask
+                if "context" not in str(error) and "no such frame" not in str(error):
+                    raise
             assert time.monotonic() < until, f"never true: {condition}; {self.problems}"
             time.sleep(0.05)
 

@@ -76,6 +76,7 @@ def policy(*, connects: bool) -> str:
         "default-src": ["'none'"],
         "script-src": [_hash(parts["CHART"]), _hash(parts["SCRIPT"])],
         "style-src": [_hash(parts["CHART_STYLE"]), _hash(parts["STYLE"])],
+        "img-src": ["data:"],  # the icon of the page
         "base-uri": ["'none'"],
         "form-action": ["'none'"],
         **({"connect-src": ["'self'"]} if connects else {}),

@@ -1,0 +1,248 @@
+"""Recorded sessions: the document of a store, and the page that follows one while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Browser
+from talks import fates, shown, tool_loop
+
+from contextfold import Compactor
+from contextfold.inspector.stored import stored
+from contextfold.store import Session, open_store
+
+MESSAGES = tool_loop(20)
+WINDOW = 3_000
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def url_of(folder: Path) -> str:
+    return f"sqlite:///{folder / 'sessions.db'}"
+
+
+def session(store: str, thread: str = "demo") -> Session:
+    return Compactor(window=WINDOW).session(thread, store)
+
+
+def played(store: str, messages: list[Any], thread: str = "demo") -> Session:
+    """A session as an agent drives it: the view is asked for before each answer."""
+    one = session(store, thread)
+    for message in messages:
+        if message["role"] == "assistant":
+            one.view()
+        one.append([message])
+    one.join()
+    return one
+
+
+def test_a_recorded_session_shows_what_its_store_holds(tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    one = played(url, MESSAGES)
+    view = one.view()
+    made = stored(open_store(url), one.thread)
+    run = made["runs"][0]
+    assert made["source"]["recorded"] is True
+    assert len(made["messages"]) == len(MESSAGES)
+    assert len(run["states"]) - 1 == len([summary for summary in one.summaries() if summary.used_at]) > 1
+    last = len(run["requests"]["index"]) - 1
+    assert fates(run, last, len(MESSAGES)) == [entry.fate for entry in one.ledger()]
+    whole = [message for message in view if message in MESSAGES]
+    told = fates(run, last, len(MESSAGES))
+    assert [MESSAGES[n] for n in shown(run, last, len(MESSAGES)) if told[n] != "shortened"] == whole
+    assert run["states"][-1]["summary"]["text"] == one.summaries()[-1].record.summary.text  # type: ignore[union-attr]
+    assert run["requests"]["view"][last] < run["requests"]["history"][last]
+
+
+def test_a_session_that_never_compacted_is_all_there(tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    one = played(url, MESSAGES[:4])
+    run = stored(open_store(url), one.thread)["runs"][0]
+    assert len(run["states"]) == 1
+    assert run["requests"]["view"] == run["requests"]["history"]
+
+
+def test_what_was_undone_is_marked(tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    one = played(url, MESSAGES)
+    before = len(stored(open_store(url), one.thread)["runs"][0]["states"])
+    assert one.undo() is not None
+    run = stored(open_store(url), one.thread)["runs"][0]
+    assert len(run["states"]) == before - 1
+    assert [mark["kind"] for mark in run["marks"]] == ["undone"]
+
+
+# ---- served ----
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[str]:
+    """``contextfold view`` as a process of its own; the address that it printed."""
+    command = [sys.executable, "-m", "contextfold", "view", *arguments, "--no-open"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{20,}", address), process.communicate()
+        yield address
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def asked(address: str, path: str = "/", method: str = "GET", headers: Any = (), **query: str) -> tuple[int, str]:
+    parts = urllib.parse.urlsplit(address)
+    token = urllib.parse.parse_qs(parts.query)["token"][0]
+    url = f"{parts.scheme}://{parts.netloc}{path}?{urllib.parse.urlencode({'token': token, **query})}"
+    try:
+        with OPENER.open(urllib.request.Request(url, method=method, headers=dict(headers)), timeout=20) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = url_of(tmp_path_factory.mktemp("store"))
+    played(url, MESSAGES)
+    played(url, MESSAGES[:6], "another")
+    return url
+
+
+@pytest.fixture(scope="module")
+def reading(store: str) -> Iterator[str]:
+    """A server of a whole store that only reads."""
+    with serving("--store", store) as address:
+        yield address
+
+
+def test_only_who_has_the_token_may_read(reading: str) -> None:
+    assert asked(reading)[0] == 200
+    for token in ("", "wrong"):
+        for path in ("/", "/session", "/api/sessions", "/api/document", "/api/events"):
+            code, said = asked(reading, path, token=token, thread="demo")
+            assert code == 403
+            assert "token" in said
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"Host": "evil.example:80"}, {"Origin": "http://evil.example"}]
+)
+def test_another_host_or_origin_is_refused_with_the_token_too(reading: str, headers: dict[str, str]) -> None:
+    assert asked(reading, "/api/sessions", headers=headers)[0] == 403
+
+
+def test_a_server_reads_only_unless_it_was_allowed_more(reading: str) -> None:
+    for path in ("/api/undo", "/api/compact"):
+        assert asked(reading, path, "POST", {"X-Contextfold": "view"}, thread="demo")[0] == 404
+    _, page = asked(reading, "/session", thread="demo")
+    assert '"allow": false' in page
+
+
+def test_pages_carry_their_policy_and_may_not_be_framed_or_kept(reading: str) -> None:
+    with OPENER.open(reading, timeout=20) as response:
+        headers = response.headers
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+
+
+def test_the_list_says_of_each_session_what_there_is(reading: str) -> None:
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        lines = json.loads(asked(reading, "/api/sessions")[1])["sessions"]
+        if all(line["saved"] is not None for line in lines):
+            break
+        time.sleep(0.2)
+    by_name = {line["thread"]: line for line in lines}
+    assert set(by_name) == {"demo", "another"}
+    assert by_name["demo"]["messages"] == len(MESSAGES)
+    assert by_name["demo"]["compactions"] > 1
+    assert by_name["demo"]["view_tokens"] < by_name["demo"]["tokens"]
+    assert by_name["another"]["compactions"] == 0
+
+
+def test_a_session_that_is_not_there_is_said_so(store: str) -> None:
+    command = [sys.executable, "-m", "contextfold", "view", "--store", store, "nobody", "--no-open"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "there is no thread 'nobody'" in done.stderr
+
+
+def test_the_page_follows_a_session_as_it_runs(browser: Browser, tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    one = played(url, MESSAGES[:10])
+    with serving("--store", url, "demo") as address:
+        browser.open(address)
+        assert "10 messages" in browser.text(".facts")
+        worker = threading.Thread(target=lambda: one.append(MESSAGES[10:14]))
+        worker.start()
+        worker.join()
+        browser.wait("document.querySelector('.facts').innerText.includes('14 messages')")
+        assert browser.count(".actions button") == 0, "nothing can be changed from a page that only reads"
+        host = address.partition("/?")[0]
+        assert [asked for asked in browser.requests if not asked.startswith((host, "about:", "data:"))] == []
+        assert browser.problems == []
+
+
+def test_the_list_leads_to_a_session_and_shows_new_ones(browser: Browser, tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    played(url, MESSAGES[:6], "first")
+    with serving("--store", url) as address:
+        browser.open(address)
+        browser.wait("document.querySelectorAll('.sessions tbody a').length === 1")
+        played(url, MESSAGES[:4], "second <b>bold</b>")
+        browser.wait("document.querySelectorAll('.sessions tbody a').length === 2")
+        assert "second <b>bold</b>" in browser.text(".sessions")
+        browser.js("[...document.querySelectorAll('.sessions a')].find((link) => link.innerText === 'first').click()")
+        browser.wait("window.inspector?.model && document.querySelector('h1').innerText === 'first'")
+        assert "6 messages" in browser.text(".facts")
+
+
+def test_compact_now_and_undo_ask_first_and_then_do_it(browser: Browser, tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    one = session(url)
+    one.append(MESSAGES[:20])
+    with serving("--store", url, "demo", "--allow-changes", "--window", str(WINDOW)) as address:
+        assert asked(address, "/api/compact", "POST")[0] == 403, "a form of another page cannot send the header"
+        browser.open(address)
+        browser.wait("document.querySelectorAll('.actions button').length === 2")
+        browser.js("document.querySelectorAll('.actions button')[0].click()")
+        assert "Compact now?" in browser.text("dialog[open]")
+        browser.js("document.querySelector('dialog[open] button[value=no]').click()")
+        browser.frame()
+        assert one.state().summary_id is None, "whoever cancels changes nothing"
+        browser.js("document.querySelectorAll('.actions button')[0].click()")
+        browser.js("document.querySelector('dialog[open] button[value=yes]').click()")
+        browser.wait("inspector.run.compactions.length === 1")
+        assert one.state().summary_id is not None
+        browser.js("document.querySelectorAll('.actions button')[1].click()")
+        browser.js("document.querySelector('dialog[open] button[value=yes]').click()")
+        browser.wait("inspector.run.compactions.length === 0")
+        assert one.state().summary_id is None
+
+
+def test_a_file_is_served_as_a_report(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "session.json"
+    file.write_text(json.dumps(MESSAGES), encoding="utf-8")
+    with serving(str(file), "--window", str(WINDOW)) as address:
+        browser.open(address)
+        assert browser.text("h1") == "session.json"
+        assert browser.js("inspector.run.compactions.length") > 1
+        assert browser.problems == []
