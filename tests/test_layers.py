@@ -136,6 +136,13 @@ def test_every_module_has_its_layer() -> None:
     assert not homeless, f"say in LAYERS where these belong: {homeless}"
 
 
+def test_the_picture_in_the_architecture_is_what_the_imports_are() -> None:
+    page = (SOURCE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    picture = page.partition("<!-- layers -->\n```\n")[2].partition("```")[0]
+    drawn = [set(line.split()) for line in reversed(picture.splitlines())]
+    assert drawn == [layer - {"__init__", "__main__"} for layer in LAYERS]
+
+
 def test_imports_point_inward() -> None:
     wrong = []
     for found in IMPORTS:
