@@ -1,4 +1,4 @@
-"""RequestSettings that a model does not take are left out or renamed, and answers that reasoning ate are asked for again."""
+"""Fields that a model does not take are left out or renamed, and answers that reasoning ate are asked for again."""
 
 from __future__ import annotations
 
