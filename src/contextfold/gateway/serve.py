@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import os
+import pickle
 import socket
 import sys
 import threading
@@ -30,7 +32,7 @@ def serve(settings: GatewaySettings) -> int:
     """Serve until told to end (SIGTERM, SIGINT), then finish the streams. The exit code."""
     set_up_logging(settings.log)
     if settings.workers > 1:
-        os.environ[VARIABLE] = settings.to_json()
+        os.environ[VARIABLE] = packed(settings)
         uvicorn.run("contextfold.gateway.serve:app_from_environment", factory=True, **_options(settings))
         return 0
     listener = listen(settings.host, settings.port)
@@ -43,9 +45,19 @@ def serve(settings: GatewaySettings) -> int:
 
 def app_from_environment() -> Starlette:
     """The application of one worker."""
-    settings = GatewaySettings.from_json(os.environ[VARIABLE])
+    settings = unpacked(os.environ[VARIABLE])
     set_up_logging(settings.log)
     return make_app(settings)
+
+
+def packed(settings: GatewaySettings) -> str:
+    """For a worker of ours: it reads them from its environment."""
+    return base64.b64encode(pickle.dumps(settings)).decode()
+
+
+def unpacked(text: str) -> GatewaySettings:
+    settings: GatewaySettings = pickle.loads(base64.b64decode(text))
+    return settings
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,13 +1,12 @@
-"""Every setting of a gateway, as one value that is valid by construction and can be handed to other processes."""
+"""Every setting of a gateway, as one value that is valid by construction."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from contextfold.errors import PolicyError
@@ -112,20 +111,6 @@ class GatewaySettings:
     def all_upstreams(self) -> dict[str, Upstream]:
         """By name, the two defaults included."""
         return {name: Upstream.of(name, url) for name, url in {**UPSTREAMS, **self.upstreams}.items()}
-
-    def to_json(self) -> str:
-        """For another process; ``from_json`` reads it."""
-        values = {name: value for name, value in asdict_shallow(self).items() if name != "policy"}
-        return json.dumps({**values, "policy": json.loads(self.policy.model_dump_json(exclude_unset=True))})
-
-    @classmethod
-    def from_json(cls, text: str) -> GatewaySettings:
-        values = json.loads(text)
-        return cls(**{**values, "policy": Policy(**values["policy"])})
-
-
-def asdict_shallow(settings: GatewaySettings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
 
 
 def default_store() -> str:

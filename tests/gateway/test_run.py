@@ -1,0 +1,309 @@
+"""``contextfold run -- COMMAND`` and ``contextfold gateway`` as processes: environment, exit codes, signals, leftovers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from emulator import ProviderServer
+from tests.gateway.conftest import WINDOW
+from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
+
+from contextfold.cli.app import run as run_cli
+from contextfold.gateway.run import arguments_for, child_environment, settings_from
+from contextfold.gateway.serve import packed, unpacked
+from contextfold.gateway.settings import GatewaySettings, Upstream
+from contextfold.policy import Policy
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "contextfold"]
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    names = ("PATH", "LANG", "HOME", "PYTHONPATH")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), kept.get("PYTHONPATH", "")])
+    return {**kept, "PYTHONPATH": path, "XDG_STATE_HOME": str(folder / "state"), "COLUMNS": "200", **more}
+
+
+def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    env = environment(folder, **more)
+    return subprocess.run([*COMMAND, *words], env=env, capture_output=True, text=True, timeout=60, cwd=folder)
+
+
+def python(code: str) -> list[str]:
+    return ["--", sys.executable, "-c", code]
+
+
+def started(folder: Path, words: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *words],
+        env=env or environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+
+
+def test_the_child_gets_the_addresses_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    code = "import os, json; print(json.dumps({k: v for k, v in os.environ.items() if k.endswith('BASE_URL')}))"
+    done = run(tmp_path, "run", *python(code))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", told["OPENAI_BASE_URL"])
+    assert told["ANTHROPIC_BASE_URL"] + "/v1" == told["OPENAI_BASE_URL"]
+    port = int(told["ANTHROPIC_BASE_URL"].rsplit(":", 1)[1])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
+
+
+@pytest.mark.parametrize("code", [0, 77])
+def test_the_exit_code_is_the_childs(tmp_path: Path, code: int) -> None:
+    done = run(tmp_path, "run", *python(f"raise SystemExit({code})"))
+    assert done.returncode == code
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("contextfold: 0 requests, 0 compactions, 0 tokens saved; records in sqlite:///")
+
+
+def test_a_program_that_is_not_there_is_said_as_shells_do(tmp_path: Path) -> None:
+    done = run(tmp_path, "run", "--", "no-such-program")
+    assert done.returncode == 127
+    assert "no-such-program" in done.stderr
+
+
+def test_a_child_that_a_signal_ended_is_told_as_shells_do(tmp_path: Path) -> None:
+    done = run(tmp_path, "run", *python("import os; os.kill(os.getpid(), 9)"))
+    assert done.returncode == 128 + 9
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_signals_are_passed_on(tmp_path: Path, name: str) -> None:
+    code = f"""
+import signal, sys, time
+signal.signal(signal.{name}, lambda *_: sys.exit(42))
+print("ready", flush=True)
+time.sleep(30)
+"""
+    child = started(tmp_path, ["run", *python(code)])
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(getattr(signal, name))
+    child.communicate(timeout=20)
+    assert child.returncode == 42
+
+
+def test_options_of_the_child_are_its_own(tmp_path: Path) -> None:
+    code = "import sys; print(sys.argv[1:])"
+    done = run(tmp_path, "run", "--window", "9000", *python(code), "--window", "5", "-x", "--", "y")
+    assert done.stdout.strip() == "['--window', '5', '-x', '--', 'y']"
+    without = run(tmp_path, "run", sys.executable, "-c", code, "--port", "z")
+    assert without.stdout.strip() == "['--port', 'z']"
+
+
+def test_a_run_keeps_an_agent_inside_its_window_and_says_what_it_saved(tmp_path: Path) -> None:
+    agent = """
+import os, sys
+from tests.gateway.requests_made import *
+url = os.environ["ANTHROPIC_BASE_URL"]
+for messages in turns("openai-chat", 30):
+    response = post(url, PATHS["openai-chat"], compact(body_of("openai-chat", messages, model="gpt-5")))
+    if response.status != 200:
+        sys.exit(response.body.decode())
+"""
+    with ProviderServer(default_window=WINDOW) as provider:
+        address = f"openai={provider.openai_url}"
+        alone = subprocess.run(
+            [sys.executable, "-c", agent],
+            env=environment(tmp_path, ANTHROPIC_BASE_URL=provider.url),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        inside = run(tmp_path, "run", "--window", str(WINDOW), "--upstream", address, *python(agent))
+    assert alone.returncode == 1
+    assert "context_length_exceeded" in alone.stderr
+    assert inside.returncode == 0, inside.stderr
+    assert re.search(
+        r"contextfold: 31 requests, [1-9]\d* compactions, [\d,]+ tokens saved, at least \$\d", inside.stderr
+    )
+
+
+def test_the_users_own_addresses_are_the_upstreams_of_a_run() -> None:
+    environ = {"OPENAI_BASE_URL": "http://localhost:4000/v1"}
+    assert settings_from(environ, {}) == {"openai": "http://localhost:4000/v1"}
+    assert settings_from(environ, {"openai": "http://other/v1"}) == {"openai": "http://other/v1"}
+    settings = GatewaySettings(upstreams=settings_from(environ, {}))
+    url = settings.all_upstreams()["openai"].url("/v1/chat/completions", "a=1")
+    assert url == "http://localhost:4000/v1/chat/completions?a=1"
+
+
+def test_a_proxy_of_the_users_is_not_asked_for_the_gateway() -> None:
+    child = child_environment({"HTTP_PROXY": "http://proxy:1", "OPENAI_API_BASE": "x"}, "http://127.0.0.1:9")
+    assert child["NO_PROXY"] == "127.0.0.1"
+    assert child["OPENAI_API_BASE"] == "http://127.0.0.1:9/v1"
+
+
+def test_codex_is_told_its_provider_and_others_nothing() -> None:
+    assert arguments_for(["claude", "-p", "x"], "http://h") == ["claude", "-p", "x"]
+    codex = arguments_for(["/usr/bin/codex", "exec", "x"], "http://h")
+    assert codex[0] == "/usr/bin/codex"
+    assert codex[-2:] == ["exec", "x"]
+    assert 'base_url="http://h/v1"' in " ".join(codex)
+    own = ["codex", "-c", "model_provider=mine"]
+    assert arguments_for(own, "http://h") == own
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+        ("https://api.openai.com", "https://api.openai.com/v1/chat/completions"),
+        ("http://h:1/openai/v1/", "http://h:1/openai/v1/chat/completions"),
+        ("https://g/v1beta/openai", "https://g/v1beta/openai/chat/completions"),
+    ],
+)
+def test_an_upstream_is_the_base_url_that_a_client_would_be_given(url: str, sent: str) -> None:
+    assert Upstream.of("openai", url).url("/v1/chat/completions", "") == sent
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["run", "--window", "none", "--", "true"],
+        ["run", "--upstream", "openai", "--", "true"],
+        ["run", "--upstream", "openai=ftp://x", "--", "true"],
+        ["run", "--upstream", "openai=http://a", "--upstream", "openai=http://b", "--", "true"],
+        ["run", "--host", "0.0.0.0", "--", "true"],
+        ["run", "--store", "mysql://x", "--", "true"],
+        ["run", "--usage", "none", "--", "true"],
+        ["run", "--trigger", "fraction:7", "--", "true"],
+        ["run", "--base-url", "http://x", "--", "true"],
+        ["run", "--summarizer", "nobody:x", "--", "true"],
+        ["gateway", "--port", "99999"],
+        ["gateway", "--workers", "0"],
+        ["gateway", "--print-config", "emacs"],
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, errors = typed(words, tmp_path, monkeypatch, capsys)
+    assert code == 2
+    assert errors.startswith("contextfold: ")
+    assert errors.count("\n") == 1
+
+
+def typed(
+    words: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[object, str, str]:
+    """Exit code, output and errors of a command, in this process."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    monkeypatch.setattr(sys, "argv", ["contextfold", *words])
+    with pytest.raises(SystemExit) as ended:
+        run_cli()
+    said = capsys.readouterr()
+    return ended.value.code or 0, said.out, said.err
+
+
+@pytest.mark.parametrize(
+    ("client", "line"),
+    [
+        ("claude", "export ANTHROPIC_BASE_URL=http://127.0.0.1:8642\n"),
+        ("openai", "export OPENAI_BASE_URL=http://127.0.0.1:8642/v1\n"),
+        ("anthropic", "export ANTHROPIC_BASE_URL=http://127.0.0.1:8642\n"),
+        ("codex", 'base_url = "http://127.0.0.1:8642/v1"\n'),
+        ("litellm", "      api_base: http://127.0.0.1:8642/v1\n"),
+    ],
+)
+def test_print_config_says_what_a_client_needs(
+    tmp_path: Path, client: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, output, _ = typed(["gateway", "--print-config", client], tmp_path, monkeypatch, capsys)
+    assert code == 0
+    assert line in output
+
+
+def test_settings_survive_the_way_to_a_worker() -> None:
+    settings = GatewaySettings(
+        port=1, upstreams={"openai": "http://h"}, window=9_000, policy=Policy(trigger=("tokens", 5_000)), strict=True
+    )
+    assert unpacked(packed(settings)) == settings
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def wait_until_healthy(url: str) -> None:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        try:
+            if post(url, "/healthz", b"", method="GET").status == 200:
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("the gateway did not start")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with ProviderServer(default_window=WINDOW) as provider:
+        words = ["gateway", "--port", str(port), "--upstream", f"openai={provider.openai_url}", "--window", str(WINDOW)]
+        words += ["--workers", str(workers), "--log", "json", "--store", f"sqlite:///{tmp_path / 'g.db'}"]
+        server = started(tmp_path, words)
+        try:
+            wait_until_healthy(url)
+            responses = [
+                post(url, PATHS["openai-chat"], compact(body_of("openai-chat", messages)))
+                for messages in turns("openai-chat", 25)
+            ]
+        finally:
+            server.send_signal(signal.SIGTERM)
+            _, errors = server.communicate(timeout=30)
+    assert {response.status for response in responses} == {200}
+    assert "compacted" in {response.headers["x-contextfold-action"] for response in responses}
+    lines = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
+    assert sum(line.get("wire") == "openai-chat" for line in lines) == len(responses)
+    assert server.returncode in (0, -signal.SIGTERM)
+
+
+def test_a_server_that_is_told_to_end_finishes_its_streams(tmp_path: Path) -> None:
+    import threading
+
+    from emulator import Fault
+
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with ProviderServer(default_window=WINDOW) as provider:
+        provider.faults.add(Fault.stalled(1.0), at=1)
+        server = started(tmp_path, ["gateway", "--port", str(port), "--upstream", f"openai={provider.openai_url}"])
+        wait_until_healthy(url)
+        found: list[bytes] = []
+        messages = list(turns("openai-chat", 3))[-1]
+        raw = compact(body_of("openai-chat", messages, stream=True))
+        client = threading.Thread(target=lambda: found.append(post(url, PATHS["openai-chat"], raw).body))
+        client.start()
+        while not provider.requests:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        server.send_signal(signal.SIGTERM)
+        client.join(20)
+        server.communicate(timeout=20)
+    assert found
+    assert found[0].endswith(b"data: [DONE]\n\n")
