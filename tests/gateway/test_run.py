@@ -1,4 +1,4 @@
-"""``contextfold run -- COMMAND`` and ``contextfold gateway`` as processes: environment, exit codes, signals, leftovers."""
+"""``contextfold run -- COMMAND`` and ``contextfold gateway`` as processes: environment, exit codes, signals, ends."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_proxy_of_the_users_is_not_asked_for_the_gateway() -> None:
     assert child["OPENAI_API_BASE"] == "http://127.0.0.1:9/v1"
 
 
-def test_codex_is_told_its_provider_and_others_nothing() -> None:
+def test_agents_that_read_no_environment_are_told_by_arguments() -> None:
     assert arguments_for(["claude", "-p", "x"], "http://h") == ["claude", "-p", "x"]
     codex = arguments_for(["/usr/bin/codex", "exec", "x"], "http://h")
     assert codex[0] == "/usr/bin/codex"
@@ -162,6 +162,9 @@ def test_codex_is_told_its_provider_and_others_nothing() -> None:
     assert 'base_url="http://h/v1"' in " ".join(codex)
     own = ["codex", "-c", "model_provider=mine"]
     assert arguments_for(own, "http://h") == own
+    pi = arguments_for(["pi", "-p", "x"], "http://h")
+    assert pi[:2] + pi[3:] == ["pi", "--extension", "-p", "x"]
+    assert "ANTHROPIC_BASE_URL" in Path(pi[2]).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

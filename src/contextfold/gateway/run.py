@@ -8,6 +8,7 @@ What belongs here: the child. What does not: the gateway (``serve``), and how op
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -39,7 +40,8 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
     set_up_logging(settings.log)
     gateway = InThread(settings).start()
     try:
-        code = _Child([*arguments_for(command, gateway.url)], child_environment(environ, gateway.url)).wait()
+        child = _Child(arguments_for(command, gateway.url), child_environment(environ, gateway.url))
+        code = child.wait()
     finally:
         gateway.close(at_once=True)
     print(told(gateway.metrics, settings), file=sys.stderr)  # noqa: T201 - the line that the user asked for
@@ -52,6 +54,9 @@ def child_environment(environ: Mapping[str, str], url: str) -> dict[str, str]:
     for older in ("OPENAI_API_BASE", "ANTHROPIC_API_URL"):  # where set, some clients prefer them
         if older in child:
             child[older] = child["OPENAI_BASE_URL" if older.startswith("OPENAI") else "ANTHROPIC_BASE_URL"]
+    own = {"anthropic": f"{url}/v1", "openai": f"{url}/v1"}
+    config = {"provider": {name: {"options": {"baseURL": base}} for name, base in own.items()}}
+    child.setdefault("OPENCODE_CONFIG_CONTENT", json.dumps(config))  # opencode's way to be told an address
     for name in ("NO_PROXY", "no_proxy"):
         if name in child or any(proxy in child for proxy in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
             child[name] = ",".join(filter(None, (child.get(name, ""), "127.0.0.1")))
@@ -59,16 +64,24 @@ def child_environment(environ: Mapping[str, str], url: str) -> dict[str, str]:
 
 
 def arguments_for(command: Sequence[str], url: str) -> list[str]:
-    """The command; for Codex with its provider set, because it does not take its address from the environment."""
+    """The command; with the addresses as arguments for the agents that do not take them from the environment.
+
+    They are for this process alone, as the environment is; no file of the user's is touched.
+    """
     name = Path(command[0]).name.removesuffix(".cmd").removesuffix(".exe")
-    if name != "codex" or any("model_provider" in word for word in command):
-        return list(command)
-    provider = (
-        f'{{name="contextfold", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses", '
-        "supports_websockets=false}"
-    )
-    settings = ["-c", f"model_providers.contextfold={provider}", "-c", 'model_provider="contextfold"']
-    return [command[0], *settings, *command[1:]]
+    if name == "codex" and not any("model_provider" in word for word in command):
+        provider = (
+            f'{{name="contextfold", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses", '
+            "supports_websockets=false}"
+        )
+        own = ["-c", f"model_providers.contextfold={provider}", "-c", 'model_provider="contextfold"']
+        return [command[0], *own, *command[1:]]
+    if name == "pi":
+        return [command[0], "--extension", str(PI_EXTENSION), *command[1:]]
+    return list(command)
+
+
+PI_EXTENSION = Path(__file__).with_name("pi_extension.js")
 
 
 def settings_from(environ: Mapping[str, str], upstreams: Mapping[str, str]) -> dict[str, str]:
