@@ -10,8 +10,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -186,11 +186,10 @@ class Gateway:
         elif has_body:
             data = client.pieces()
         url = call.upstream.url(call.path, call.query)
-        sent = self._exchanges.client.send(call.method, url, call.headers, data, self.settings.first_byte_seconds)
-        answer = await sent
+        answer = await self._exchanges.client.send(call.method, url, call.headers, data)
         try:
             await client.start(answer.status, answer.headers)
-            async for chunk in answer.chunks(self.settings.first_byte_seconds):
+            async for chunk in answer.chunks():
                 await client.piece(chunk)
             await client.end()
         finally:
@@ -199,19 +198,18 @@ class Gateway:
 
     async def _relay(self, call: Call, answer: Answer, client: _Client) -> None:
         """The answer, piece by piece, and what its usage says."""
-        silence = self.settings.first_byte_seconds
         told = self._history_tokens(call)
         tap = UsageTap(answer, told)
         headers = [*answer.headers, *_note_headers(call)]
         if told is not None and not answer.is_stream:
-            body = tap.rewritten(await answer.read(silence))
+            body = tap.rewritten(await answer.read())
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
             headers.append((b"content-length", str(len(body)).encode()))
             await client.start(answer.status, headers)
             await client.piece(body)
         else:
             await client.start(answer.status, headers)
-            async for chunk in answer.chunks(silence):
+            async for chunk in answer.chunks():
                 out = tap.feed(chunk)
                 if out:
                     await client.piece(out)
@@ -296,6 +294,8 @@ class _Client:
         self._receive = receive
         self._seconds = settings.client_seconds
         self._is_complete = False
+        self._is_sending = False
+        self._sent = 0
 
     async def _next(self) -> Message:
         try:
@@ -330,30 +330,47 @@ class _Client:
             raise OverflowError
         return b"".join(found)
 
-    async def while_there(self, work: Any) -> int:
-        """The work's result; it is cancelled when the client leaves."""
-        task: asyncio.Task[int] = asyncio.ensure_future(work)
-        watch = asyncio.create_task(self._gone())
-        try:
-            await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
-                raise ClientGone
-            return task.result()
-        finally:
-            for one in (task, watch):
-                if not one.done():
-                    one.cancel()
-                    with suppress(asyncio.CancelledError, Exception):
-                        await one
+    async def while_there(self, work: Awaitable[int]) -> int:
+        """The work's result. It is cancelled when the client leaves, or takes nothing of its answer any more.
 
-    async def _gone(self) -> None:
-        while not self._is_complete:  # the request is still being read by the work itself
-            await asyncio.sleep(0.05)
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+        Two timers and one task per request, and none per piece of an answer.
+        """
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        reasons: list[Exception] = []
+
+        def end(reason: Exception) -> None:
+            if not reasons:
+                reasons.append(reason)
+                task.cancel()
+
+        async def gone() -> None:
+            while not self._is_complete:  # the request is still being read by the work itself
+                await asyncio.sleep(0.05)
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+            end(ClientGone())
+
+        timers: list[asyncio.TimerHandle] = []
+
+        def beat(at_last: int) -> None:
+            if self._is_sending and self._sent == at_last:
+                end(TooSlow(f"the client took nothing of its answer for {self._seconds:g} seconds"))
+            timers[:] = [loop.call_later(self._seconds, beat, self._sent)]
+
+        beat(-1)
+        watch = loop.create_task(gone())
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not reasons:
+                raise
+            task.uncancel()
+            raise reasons[0] from None
+        finally:
+            timers[0].cancel()
+            watch.cancel()
 
     async def start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self.started = True
@@ -366,11 +383,10 @@ class _Client:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, message: Message) -> None:
-        try:
-            async with asyncio.timeout(self._seconds):
-                await self.send(message)
-        except TimeoutError:
-            raise TooSlow(f"the client took nothing of its answer for {self._seconds:g} seconds") from None
+        self._is_sending = True
+        await self.send(message)
+        self._is_sending = False
+        self._sent += 1
 
 
 class UsageTap:

@@ -86,14 +86,18 @@ class Body:
         if not changes and indices == list(range(self.floor, len(self.messages))):
             return self.raw
         pieces = [self.raw[self.spans[0][0] : self.spans[self.floor - 1][1]]] if self.floor else []
-        last = len(view) - 1
-        for at, (message, index) in enumerate(zip(view, indices, strict=True)):
-            if index < 0:
-                pieces.append(dumped(finish(message) if finish is not None and at == last else message))
-            elif at and index and indices[at - 1] == index - 1:  # neighbors stay as they were, blanks included
-                pieces[-1] += self.raw[self.spans[index - 1][1] : self.spans[index][1]]
-            else:
-                pieces.append(self.message_bytes(index))
+        at, last = 0, len(view) - 1
+        while at <= last:
+            first = indices[at]
+            if first < 0:
+                pieces.append(dumped(finish(view[at]) if finish is not None and at == last else view[at]))
+                at += 1
+                continue
+            run = 1  # neighbors stay as they were, with what stands between them
+            while at + run <= last and indices[at + run] == first + run:
+                run += 1
+            pieces.append(self.raw[self.spans[first][0] : self.spans[first + run - 1][1]])
+            at += run
         inside = b",".join(pieces)
         if not changes:
             return b"".join((self.raw[: self.start], inside, self.raw[self.spans[-1][1] if self.spans else self.end :]))

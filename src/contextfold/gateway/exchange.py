@@ -164,7 +164,7 @@ class Exchanges:
     def __init__(self, settings: GatewaySettings, metrics: Metrics) -> None:
         self.settings = settings
         self.metrics = metrics
-        self.client = Client(settings.max_requests * 2)
+        self.client = Client(settings.max_requests * 2, settings.first_byte_seconds)
         self.records = Records(settings.store_url)
         self.conversations = Conversations()
         self.compactor = Compactor(
@@ -560,8 +560,7 @@ class Exchanges:
         if call.sent_at is None:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
-        seconds = self.settings.first_byte_seconds
-        answer = await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data, seconds)
+        answer = await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
         if not looks:
             return answer
         if answer.status >= 400:
@@ -572,7 +571,7 @@ class Exchanges:
         return answer
 
     async def _check_error(self, answer: Answer) -> None:
-        body = await answer.read(self.settings.first_byte_seconds)
+        body = await answer.read()
         decoder = Decoder(answer.header(b"content-encoding"))
         if len(body) > MOST_ERROR or not decoder.is_known:
             return
@@ -607,7 +606,7 @@ class Exchanges:
                 try:
                     check_refusal(said)
                 except RefusedInStream as error:
-                    await _to_the_end(answer, self.settings.first_byte_seconds)
+                    await _to_the_end(answer)
                     self.metrics.add("overflows_total", kind="in_stream")
                     raise Refused(answer, error.body) from None
                 if not is_opening(said):
@@ -693,10 +692,9 @@ async def ask_callers_model(prompt: str) -> SummaryAnswer:
     dropped = (b"accept-encoding", b"content-encoding", SWITCH)
     headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
     headers += [(SWITCH, b"off"), (b"accept-encoding", b"identity")]
-    seconds = caller.exchanges.settings.first_byte_seconds
     url = call.upstream.url(call.path, call.query)
-    answer = await caller.exchanges.client.send("POST", url, headers, dumped(body), seconds)
-    said = json.loads(await answer.read(seconds) or b"null")
+    answer = await caller.exchanges.client.send("POST", url, headers, dumped(body))
+    said = json.loads(await answer.read() or b"null")
     if answer.status != 200 or not isinstance(said, dict):
         raise SummaryRefused(answer.status, said)
     return _summary_of(said)
@@ -824,8 +822,8 @@ def event_data(event: bytes) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-async def _to_the_end(answer: Answer, silence: float) -> None:
+async def _to_the_end(answer: Answer) -> None:
     """The rest of a stream that is over in any case, so that the client can be given it whole."""
-    while chunk := await answer.next(silence):
+    while chunk := await answer.next():
         answer.ahead.append(chunk)
     answer.release()

@@ -22,10 +22,15 @@ class Tracing:
             return
         self._api, self._propagate = trace, propagate
 
+    @property
+    def _is_off(self) -> bool:
+        """Without a provider of spans (the SDK's, set up by the operator) there is nothing to make."""
+        return self._api is None or isinstance(self._api.get_tracer_provider(), self._api.ProxyTracerProvider)
+
     @contextmanager
     def span(self, call: Call) -> Iterator[Any]:
         """The span of a request, a child of the one that its ``traceparent`` names."""
-        if self._api is None:
+        if self._is_off:
             yield None
             return
         carrier = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in call.headers}

@@ -18,11 +18,11 @@ from yarl import URL
 RawHeaders = Sequence[tuple[bytes, bytes]]
 
 HOP_BY_HOP = frozenset(
-    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"}
-    | {"transfer-encoding", "upgrade"}
+    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
+    | {b"trailer", b"transfer-encoding", b"upgrade"}
 )
 """RFC 9110, section 7.6.1: they are about one connection. Those that ``Connection`` names are too."""
-_OURS = frozenset({"host", "content-length", "expect"})
+_OURS = frozenset({b"host", b"content-length", b"expect"})
 """Written anew for each request, from the address and the body."""
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would add where a client sent none."""
@@ -57,41 +57,39 @@ class Answer:
     def is_stream(self) -> bool:
         return self.header(b"content-type").startswith("text/event-stream")
 
-    async def chunks(self, silence: float) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncIterator[bytes]:
         """All bytes, as they come. Raises ``UpstreamFailed`` where they stop before the end."""
         while self.ahead:
             yield self.ahead.pop(0)
-        while self.response is not None:
-            chunk = await self.next(silence)
-            if not chunk:
-                return
+        while chunk := await self.next():
             yield chunk
 
-    async def next(self, silence: float) -> bytes:
-        """The next bytes; empty at the end."""
-        chunk = await self.next_within(silence)
-        if chunk is None:
-            self.close()
-            raise UpstreamFailed("timeout", 504, f"the upstream was silent for {silence:g} seconds")
-        return chunk
-
-    async def next_within(self, seconds: float) -> bytes | None:
-        """The next bytes; None where they do not come in time. Nothing is lost then: they come with the next call."""
+    async def next(self) -> bytes:
+        """The next bytes; empty at the end. How long they may take is the session's matter."""
         if self.response is None:
             return b""
         try:
-            async with asyncio.timeout(seconds):
-                return await self.response.content.readany()
+            return await self.response.content.readany()
         except TimeoutError:
-            return None
+            self.close()
+            raise UpstreamFailed("timeout", 504, "the upstream fell silent in the middle of its answer") from None
         except (aiohttp.ClientError, OSError) as error:
             self.close()
             text = f"the upstream broke off its answer: {error or type(error).__name__}"
             raise UpstreamFailed("reset", 502, text) from None
 
-    async def read(self, silence: float) -> bytes:
+    async def next_within(self, seconds: float) -> bytes | None:
+        """The next bytes; None where they do not come in time. Nothing is lost then: they come with the next call."""
+        timer = asyncio.timeout(seconds)
+        try:
+            async with timer:
+                return await self.next()
+        except TimeoutError:
+            return None
+
+    async def read(self) -> bytes:
         """The whole body; it is kept, so that it can be handed out afterwards."""
-        self.ahead = [b"".join([chunk async for chunk in self.chunks(silence)])]
+        self.ahead = [b"".join([chunk async for chunk in self.chunks()])]
         self.release()
         return self.ahead[0]
 
@@ -111,13 +109,15 @@ class Answer:
 class Client:
     """Sends requests. Made inside the event loop that uses it."""
 
-    def __init__(self, connections: int) -> None:
+    def __init__(self, connections: int, silence: float) -> None:
+        """``silence``: seconds that may pass before an answer begins, and between two pieces of it."""
+        self._silence = silence
         connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=60)
         self._session = aiohttp.ClientSession(
             connector=connector,
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence),
             trust_env=True,
             skip_auto_headers=_AUTOMATIC,
             requote_redirect_url=False,
@@ -125,22 +125,17 @@ class Client:
             max_field_size=64 * 1024,
         )
 
-    async def send(self, method: str, url: str, headers: RawHeaders, data: Any, first_byte_seconds: float) -> Answer:
+    async def send(self, method: str, url: str, headers: RawHeaders, data: Any) -> Answer:
         """The beginning of an answer. Raises ``UpstreamFailed``."""
         try:
-            async with asyncio.timeout(first_byte_seconds):
-                response = await self._session.request(
-                    method,
-                    URL(url, encoded=True),
-                    headers=_for_aiohttp(headers),
-                    data=data,
-                    allow_redirects=False,
-                )
-        except TimeoutError:
-            text = f"the upstream's answer did not begin within {first_byte_seconds:g} seconds"
-            raise UpstreamFailed("timeout", 504, text) from None
-        except aiohttp.ClientConnectorError as error:
+            response = await self._session.request(
+                method, URL(url, encoded=True), headers=_for_aiohttp(headers), data=data, allow_redirects=False
+            )
+        except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             raise UpstreamFailed("unreachable", 502, f"the upstream cannot be reached: {error}") from None
+        except TimeoutError:
+            text = f"the upstream's answer did not begin within {self._silence:g} seconds"
+            raise UpstreamFailed("timeout", 504, text) from None
         except (aiohttp.ClientError, OSError) as error:
             text = f"the upstream broke off: {error or type(error).__name__}"
             raise UpstreamFailed("reset", 502, text) from None
@@ -154,22 +149,19 @@ class Client:
 def _for_aiohttp(headers: RawHeaders) -> CIMultiDict[str]:
     kept = CIMultiDict[str]()
     for name, value in forwarded(headers):
-        if name.lower().decode("latin-1") not in _OURS:
+        if name.lower() not in _OURS:
             kept.add(name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
     return kept
 
 
 def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers that are about the message, and not about the connection."""
-    pairs = list(headers)
-    named = {
-        token.strip().lower()
-        for name, value in pairs
-        if name.lower() == b"connection"
-        for token in value.decode("latin-1").split(",")
-    }
-    dropped = HOP_BY_HOP | named
-    return [(name, value) for name, value in pairs if name.decode("latin-1").lower() not in dropped]
+    kept = [(name, value) for name, value in headers if name.lower() not in HOP_BY_HOP]
+    named = [value for name, value in headers if name.lower() == b"connection"]
+    if named:
+        dropped = {token.strip().lower() for value in named for token in value.split(b",")}
+        kept = [(name, value) for name, value in kept if name.lower() not in dropped]
+    return kept
 
 
 class Decoder:
