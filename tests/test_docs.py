@@ -136,7 +136,9 @@ def test_what_cannot_work_is_noticed() -> None:
     assert problem_of("python examples/none.py") == "no script examples/none.py"
 
 
-@pytest.mark.parametrize("command", ["compact", "inspect", "recall", "gateway", "run", *(f"sessions {name}" for name in SESSIONS)])
+@pytest.mark.parametrize(
+    "command", ["compact", "inspect", "recall", "gateway", "run", *(f"sessions {name}" for name in SESSIONS)]
+)
 def test_every_option_of_a_command_is_documented(command: str) -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     shown = CliRunner().invoke(app, [*command.split(), "--help"], env=PLAIN)
