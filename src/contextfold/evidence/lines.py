@@ -53,7 +53,8 @@ _KIND_WORTH: dict[Kind, float] = {
 
 _DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
 _GUTTER = re.compile(r"\s*\d+(?:→|\t|\s*\|\s)")
-_ESCAPED_BREAK = re.compile(r"(?:\\+[nrt])+")
+_ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
+_BREAK = re.compile(r"[\s,;|&，。、；]")
 PLAIN_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
 
 
@@ -138,13 +139,19 @@ def is_cjk(word: str) -> bool:
 
 def _lines(text: str, source: Source, known: Known) -> Iterator[Line]:
     for raw in _without_data(text).splitlines():
-        for piece in _pieces(_GUTTER.sub("", raw, count=1).strip() if _GUTTER.match(raw) else raw.strip()):
+        for piece in _pieces(_without_gutter(raw)):
             line = known.get((piece, source))
             if line is None:
                 if not any(map(str.isalnum, piece)):
                     continue
                 line = known[piece, source] = _line(piece, source)
             yield line
+
+
+def _without_gutter(raw: str) -> str:
+    """A line of a listing without its number, and without the blanks around it."""
+    found = _GUTTER.match(raw)
+    return raw[found.end() :].strip() if found else raw.strip()
 
 
 def _without_data(text: str) -> str:
@@ -210,8 +217,8 @@ def _cut(text: str) -> int:
         cut = max(text.rfind(mark, half, WIDTH) + len(mark) - 1 for mark in marks)
         if cut >= half:
             return cut + 1
-    found = re.search(r"[\s,;|&，。、；]", text[WIDTH:])
-    return WIDTH + found.end() if found else len(text)
+    found = _BREAK.search(text, WIDTH)
+    return found.end() if found else len(text)
 
 
 def _call_lines(call: ToolCall, known: Known) -> Iterator[Line]:

@@ -26,12 +26,12 @@ _EXTENSIONS = (
 _ANCHOR = re.compile(
     rf"""
       (?P<url>    https?://[^\s"'`<>)\]}}\\|]{{4,}} )
-    | (?P<email>  \b[\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
+    | (?P<email>  \b[\w.+-]{{1,300}}@[\w-]+(?:\.[\w-]+)+ )
     | (?P<uuid>   \b[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}\b )
     | (?P<path>   (?<![\w/])(?:~|\.{{1,2}})?(?:/[\w.@+-]*[\w@+-]){{2,}}
-                | (?<![\w/.])[\w.@+-]*\w(?:/[\w.@+-]*[\w@+-])+\.\w{{1,8}}\b
+                | (?<![\w/.])[\w.@+-]{{0,300}}\w(?:/[\w.@+-]*[\w@+-])+\.\w{{1,8}}\b
                 | \b[A-Za-z]:\\[\w\\.-]+\w
-                | (?<![\w/.])[\w-]{{2,}}(?:\.[\w-]+)*\.(?:{_EXTENSIONS})\b )
+                | (?<![\w/.])[\w-]{{2,300}}(?:\.[\w-]+)*\.(?:{_EXTENSIONS})\b )
     | (?P<dotted> \b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){{2,}}\b )
     | (?P<ticket> \#?\b[A-Z][A-Z0-9]{{1,9}}-\d+\b | \#?\b[A-Z]{{1,3}}\d{{4,}}\b )
     | (?P<hex>    \b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{{7,64}}\b )
@@ -43,7 +43,7 @@ _ANCHOR = re.compile(
 )
 _WORD = re.compile(r"\w+", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z]{3,}|[\u3040-\u30ff\u3400-\u9fff]{2}")
-_ESCAPES = re.compile(r'\\+[nrt"]')
+_ESCAPES = re.compile(r'(?<!\\)\\++[nrt"]')
 SHORTEST, LONGEST = 4, 300
 """Characters of an anchor."""
 

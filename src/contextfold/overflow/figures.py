@@ -29,10 +29,15 @@ _NUMBER = re.compile(
 _MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
 
 _SHAPES = (
-    re.compile(r"(?P<prompt>\d[\d,]*) \+ (?P<answer>\d[\d,]*) (?:>|exceeds?) (?P<limit>\d[\d,]*)"),
-    re.compile(r"(?P<prompt>\d[\d,]*) ?/ ?(?P<limit>\d[\d,]*) tokens"),
-    re.compile(r"\((?P<prompt>\d[\d,]*) > (?P<limit>\d[\d,]*)\)"),
-    re.compile(rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]*\[ ?(?P<least>\d+) ?, ?(?P<limit>\d[\d,]*) ?\]"),
+    re.compile(
+        r"(?<![\d,])(?P<prompt>\d[\d,]{0,20}) \+ (?P<answer>\d[\d,]{0,20}) (?:>|exceeds?) (?P<limit>\d[\d,]{0,20})"
+    ),
+    re.compile(r"(?<![\d,])(?P<prompt>\d[\d,]{0,20}) ?/ ?(?P<limit>\d[\d,]{0,20}) tokens"),
+    re.compile(r"\((?P<prompt>\d[\d,]{0,20}) > (?P<limit>\d[\d,]{0,20})\)"),
+    re.compile(
+        rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]{{0,200}}"
+        r"\[ ?(?P<least>\d{1,20}) ?, ?(?P<limit>\d[\d,]{0,20}) ?\]"
+    ),
 )
 """Sums, shares and ranges: the place of a figure in them tells its role."""
 

@@ -99,32 +99,33 @@ _RATE_REQUESTED = re.compile(r"requested:? (\d[\d,]*)")
 # What does not pair.
 _PAIRING = re.compile(
     r"(?:(?:tool|function)[ _-]?(?:call|use|result|response|output|message)(?:_id)?s?|role:? tool)\b"
-    r"[^\n]*(?:without|must follow|must be followed|must have a corresponding|must be a response|immediately after"
+    r"[^\n]{0,160}(?:without|must follow|must be followed|must have a corresponding|must be a response"
+    r"|immediately after"
     r"|preced+ing|did not have|not found|were found|unexpected|does not match|mismatch|equal to|unanswered|number of)"
     r"|(?:no|missing|expected|unexpected|orphan(?:ed)?|each|unanswered|duplicate) (?:tool|function)[ _-]?"
     r"(?:call|use|result|response|output)s?\b|not the same number of function|number of tool_?results? blocks"
     r"|tool[ _-]?(?:call|use|result)s?(?: blocks?| messages?)? (?:cannot|can not|must not|may not) be"
-    r"|tool messages? must follow|role:tool[^\n]*must be satisfied|ids must be unique"
-    r"|tool[^\n]*(?:必须|缺少|不匹配|没有对应)"
-    r"|reasoning[^\n]*without its required|(?:thinking|reasoning)[^\n]*cannot be modified|expected thinking"
+    r"|tool messages? must follow|role:tool[^\n]{0,160}must be satisfied|ids must be unique"
+    r"|tool[^\n]{0,160}(?:必须|缺少|不匹配|没有对应)"
+    r"|reasoning[^\n]{0,160}without its required|(?:thinking|reasoning)[^\n]{0,160}cannot be modified|expected thinking"
 )
 _ROLES = re.compile(
-    r"roles? (?:must|should) (?:be )?alternat|alternat\w* between (?:user|assistant)"
-    r"|(?:first|last) message[^.\n]*must|(?:expected|unexpected) (?:last )?role"
+    r"roles? (?:must|should) (?:be )?alternat|alternat\w{0,10} between (?:user|assistant)"
+    r"|(?:first|last) message[^.\n]{0,160}must|(?:expected|unexpected) (?:last )?role"
     r"|conversation must (?:start|end|begin)|(?:consecutive|successive) (?:user|assistant|messages?)"
 )
 
 # One field of the request, or one medium, over its own cap.
-_NAMED_FIELD = re.compile(r"(?:invalid )?([a-z_]+(?:[.\[][\w\].\[]*)?):? (?:string|array) too long")
-_ITEM_FIELD = re.compile(r"\b((?:messages|input|contents|content)(?:\[\d+\]|\.\d+)[\w.\[\]]*)")
+_NAMED_FIELD = re.compile(r"(?:invalid )?\b([a-z_]{1,60}(?:[.\[][\w\].\[]{0,120})?):? (?:string|array) too long")
+_ITEM_FIELD = re.compile(r"\b((?:messages|input|contents|content)(?:\[\d{1,9}\]|\.\d{1,9})[\w.\[\]]{0,120})")
 _ITEM_CAP = re.compile(r"too (?:long|large)|exceeds?|at most|above")
 _ITEM_LENGTHS = re.compile(
-    r"(?P<used>\d[\d,]*) (?:bytes|characters) > (?P<limit>\d[\d,]*)"
-    r"|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]*)"
-    r"(?! ?[kmg]i?b)(?:.*?(?:length|got|given) (?P<length>\d[\d,]*))?"
+    r"(?<![\d,])(?P<used>\d[\d,]{0,20}) (?:bytes|characters) > (?P<limit>\d[\d,]{0,20})"
+    r"|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]{0,20}+)"
+    r"(?! ?[kmg]i?b)(?:.{0,160}?(?:length|got|given) (?P<length>\d[\d,]{0,20}))?"
 )
 _MEDIA_CAP = re.compile(
-    r"\b(?:image|document|pdf|audio|video)\b(?![^\n]*\btokens\b)(?![^\n]*\bfile\b)[^\n]*"
+    r"\b(?:image|document|pdf|audio|video)\b(?![^\n]{0,160}\btokens\b)(?![^\n]{0,160}\bfile\b)[^\n]{0,160}"
     r"(?:exceeds?|too large|too big|larger than)"
 )
 _PIXELS = re.compile(r"\bpixels?\b|\bdimensions?\b|\bduration\b")
@@ -142,7 +143,8 @@ _NOT_SIZES = re.compile(
     r"|invalid (?:json )?schema|response content|completion_?usage"
 )
 _OVER = (
-    r"(?:too (?:long|large|many|big)|exceed\w*|longer than|greater than|larger than|more than|surpass\w*|overflow\w*"
+    r"(?:too (?:long|large|many|big)|exceed\w{0,12}|longer than|greater than|larger than|more than|surpass\w{0,6}"
+    r"|overflow\w{0,12}"
     r"|over the|is full|less than|fewer than|reached|(?:not|cannot|n't) fit)"
 )
 _WINDOW = r"(?:context[ _-]?(?:window|length|size|limit)?|token limit|max[ _]?model[ _]?len\w*|model length)"
@@ -152,36 +154,39 @@ _SIZE = re.compile(r"tokens?|length|size|context|window|payload|limit|maximum|mo
 _TOO_LONG = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\b(?:prompts?|inputs?|messages|conversation|history)\b[^\n]*{_OVER}",
-        rf"\b(?:request|payload|tokens?|length|{_WINDOW})\b[^\n]*{_OVER}",
-        rf"(?:too (?:long|large|many|big)|exceed\w*|overflow\w*|reached)[^\n]*\b(?:{_WINDOW}|tokens)\b",
-        r"(?:reduce|shorten|decrease)[^\n]*\b(?:prompt|input|messages|conversation|context)\b",
+        rf"\b(?:prompts?|inputs?|messages|conversation|history)\b[^\n]{{0,160}}{_OVER}",
+        rf"\b(?:request|payload|tokens?|length|{_WINDOW})\b[^\n]{{0,160}}{_OVER}",
+        r"(?:too (?:long|large|many|big)|exceed\w{0,12}|overflow\w{0,12}|reached)[^\n]{0,160}"
+        rf"\b(?:{_WINDOW}|tokens)\b",
+        r"(?:reduce|shorten|decrease)[^\n]{0,160}\b(?:prompt|input|messages|conversation|context)\b",
         r"max(?:imum)? (?:context|prompt|input|sequence)[ _](?:length|size|tokens)\b[^\n]{0,12}\d",
         r"(?:entity|payload|content) too large|^(?:the )?(?:text|content) (?:is )?too long",
-        rf"(?:ran|run|running) out of [^\n]*{_WINDOW}",
-        r"range of (?:input|prompt|messages?)[^\n]*\[\d+",
+        rf"(?:ran|run|running) out of [^\n]{{0,160}}{_WINDOW}",
+        r"range of (?:input|prompt|messages?)[^\n]{0,160}\[\d+",
     )
 )
 _TOO_LONG_EAST_ASIAN = re.compile(
-    r"(?:输入|提示|上下文|消息|对话长度|请求|prompt|token|入力|プロンプト|コンテキスト|トークン|입력|프롬프트|컨텍스트|토큰)[^\n]*"
+    r"(?:输入|提示|上下文|消息|对话长度|请求|prompt|token|入力|プロンプト|コンテキスト|トークン|입력|프롬프트|컨텍스트|토큰)[^\n]{0,160}"
     r"(?:超长|超过|超出|超限|过长|太长|長すぎ|超え|超過|上限|초과|너무 [길긴깁])"
-    r"|(?:超过|超出|大于)[^\n]*(?:上下文|窗口|输入长度)"
+    r"|(?:超过|超出|大于)[^\n]{0,160}(?:上下文|窗口|输入长度)"
 )
 _ANSWER_EAST_ASIAN = re.compile(r"输出|出力|출력")
-_ONLY_ANSWER = re.compile(rf"{ANSWER}[^\n]*(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)")
+_ONLY_ANSWER = re.compile(
+    rf"{ANSWER}[^\n]{{0,160}}(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)"
+)
 _ONLY_ANSWER_INVERTED = re.compile(rf"(?:range|value|maximum) of {ANSWER}")
 _NAMES_PROMPT = re.compile(
     r"\b(?:(?:prompt|input)(?:_len\w*|_tokens)?|messages|conversation|context (?:length|limit|size))\b"
     r"|输入|上下文|提示|入力"
 )
-_FILE_TOO_LONG = re.compile(r"\bfile\b[^\n]*(?:exceeds?|too (?:long|large|big)|larger than)")
+_FILE_TOO_LONG = re.compile(r"\bfile\b[^\n]{0,160}(?:exceeds?|too (?:long|large|big)|larger than)")
 """A tool that read a file says so, or an upload; it is not the prompt, unless that is named too."""
 _CODE_SAYS_ALL = re.compile(
-    r"(?:context|prompt|input)_(?:\w+_)?(?:exceed|overflow|too_(?:long|large))|context_?overflow"
-    r"|exceed\w*_context|request_too_large|payload_too_large"
+    r"(?:context|prompt|input)_(?:\w{1,40}_)?(?:exceed|overflow|too_(?:long|large))|context_?overflow"
+    r"|exceed\w{0,40}_context|request_too_large|payload_too_large"
 )
 _TRUNCATED = re.compile(
-    r"\b(?:prompt|input|context|messages?)\b[^.\n]*\b(?:was|were|been|is|being|will be) truncated"
+    r"\b(?:prompt|input|context|messages?)\b[^.\n]{0,160}\b(?:was|were|been|is|being|will be) truncated"
     r"|truncating (?:the )?(?:input|prompt|context|messages?)"
 )
 

@@ -41,8 +41,8 @@ _QUOTES = '"“”„«»「」『』'
 _TERM = re.compile(rf"[{_QUOTES}]([^{_QUOTES}]*)[{_QUOTES}]|([^\s{_QUOTES}]+|[{_QUOTES}])")
 _POSSESSIVE = re.compile(r"['’]s?$|^[ldjmnst]['’](?=\w{2})", re.IGNORECASE)
 _EXACT = re.compile(
-    r"\w[.:@#=\\]\w|\w_|_\w|/\w+/|\w/\w*[._]|(?:\w*-)*\w*\d[\w-]*-|-\w*\d"  # joined as people do not join words
-    r"|(?=\w*\d)(?=\w*[^\W\d])\w{2,}|\d{5,}|[a-z][A-Z]"
+    r"\w[.:@#=\\]\w|\w_|_\w|/\w+/|\w/\w*[._]|\d[^\W\d]*-|-[^\W\d]*\d"  # joined as people do not join words
+    r"|\d[^\W\d]|[^\W\d]\d|\d{5,}|[a-z][A-Z]"
 )
 """A name that is meant as it stands: a path, an id, a name in code. ``and/or`` and ``well-known`` are plain words."""
 

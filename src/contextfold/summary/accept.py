@@ -58,16 +58,27 @@ _PLACEHOLDER = re.compile(
 )
 _THOUGHT = re.compile(r"^\s*<(think|thinking|reasoning|analysis)>.*?(?:</\1>\s*|\Z)", re.DOTALL | re.IGNORECASE)
 """Thinking that is left in the text; all of it, where the thinking never ended."""
-_THOUGHT_TAIL = re.compile(r"\A(?:(?!<think).)*?^\s*</think(?:ing)?>\s*$", re.DOTALL | re.IGNORECASE | re.MULTILINE)
-"""The same where the server's template opened it: nothing but its end is to be seen, on a line of its own."""
-_WRAPPED = re.compile(r"^\s*<(summary|conversation_summary)>\s*(.*?)\s*</\1>\s*$", re.DOTALL | re.IGNORECASE)
+_THOUGHT_END = re.compile(r"^[^\S\n]*+</think(?:ing)?>[^\S\n]*$", re.IGNORECASE | re.MULTILINE)
+_THOUGHT_BEGIN = re.compile(r"<think", re.IGNORECASE)
+_WRAPPING = re.compile(r"<(summary|conversation_summary)>", re.IGNORECASE)
 
 
 def clean(text: str) -> str:
     """The summary itself: without thinking that a server left in the text (R6), and without a wrapper around it all."""
-    text = _THOUGHT_TAIL.sub("", _THOUGHT.sub("", text), count=1)
-    wrapped = _WRAPPED.match(text)
-    return (wrapped[2] if wrapped else text).strip()
+    text = _without_thought_tail(_THOUGHT.sub("", text)).strip()
+    wrapped = _WRAPPING.match(text)
+    closing = f"</{wrapped[1]}>" if wrapped else ""
+    if wrapped and text[-len(closing) :].lower() == closing.lower():
+        return text[wrapped.end() : -len(closing)].strip()
+    return text
+
+
+def _without_thought_tail(text: str) -> str:
+    """The text behind the end of a thought that a server's template opened: that end alone is to be seen, on a line of
+    its own, and no beginning before it.
+    """
+    end, begin = _THOUGHT_END.search(text), _THOUGHT_BEGIN.search(text)
+    return text[end.end() :] if end and (begin is None or end.start() < begin.start()) else text
 
 
 def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int]) -> str | None:

@@ -208,10 +208,10 @@ OUTCOME = re.compile(
 """One line of a tool's output that says what came of it, or tells the reader something."""
 
 MEASURE = re.compile(
-    r"\d(?<![\w.].)[\d.,]*\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?"
+    r"\d(?<![\w.].)[\d.,]{0,40}\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?"
     r"|requests?|[KMG]bit/s"
     r"|€|USD|EUR|Sekunden|Minuten|Stunden|Tage|Zeilen|Anfragen)(?!\w)"
-    r"|\d[\d.,]*\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)"
+    r"|\d[\d.,]{0,40}\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)"
 )
 """An amount with its unit."""
 

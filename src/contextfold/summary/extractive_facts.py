@@ -54,7 +54,8 @@ _EMPTY = re.compile(r"[\W_]*|\|.*|.{1,60}[:：]\W*", re.DOTALL)
 """Nothing said: no letters, a row of a table, or a few words that only announce what follows."""
 
 _BLANKS = re.compile(r"\s+")
-_TAGGED = re.compile(r"<([\w-]+)[^<>]*>.*?</\1>", re.DOTALL)
+_OPENING = re.compile(r"<([\w-]++)[^<>]*+>")
+_CLOSING = re.compile(r"</([\w-]++)>")
 
 
 class Fact(NamedTuple):
@@ -206,13 +207,29 @@ def sentences(text: str, limit: int = QUOTE) -> Iterator[str]:
     One of more than ``limit`` characters is cut.
     """
     fenced = False
-    for line in _TAGGED.sub("\n", text).splitlines():
+    for line in _without_tagged(text).splitlines():
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced and line.strip():
             for sentence in _SENTENCE_END.split(_DECORATION.sub("", line)):
                 if not _EMPTY.fullmatch(sentence):
                     yield clipped(sentence, limit)
+
+
+def _without_tagged(text: str) -> str:
+    """The text with a line break for each tagged block, from its opening tag to the next closing one of that name.
+
+    Where each name is closed last is looked up first: an opening tag without an end costs nothing then.
+    """
+    last = {found[1]: found.start() for found in _CLOSING.finditer(text)}
+    kept: list[str] = []
+    done = 0
+    for found in _OPENING.finditer(text):
+        if found.start() >= done and last.get(found[1], -1) >= found.end():
+            kept.append(text[done : found.start()])
+            closing = f"</{found[1]}>"
+            done = text.index(closing, found.end()) + len(closing)
+    return "\n".join([*kept, text[done:]])
 
 
 def clipped(text: str, limit: int) -> str:

@@ -70,7 +70,7 @@ for _code, _words in _FUNCTION_WORDS.items():
 _NOT_PROSE = re.compile(
     r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`"  # code
     r"|<[^<>\n]{1,200}>"  # tags
-    r"|\S*[/\\_=(){}\[\]@#$]\S*|\S+\.\S+|\S*\d\S*",  # paths, names in code, links, figures
+    r"|\S{0,100}[/\\_=(){}\[\]@#$]\S*|\S{1,100}\.\S+|\S{0,100}\d\S*",  # paths, names in code, links, figures
     re.DOTALL | re.ASCII,
 )
 _LATIN_WORD = re.compile(r"[^\W\d_\u0370-\U0010ffff]+")

@@ -20,7 +20,7 @@ UNITS = ("fields", "items", "blocks", "rows", "sentences", "repeated lines", "li
 _OPENING = "…["
 _COUNT = rf"(?:\d+|\d{{1,3}}(?:,\d{{3}})+) (?:{'|'.join(f'{unit}?' for unit in UNITS)})"
 MARKER = re.compile(rf"…\[{_COUNT}(?:, {_COUNT})* shortened\]")
-_NUMBER_AND_UNIT = re.compile(r"([\d,]+) ([a-z ]+?)(?=, | shortened\])")
+_NUMBER_AND_UNIT = re.compile(r"(?<![\d,])([\d,]++) ([a-z ]+?)(?=, | shortened\])")
 
 _SNAP_SHARE = 0.5
 """Of the kept head: how much of it may be given up so that the cut falls on the end of a line."""

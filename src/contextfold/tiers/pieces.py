@@ -23,7 +23,7 @@ from contextfold.tiers.markers import counts_in, cut, is_shortened, marker, with
 OUTCOME = re.compile(
     r"""
       (?:Error|Exception|Interrupt)(?::\ \S|$)
-    | ^Traceback\ \(most | ^E\ {2,}\S | ^\s*-{3}\ FAIL | ^(?:not\ )?ok\s+\d
+    | ^Traceback\ \(most | ^E\ {2,}\S | ^\s{0,200}+-{3}\ FAIL | ^(?:not\ )?ok\s+\d
     | \b(?:ERROR|FATAL|CRITICAL|FAILED|FAILURE|FAIL|PANIC|ERR!)(?![\w=])
     | \b(?:[Ee]rror|[Ff]atal|[Pp]anic|[Ff]ailed|[Ff]ailure|[Aa]borted)(?:\[[^\]\n]{1,20}\])?:
     | \b(?:[Ee]xit(?:ed)?(?:\ with)?\ (?:code|status)|return[ _]?code)\b
@@ -40,7 +40,7 @@ WARNING = re.compile(
       \b(?i:warn(?:ing)?)\b:? | 警告 | 경고
     | \b(?i:no\ such\ file | not\ found | permission\ denied | access\ denied | connection\ refused | timed\ out
         | cannot\ | could\ not\ | unable\ to\ | undefined\  | unresolved\  | deprecated)
-    | ^\s*File\ "[^"\n]{1,300}",\ line\ \d
+    | ^\s{0,200}+File\ "[^"\n]{1,300}",\ line\ \d
     """,
     re.VERBOSE | re.MULTILINE,
 )

@@ -22,7 +22,7 @@ _LONG_LINE = 160
 _SENTENCE_LENGTH = 400
 """Characters. Text with fewer ends of sentences than one in so many is data, not prose."""
 
-_MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
+_MARKDOWN_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?")
 _COLUMN_GAP = re.compile(r"\s{2,}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？]")
 

@@ -17,7 +17,6 @@ assistant message at the time: its reported usage is about messages that are gon
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -31,8 +30,6 @@ from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, parse, su
 M = TypeVar("M", bound=BaseMessage)
 
 PREFIX = "Here is a summary of the conversation to date:\n\n"
-
-_EVIDENCE = re.compile(rf"\n\n{EVIDENCE_OPEN}\n[^\n]*\n(?P<lines>.*)\n{EVIDENCE_CLOSE}\s*$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +110,7 @@ def _parts(text: str) -> tuple[str, str]:
     if (own := parse(text)) is not None:
         return own
     text = text.removeprefix(PREFIX)
-    found = _EVIDENCE.search(text)
-    return (text[: found.start()], found["lines"]) if found else (text, "")
+    prose, found, quoted = text.rstrip().partition(f"\n\n{EVIDENCE_OPEN}\n")
+    if not found or not quoted.endswith(f"\n{EVIDENCE_CLOSE}"):
+        return text, ""
+    return prose, quoted.partition("\n")[2].removesuffix(EVIDENCE_CLOSE).removesuffix("\n")

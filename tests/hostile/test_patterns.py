@@ -1,0 +1,330 @@
+"""Every regular expression of the package takes time that grows with its text, not with the square of it.
+
+The patterns are found, not listed: compiled ones wherever a module or a class keeps them, literal ones in the syntax
+trees. The texts that hurt are made from the pattern itself: each of its repetitions many times over, alone, behind what
+stands before it, in the order in which they follow each other, and with an end that matches nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import pkgutil
+import re
+import re._constants as constants  # type: ignore[import-not-found]
+import re._parser as parser  # type: ignore[import-not-found]
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import contextfold
+
+SIZES = ((500, 2_000), (3_000, 12_000))
+"""Characters. What is linear takes four times as long for the long text, what is quadratic sixteen times. The small pair
+comes first, for what is worse than quadratic."""
+
+MOST = 9.0
+NOTICEABLE = 0.012
+"""Seconds. Nothing linear takes as long for the long text here, and everything quadratic several times of it."""
+
+FROM_START = {"match", "fullmatch"}
+
+GENERIC = [
+    "\\",
+    "\n",
+    " ",
+    "\t",
+    "a",
+    "A",
+    "0",
+    "1,",
+    "1.",
+    "a.",
+    "a/",
+    "/",
+    "-",
+    "_",
+    "sk-",
+    "=",
+    "<",
+    "[",
+    "{",
+    '"',
+    "'",
+    "a b ",
+    "\n\n<evidence>\nx\n",
+    "é",
+    "中",
+    "\\n",
+    "eyJ",
+    "://",
+    "a:",
+    "@",
+    "aA",
+    "Aa ",
+    "1-",
+    "x" * 64 + "\n",
+    "token ",
+    "data:a;",
+]
+
+
+@dataclass(frozen=True)
+class Found:
+    name: str
+    pattern: re.Pattern[Any]
+    anchored: bool
+
+
+def modules() -> Iterator[Any]:
+    for found in pkgutil.walk_packages(contextfold.__path__, "contextfold."):
+        if not found.name.endswith("__main__"):
+            yield importlib.import_module(found.name)
+
+
+def patterns_in(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    if isinstance(value, re.Pattern):
+        yield name, value
+    elif depth < 4 and isinstance(value, dict):
+        for key, inner in value.items():
+            yield from patterns_in(inner, f"{name}[{key!r}]", depth + 1)
+    elif depth < 4 and isinstance(value, list | tuple | set | frozenset):
+        for number, inner in enumerate(value):
+            yield from patterns_in(inner, f"{name}[{number}]", depth + 1)
+    elif depth < 4 and type(value).__module__.startswith("contextfold"):
+        for field in getattr(type(value), "__dataclass_fields__", ()):
+            yield from patterns_in(getattr(value, field, None), f"{name}.{field}", depth + 1)
+
+
+def trees() -> Iterator[tuple[str, ast.AST]]:
+    for root in contextfold.__path__:
+        for path in sorted(Path(root).rglob("*.py")):
+            yield path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def methods() -> dict[str, set[str]]:
+    """Name of a pattern -> the methods that are called on it: anywhere, or in its own file for a private one."""
+    called: dict[str, set[str]] = {}
+    for file, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+                name = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
+                called.setdefault(f"{file}:{name}" if name.startswith("_") else name, set()).add(node.attr)
+    return called
+
+
+def literals() -> Iterator[Found]:
+    """Patterns that stand where they are used: ``re.sub(r"...", ...)``."""
+    for file, tree in trees():
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+                continue
+            is_re = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
+            first = node.args[0]
+            if is_re and node.func.attr not in ("compile", "escape") and isinstance(first, ast.Constant):
+                yield Found(f"{file}:{node.lineno}", re.compile(first.value), node.func.attr in FROM_START)
+
+
+def all_patterns() -> list[Found]:
+    called = methods()
+    found: dict[tuple[Any, int], Found] = {}
+    for module in modules():
+        holders = [
+            ("", vars(module)),
+            *((k, vars(v)) for k, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__),
+        ]
+        for holder, values in holders:
+            for key, value in values.items():
+                for name, pattern in patterns_in(value, key):
+                    file = f"{module.__name__.removeprefix('contextfold.').replace('.', '/')}.py"
+                    used = called.get(f"{file}:{key}" if key.startswith("_") else key, set()) & {
+                        "match",
+                        "fullmatch",
+                        "search",
+                        "sub",
+                        "subn",
+                        "split",
+                        "finditer",
+                        "findall",
+                    }
+                    anchored = name == key and bool(used) and used <= FROM_START
+                    full = f"{module.__name__}:{holder + '.' if holder else ''}{name}"
+                    known = found.get((pattern.pattern, pattern.flags))
+                    if known is None or known.anchored:
+                        found[pattern.pattern, pattern.flags] = Found(full, pattern, anchored)
+    return [*found.values(), *literals()]
+
+
+# ---- hostile texts ---------------------------------------------------------------------------------------------------
+
+
+def sample(node: Any, least: int = 1) -> str:
+    """A text that this part of a pattern matches, as short as it can be with each repetition ``least`` times."""
+    said: list[str] = []
+    for op, argument in node:
+        said.append(_sample(op, argument, least))
+    return "".join(said)
+
+
+def _sample(op: Any, argument: Any, least: int) -> str:
+    name = str(op)
+    if name == "LITERAL":
+        return chr(argument)
+    if name == "NOT_LITERAL":
+        return "b" if argument == ord("a") else "a"
+    if name == "ANY":
+        return "a"
+    if name == "IN":
+        return in_class(argument)
+    if name == "BRANCH":
+        return sample(argument[1][0], least)
+    if name == "SUBPATTERN":
+        return sample(argument[-1], least)
+    if name == "ATOMIC_GROUP":
+        return sample(argument, least)
+    if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        low, high, inner = argument
+        return sample(inner, least) * min(max(low, least), high if high is not constants.MAXREPEAT else 10**6)
+    return ""
+
+
+CATEGORIES = {
+    "CATEGORY_DIGIT": "1",
+    "CATEGORY_SPACE": " ",
+    "CATEGORY_WORD": "a",
+    "CATEGORY_NOT_DIGIT": "a",
+    "CATEGORY_NOT_SPACE": "a",
+    "CATEGORY_NOT_WORD": "-",
+}
+
+
+def in_class(items: Any) -> str:
+    negated = str(items[0][0]) == "NEGATE"
+    if negated:
+        pattern = re.compile("x")
+        excluded = {chr(argument) for op, argument in items[1:] if str(op) == "LITERAL"}
+        kinds = {str(argument) for op, argument in items[1:] if str(op) == "CATEGORY"}
+        del pattern
+        for one in "a1 -,/\n":
+            bad = (
+                one in excluded
+                or (one.isspace() and "CATEGORY_SPACE" in kinds)
+                or (one.isalnum() and "CATEGORY_WORD" in kinds)
+                or (one.isdigit() and "CATEGORY_DIGIT" in kinds)
+            )
+            if not bad:
+                return one
+        return "é"
+    op, argument = items[0]
+    if str(op) == "LITERAL":
+        return chr(argument)
+    if str(op) == "RANGE":
+        return chr(argument[0])
+    return CATEGORIES.get(str(argument), "a")
+
+
+def bodies(node: Any, before: str = "") -> Iterator[tuple[str, str]]:
+    """(what stands before it, one turn) of each part that may repeat often, and of each branch."""
+    for op, argument in node:
+        name = str(op)
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            _, high, inner = argument
+            if high is constants.MAXREPEAT or high > 8:
+                yield before, sample(inner)
+            yield from bodies(inner, before)
+        elif name == "BRANCH":
+            for branch in argument[1]:
+                yield before, sample(branch)
+                yield from bodies(branch, before)
+        elif name == "SUBPATTERN":
+            yield from bodies(argument[-1], before)
+        elif name == "ATOMIC_GROUP":
+            yield from bodies(argument, before)
+        elif name in ("ASSERT", "ASSERT_NOT"):
+            yield from bodies(argument[1], before)
+        before += _sample(op, argument, 1)
+
+
+def hostile(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
+    """(beginning, what is repeated, end) of texts that may hurt a pattern."""
+    tree = parser.parse(
+        pattern.pattern, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags
+    )
+    found = list(dict.fromkeys(bodies(tree)))
+    whole = sample(tree)
+    turns = list(
+        dict.fromkeys(
+            [
+                *(body for _, body in found),
+                *(before + body for before, body in found),
+                *(before for before, _ in found),
+                whole,
+            ]
+        )
+    )
+    texts = [("", turn, "") for turn in turns]
+    texts += [(before, body, end) for before, body in found for end in ("", "\x00", "!\n")]
+    texts += [
+        ("", one + other, "")
+        for one, other in itertools.islice(itertools.permutations(dict.fromkeys(body for _, body in found), 2), 40)
+    ]
+    texts += [("", turn, end) for turn in GENERIC for end in ("", "\x00")]
+    return [text for text in dict.fromkeys(texts) if text[1]]
+
+
+def seconds(found: Found, text: str) -> float:
+    data: Any = text.encode("latin-1", "ignore") if isinstance(found.pattern.pattern, bytes) else text
+    began = time.thread_time()
+    if found.anchored:
+        found.pattern.match(data)
+    else:
+        for _ in found.pattern.finditer(data):
+            pass
+    return time.thread_time() - began
+
+
+def growth(found: Found, beginning: str, turn: str, end: str) -> float:
+    """How many times as long the long text takes; 0 where neither takes long."""
+
+    def text(size: int) -> str:
+        return beginning + turn * (size // len(turn)) + end
+
+    for shorter, longer in SIZES:
+        if seconds(found, text(longer)) < NOTICEABLE:
+            continue
+        long = min(seconds(found, text(longer)) for _ in range(2))
+        short = min(seconds(found, text(shorter)) for _ in range(2))
+        if long >= NOTICEABLE and long > MOST * short:
+            return long / max(short, 1e-6)
+    return 0.0
+
+
+FOUND = all_patterns()
+
+
+def test_the_patterns_are_found() -> None:
+    names = {found.name for found in FOUND}
+    assert len(FOUND) > 150
+    assert {"contextfold.identifiers:_SHAPE", "contextfold.quoting:_MAYBE_TAG"} <= names
+
+
+@pytest.mark.parametrize("found", FOUND, ids=lambda found: found.name)
+def test_no_text_costs_a_pattern_the_square_of_its_size(found: Found) -> None:
+    slow = {}
+    for text in hostile(found.pattern):
+        times = growth(found, *text)
+        if times > MOST:
+            slow[text] = round(times, 1)
+            break
+    assert not slow, f"four times the text takes so many times as long: {slow}"
+
+
+def test_a_quadratic_pattern_is_noticed() -> None:
+    for bad in (r"\\+x", r"\s*\d+x", r"(?:\d{1,3},)+\d\.\d", r"\bsk[-\w]+(?=\.)", r"a[^\n]*b"):
+        found = Found("bad", re.compile(bad), anchored=False)
+        assert any(growth(found, *text) > MOST for text in hostile(found.pattern)), bad
