@@ -17,7 +17,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
-    {"messages", "errors", "observe", "ports", "identifiers", "json_values", "quoting", "yaml_values"},
+    {"messages", "errors", "observe", "ports", "identifiers", "json_values", "quoting", "redaction", "yaml_values"},
     {"formats", "tokens", "overflow", "tiers", "summary", "evidence", "recall", "transcripts", "window", "policy"},
     {"conversation", "record"},
     {"passes"},

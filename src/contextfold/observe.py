@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from contextfold.redaction import REDACTED, redact
+
 if TYPE_CHECKING:
     from contextfold.ports import Ports
 
@@ -63,31 +65,18 @@ LEVELS: Mapping[str, int] = {
     "compaction_undone": logging.INFO,
 }
 
-_KEY = re.compile(
-    r"\b(?:sk|gsk|xai|hf|nvapi|ghp|glpat)[-_](?=[\w.…-]*[\d*])[\w*.…-]{6,}"  # as most write them, masked or not
-    r"|\bAIza[\w-]{20,}|\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*"  # Google's, and JSON web tokens
-    r"|(?<=[Bb]earer )\s*[^\s'\",;}]+"
-    r"|(?<=//)[^\s/@:]*:[^\s/@]+(?=@)",  # name and password in an address
-)
-_NAMED_KEY = re.compile(
-    r"(?P<name>\b(?:x-)?(?:api[-_ ]?key|authorization|access[-_ ]?token|secret(?:[-_ ]?key)?)\b"
-    r"(?: provided)?[\"']?\s*[:=]\s*[\"']?)(?!Bearer\b)[^\s'\",;}]{6,}",
-    re.IGNORECASE,
-)
-_KEY_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET)$")
+_KEY_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET|PASSWORD)$")
 _SHORTEST_KEY = 8
 """Characters. What is shorter may be a common word, and is not looked for."""
 
-REDACTED = "[key]"
-
 
 def scrub(text: str, keys: Iterable[str] = ()) -> str:
-    """The text without keys: the given ones, those in the environment, and what looks like one."""
+    """The text without keys: the given ones, those in the environment, and what looks like one (``redaction``)."""
     known = [value for name, value in os.environ.items() if _KEY_VARIABLE.search(name)]
     for key in sorted({*keys, *known}, key=len, reverse=True):
         if len(key) >= _SHORTEST_KEY:
             text = text.replace(key, REDACTED)
-    return _NAMED_KEY.sub(rf"\g<name>{REDACTED}", _KEY.sub(REDACTED, text))
+    return redact(text)
 
 
 @dataclass(frozen=True, slots=True)

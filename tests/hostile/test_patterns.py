@@ -25,7 +25,7 @@ import pytest
 import contextfold
 
 SIZES = ((500, 2_000), (3_000, 12_000))
-"""Characters. What is linear takes four times as long for the long text, what is quadratic sixteen times. The small pair
+"""Characters. What is linear takes four times as long for the long text, the quadratic sixteen times. The small pair
 comes first, for what is worse than quadratic."""
 
 MOST = 9.0

@@ -35,8 +35,8 @@ _ANCHOR = re.compile(
     | (?P<dotted> \b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){{2,}}\b )
     | (?P<ticket> \#?\b[A-Z][A-Z0-9]{{1,9}}-\d+\b | \#?\b[A-Z]{{1,3}}\d{{4,}}\b )
     | (?P<hex>    \b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{{7,64}}\b )
-    | (?P<snake>  \b(?=\w{{8,}}\b)_*[A-Za-z]\w*?_\w*[A-Za-z0-9]\b )
-    | (?P<camel>  \b(?=[A-Za-z0-9]{{8,}}\b)[A-Za-z][A-Za-z0-9]*?[a-z0-9][A-Z][A-Za-z0-9]*\b )
+    | (?P<snake>  \b(?=\w{{8,300}}\b)_*[A-Za-z]\w*?_\w*[A-Za-z0-9]\b )
+    | (?P<camel>  \b(?=[A-Za-z0-9]{{8,300}}\b)[A-Za-z][A-Za-z0-9]*?[a-z0-9][A-Z][A-Za-z0-9]*\b )
     | (?P<number> \b\d{{4,}}(?:\.\d+)?\b )
     """,
     re.VERBOSE | re.ASCII,  # ASCII boundaries: an identifier may touch Chinese or Japanese text

@@ -1,0 +1,158 @@
+"""Secrets taken out of text: what keys, tokens and passwords look like, as one table.
+
+What belongs here: the kinds, and replacing them. What does not: where that is done (all that is told passes
+``observe.scrub``; what a summarizer is sent and what an archive gets, with ``Policy(redact=True)``).
+
+The prefixes are those that the services document for their own keys, and the rule sets of secret scanners (gitleaks,
+detect-secrets) list them too. No scanner is used: they look for what may be a secret and leave judging to people, while
+here a word of prose that is taken for one is lost. Every repetition has a limit, so that no text is searched twice over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+REDACTED = "[key]"
+
+
+class Kind(NamedTuple):
+    """A kind of secret. ``pattern``: its group ``keep``, if there is one, stays. ``sample``: a text, and the secret."""
+
+    name: str
+    pattern: str
+    sample: str
+    secret: str
+
+
+_NAMES = (
+    r"(?:pass(?:word|wd|phrase)|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key"
+    r"|(?:access|auth|refresh|session|bot|api|id|csrf)[-_ ]?token|client[-_ ]?secret|secret|authorization|credential)"
+)
+_VALUE = r"[^\s'\"`,;}&<>]{4,500}"
+_NO_SECRET = r"(?![\[$<{*(]|bearer\b|basic\b|[A-Za-z_]\w{0,60}[.(\[]|(?:none|null|true|false|required|optional)\b)"
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "prefixed API keys (OpenAI, Anthropic, Groq, xAI, Hugging Face, NVIDIA, GitLab, ...)",
+        r"\b(?:sk|rk|pk|gsk|xai|hf|nvapi|glpat|pplx|r8|csk|tvly|dop_v1|shpat|lin_api|PMAK)[-_](?=[\w.…-]{0,80}[\d*])"
+        r"[\w*.…-]{6,300}",
+        "key sk-ant-api03-AbC_dEf-12345 refused",
+        "AbC_dEf-12345",
+    ),
+    Kind(
+        "AWS access key id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", "id AKIAIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"
+    ),
+    Kind(
+        "GitHub token",
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_\w{20,255})",
+        "remote: ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "16C7e42F292c6912",
+    ),
+    Kind(
+        "Slack token",
+        r"\bxox[abeoprs](?:\.xox[bp])?-[\w-]{8,300}|\bxapp-\d-[\w-]{8,300}",
+        "xoxb-1234-abcdefGHIJ",
+        "abcdefGHIJ",
+    ),
+    Kind(
+        "Slack webhook",
+        r"(?P<keep>hooks\.slack\.com/(?:services|workflows)/)[\w/]{10,200}",
+        "https://hooks.slack.com/services/T0001/B0001/XXXXyyyy1111",
+        "XXXXyyyy1111",
+    ),
+    Kind(
+        "Google API key",
+        r"\bAIza[\w-]{20,100}|\bya29\.[\w-]{20,500}|\bGOCSPX-[\w-]{10,100}",
+        "AIzaSyA-1234567890abcdefghijklm",
+        "SyA-1234567890",
+    ),
+    Kind(
+        "npm, PyPI and SendGrid token",
+        r"\bnpm_[A-Za-z0-9]{20,100}|\bpypi-AgE[\w-]{20,500}|\bSG\.[\w-]{10,100}\.[\w-]{10,100}",
+        "npm_abcdefghij0123456789abcdefghij012345",
+        "abcdefghij0123456789",
+    ),
+    Kind(
+        "Telegram bot token",
+        r"\b\d{8,10}:AA[\w-]{30,40}\b",
+        "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
+        "HdqTcvCH1vGWJxf",
+    ),
+    Kind(
+        "JSON web token",
+        r"\beyJ[\w-]{10,1000}\.[\w-]{2,1000}\.[\w-]{0,1000}",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+        "eyJzdWIiOiIxMjM0In0",
+    ),
+    Kind(
+        "private key",
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]|-(?!----))*+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
+        "MIIEpAIBAAKCAQEA",
+    ),
+    Kind(
+        "Bearer credentials",
+        r"(?P<keep>\b[Bb]earer\s{1,4})[^\s'\",;}]{4,2000}",
+        "Authorization: Bearer abcdef0123456789",
+        "abcdef0123456789",
+    ),
+    Kind(
+        "Basic credentials",
+        r"(?P<keep>\b[Bb]asic\s{1,4})(?=[A-Za-z0-9+/]{0,200}(?:[a-z][A-Z]|\d|=))[A-Za-z0-9+/]{8,500}={0,2}",
+        "authorization: Basic dXNlcjpwYXNzd29yZA==",
+        "dXNlcjpwYXNzd29yZA",
+    ),
+    Kind(
+        "name and password in an address",
+        r"(?P<keep>://)[^\s/@:'\"]{0,200}:[^\s/'\"]{1,300}(?=@)|(?P<keep2>(?<!:)//)[^\s/@:'\"]{0,200}:[^\s/@'\"]{1,300}(?=@)",
+        "postgresql://bob:S3cr3t!@host:54x32/db",
+        "S3cr3t!",
+    ),
+    Kind(
+        "token in an address",
+        r"(?P<keep>://)[\w.~+-]{20,300}(?=@)",
+        "https://0123456789abcdefABCDEF@git.example.com/x",
+        "0123456789abcdefABCDEF",
+    ),
+    Kind(
+        "secret in a query",
+        r"(?i:(?P<keep>[?&;](?:[\w.-]{0,40}(?:password|passwd|secret|token|signature|credential|api_?key)|pwd|pass|key|sig|auth|code)"
+        r"=))[^&\s#'\"<>]{3,1000}",
+        "postgresql://host/db?user=bob&password=hunter2",
+        "hunter2",
+    ),
+    Kind(
+        "named secret in quotes",
+        rf"(?i:(?P<keep>{_NAMES}[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"'])(?!bearer\b|basic\b)[^\"'\s\[]{{4,500}})",
+        '{"db_password": "hunterhunter"}',
+        "hunterhunter",
+    ),
+    Kind(
+        "named secret",
+        rf"(?i:(?P<keep>{_NAMES}(?: provided)?[\"']?\s{{0,4}}(?:=\s{{0,4}}|:(?=\s{{0,4}}[^\s'\"]{{0,200}}[^\sA-Za-z'\".,;]))\s{{0,4}})"
+        rf"{_NO_SECRET}{_VALUE})",
+        "export DB_PASSWORD=correcthorse",
+        "correcthorse",
+    ),
+    Kind(
+        "password of a command",
+        r"(?P<keep>(?:^|\s)--?(?:password|passwd|token|api-key|secret)[= ])(?![$<])[^\s'\"]{4,300}",
+        "mysql --password hunter22 -u root",
+        "hunter22",
+    ),
+)
+"""Searched in this order. The tests hold each to its sample."""
+
+_PATTERNS = tuple((re.compile(kind.pattern), "keep" in kind.pattern) for kind in KINDS)
+
+
+def redact(text: str) -> str:
+    """The text with ``[key]`` for every secret of a kind that is known."""
+    for pattern, keeps in _PATTERNS:
+        text = pattern.sub(_kept if keeps else REDACTED, text)
+    return text
+
+
+def _kept(found: re.Match[str]) -> str:
+    return "".join(part or "" for part in found.groupdict().values()) + REDACTED

@@ -1,0 +1,79 @@
+"""Secrets: each kind is taken out of what is told, and on demand of what leaves the process; words stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor, Policy
+from contextfold.observe import scrub
+from contextfold.redaction import KINDS, REDACTED, Kind, redact
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
+    assert kind.secret in kind.sample
+    for text in (kind.sample, f"x {kind.sample}", f"x\n{kind.sample}\ny"):
+        said = redact(text)
+        assert kind.secret not in said
+        assert REDACTED in said
+        assert redact(said) == said == scrub(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a basic information page, Basic Authentication, and the bearer",
+        "The secretary: Bob. tokens: 4096, max_tokens=8192, key: value",
+        "sk-learn and pk_ are words; the task-list of sk-learn; hf_hub_download()",
+        "password = get_password()  # or os.environ['DB_PASSWORD']",
+        "password: required, api_key: str, secret=None, token=${TOKEN}, PASSWORD=$PASSWORD",
+        "see https://example.com/a:b/c@d and //cdn.example.com/x?page=3&keyword=x",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b, uuid 123e4567-e89b-12d3-a456-426614174000",
+        "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
+    ],
+)
+def test_words_stay(text: str) -> None:
+    assert redact(text) == text
+
+
+SECRETS = {kind.secret for kind in KINDS}
+
+
+def conversation() -> list[dict[str, Any]]:
+    said = [{"role": "user", "content": f"use it: {kind.sample}"} for kind in KINDS]
+    for n, message in enumerate(list(said)):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": "run", "arguments": f'{{"text": "{n}"}}'}}
+        said += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": message["content"] + "\nlog of build_7.txt " * 20},
+        ]
+    return [{"role": "user", "content": "start"}, *said, {"role": "user", "content": "go on"}]
+
+
+@pytest.mark.parametrize("model", [True, False], ids=["a model", "built in"])
+def test_nothing_that_leaves_the_view_takes_a_secret_along(model: bool, tmp_path: Path) -> None:
+    sent: list[str] = []
+
+    def summarize(prompt: str) -> str:
+        sent.append(prompt)
+        return "They keep going, with sk-ant-api03-AbC_dEf-12345."
+
+    compactor = Compactor(
+        window=4_000, summarizer=summarize if model else None, policy=Policy(redact=True, keep=("messages", 1))
+    )
+    out = compactor.compact(conversation(), archive=tmp_path, thread="t")
+    assert out.changed
+    assert bool(sent) == model
+    archived = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())
+    assert "build_7.txt" in archived
+    for text in (*sent, archived, out.compaction.to_json()):
+        assert not [secret for secret in SECRETS if secret in text]
+
+
+def test_without_the_option_originals_are_archived_word_for_word(tmp_path: Path) -> None:
+    Compactor(window=4_000).compact(conversation(), archive=tmp_path, thread="t")
+    archived = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())
+    assert "correcthorse" in archived
