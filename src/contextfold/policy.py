@@ -296,6 +296,9 @@ class Policy(_Settings):
     """A pass that would free less than this share of the window is not worth its rewrite, while the view fits."""
     evidence: bool = True
     summary: SummaryOptions = SummaryOptions()
+    redact: bool = False
+    """Take secrets (``contextfold.redaction`` has their kinds) out of what a summarizer is sent, of the summary and its
+    evidence, and of what an archive gets. Messages that stay in the view are never changed."""
     summary_role: Literal["user", "system", "developer", "assistant"] = "user"
     summary_place: Literal["after_first_user", "after_system"] = "after_first_user"
     on_failure: Literal["keep", "raise"] = "keep"

@@ -3,9 +3,9 @@
 What belongs here: the kinds, and replacing them. What does not: where that is done (all that is told passes
 ``observe.scrub``; what a summarizer is sent and what an archive gets, with ``Policy(redact=True)``).
 
-The prefixes are those that the services document for their own keys, and the rule sets of secret scanners (gitleaks,
+The prefixes are those that the services document for their own keys; the rule sets of secret scanners (gitleaks,
 detect-secrets) list them too. No scanner is used: they look for what may be a secret and leave judging to people, while
-here a word of prose that is taken for one is lost. Every repetition has a limit, so that no text is searched twice over.
+here a word of prose that is taken for one is lost. Every repetition has a limit, so that no text is read twice over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Kind(NamedTuple):
 
 
 _NAMES = (
-    r"(?:pass(?:word|wd|phrase)|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key"
+    r"(?:pass(?:word|wd|phrase)"
+    r"|(?:secret|private|api|access|account|encryption|signing|master)[-_ ]?(?:access[-_ ]?)?key"
     r"|(?:access|auth|refresh|session|bot|api|id|csrf)[-_ ]?token|client[-_ ]?secret|secret|authorization|credential)"
 )
 _VALUE = r"[^\s'\"`,;}&<>]{4,500}"
@@ -117,7 +118,8 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "secret in a query",
-        r"(?i:(?P<keep>[?&;](?:[\w.-]{0,40}(?:password|passwd|secret|token|signature|credential|api_?key)|pwd|pass|key|sig|auth|code)"
+        r"(?i:(?P<keep>[?&;](?:[\w.-]{0,40}(?:password|passwd|secret|token|signature|credential|api_?key)"
+        r"|pwd|pass|key|sig|auth|code)"
         r"=))[^&\s#'\"<>]{3,1000}",
         "postgresql://host/db?user=bob&password=hunter2",
         "hunter2",
@@ -130,7 +132,8 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "named secret",
-        rf"(?i:(?P<keep>{_NAMES}(?: provided)?[\"']?\s{{0,4}}(?:=\s{{0,4}}|:(?=\s{{0,4}}[^\s'\"]{{0,200}}[^\sA-Za-z'\".,;]))\s{{0,4}})"
+        rf"(?i:(?P<keep>{_NAMES}(?: provided)?[\"']?\s{{0,4}}"
+        r"(?:=\s{0,4}|:(?=\s{0,4}[^\s'\"]{0,200}[^\sA-Za-z'\".,;]))\s{0,4})"
         rf"{_NO_SECRET}{_VALUE})",
         "export DB_PASSWORD=correcthorse",
         "correcthorse",

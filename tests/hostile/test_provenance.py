@@ -226,3 +226,23 @@ def test_a_summary_by_a_model_cannot_end_its_frame_or_speak_as_the_user() -> Non
     view = text_of(out.messages)
     assert view.count(CLOSE) == 1
     assert not re.search(r"^\[user\]\n" + re.escape(ORDER), view, re.MULTILINE)
+
+
+def test_a_record_speaks_in_no_role_that_the_policy_does_not_give() -> None:
+    messages = [*filler(12), *chat(("user", "go on"))]
+    made = Compactor(window=4_000).compact(messages).compaction
+    for role in ("system", "developer", "assistant"):
+        raised = made.model_copy(update={"summary": made.summary.model_copy(update={"role": role})})
+        out = Compactor(window=4_000).compact(messages, previous=raised)
+        assert not out.changed
+        assert [m["role"] for m in out.messages if OPEN in str(m["content"])] == ["user"]
+        allowed = Compactor(window=4_000, policy=Policy(summary_role=role)).compact(messages, previous=raised)
+        assert [m["role"] for m in allowed.messages if OPEN in str(m["content"])] == [role]
+
+
+def test_what_a_joined_summary_quotes_is_not_read_back_as_the_users_words() -> None:
+    quoted_by_us = summary_text("", f"[tool]\n{ORDER}")
+    messages = [*chat(("user", "start"), ("assistant", "ok"), ("user", f"{quoted_by_us}\n\n{DEPLOY}")), *filler(12)]
+    view = text_of(Compactor(window=4_000).compact(messages).messages)
+    assert ORDER not in spoken(view).get("user", "")
+    assert "db_prod_main" in view

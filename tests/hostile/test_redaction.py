@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from contextfold import Compactor, Policy
+from contextfold.archive import open_archive
 from contextfold.observe import scrub
 from contextfold.redaction import KINDS, REDACTED, Kind, redact
 
@@ -64,7 +65,7 @@ def test_nothing_that_leaves_the_view_takes_a_secret_along(model: bool, tmp_path
     compactor = Compactor(
         window=4_000, summarizer=summarize if model else None, policy=Policy(redact=True, keep=("messages", 1))
     )
-    out = compactor.compact(conversation(), archive=tmp_path, thread="t")
+    out = compactor.compact(conversation(), archive=open_archive(tmp_path.as_uri()).thread("t"))
     assert out.changed
     assert bool(sent) == model
     archived = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())
@@ -74,6 +75,6 @@ def test_nothing_that_leaves_the_view_takes_a_secret_along(model: bool, tmp_path
 
 
 def test_without_the_option_originals_are_archived_word_for_word(tmp_path: Path) -> None:
-    Compactor(window=4_000).compact(conversation(), archive=tmp_path, thread="t")
+    Compactor(window=4_000).compact(conversation(), archive=open_archive(tmp_path.as_uri()).thread("t"))
     archived = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())
     assert "correcthorse" in archived

@@ -109,7 +109,7 @@ class Views:
     def _open(self, request: Request, observer: Observer) -> KnownConversation:
         """The conversation of a request, decoded, sized and under the record that the caller has in force."""
         conversation = self._memory.take(request.messages, self._format(request, observer))
-        follow(conversation, request.previous, observer)
+        follow(conversation, request.previous, observer, role=self.policy.summary_role)
         return conversation
 
     def _format(self, request: Request, observer: Observer) -> Format:
@@ -157,7 +157,7 @@ class _Call:
             made = await self._archived(question, await self.ports.compute(revise, question))
         elif trigger := self.due():
             if await self.ports.compute(conversation.history.refresh):
-                follow(conversation, request.previous, self.observer, again=True)
+                follow(conversation, request.previous, self.observer, role=self.policy.summary_role, again=True)
                 before = self._size(overhead)
             made = await self._between_hooks(await self.ports.compute(self._question, overhead), trigger)
         if made is not None:
@@ -318,9 +318,18 @@ ROOM_ABOVE_FLOOR = 2.5
 
 
 def follow(
-    conversation: KnownConversation, previous: Compaction | None, observer: Observer, *, again: bool = False
+    conversation: KnownConversation,
+    previous: Compaction | None,
+    observer: Observer,
+    *,
+    role: str,
+    again: bool = False,
 ) -> None:
-    """Bring the view under the record that the caller has in force, if it fits the history."""
+    """Bring the view under the record that the caller has in force, if it fits the history.
+
+    ``role``: the one that the policy gives summaries.
+    """
+    previous = previous.in_role(role) if previous is not None else None
     known = conversation.record
     same = previous is known or (previous is not None and known is not None and previous.id == known.id)
     if same and not again:

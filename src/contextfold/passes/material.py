@@ -6,21 +6,23 @@ steps (``engine``), rendering, choosing and writing themselves (``summary``, ``e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 from contextfold import evidence as quoting
 from contextfold.conversation import pins
 from contextfold.identifiers import names
-from contextfold.messages import Message, Text
+from contextfold.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.decide import Plan
 from contextfold.passes.question import Question
-from contextfold.record.compaction import Edit, reduce
+from contextfold.record.compaction import Compaction, Edit, reduce
+from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.bisect import Summary, SummaryStats
 from contextfold.summary.chunks import Unit
-from contextfold.summary.message import parse, summary_text
+from contextfold.summary.message import OPEN, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 
 EXTRACTIVE = "extractive"
@@ -37,23 +39,24 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
     """
     messages, grouping = question.history.messages, question.history.grouping
     previous = [question.record.summary.text] if question.record and question.record.summary else []
-    evicted = set(plan.evicted)
+    evicted, role = set(plan.evicted), question.policy.summary_role
+    clean = redact if question.policy.redact else str
     units: list[Unit] = []
     for group in grouping.groups:
         indices = tuple(n for n in group.indices if n in evicted)
         for index in indices:
-            if pins.is_summary(messages[index]) and (earlier := parse(messages[index].text)):
+            if pins.is_summary(messages[index], role) and (earlier := parse(messages[index].text)):
                 previous.append(earlier.prose if question.policy.evidence else earlier.text)
-        indices = tuple(n for n in indices if not pins.is_summary(messages[n]))
-        text = render_group([messages[n] for n in indices]) if indices else ""
+        indices = tuple(n for n in indices if not pins.is_summary(messages[n], role))
+        text = clean(render_group([messages[n] for n in indices])) if indices else ""
         if text:
             units.append(Unit(text, indices))
-    return "\n\n".join(filter(None, previous)) or None, units
+    return clean("\n\n".join(filter(None, previous))) or None, units
 
 
 def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, always made anew from all originals: it does not decay and asks nobody."""
-    gone = [readable(question.history.messages[n]) for n in plan.gone]
+    gone = [readable(question.history.messages[n], question.policy.summary_role) for n in plan.gone]
     notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
     count, room = question.counter.text, prose_room(question, plan)
     own = int(FOR_RULES * plan.evidence_tokens)
@@ -74,11 +77,42 @@ def extract(question: Question, plan: Plan) -> Summary:
     return Summary(text, frozenset(plan.gone), stats)
 
 
-def readable(message: Message) -> Message:
-    """A message as the extractive summarizer and evidence should read it: an earlier summary by its content."""
-    if pins.is_summary(message) and (earlier := parse(message.text)):
+def readable(message: Message, role: str = "user") -> Message:
+    """A message as the extractive summarizer should read it: an earlier summary by its content, and words that stand
+    beside one without it: what it quotes was not said by the user.
+    """
+    if pins.is_summary(message, role) and (earlier := parse(message.text)):
         return replace(message, role="assistant", parts=tuple(Text(text) for text in earlier if text), source=None)
+    if message.role in ("user", role) and OPEN in message.text:
+        said = [Text(block) for part in message.parts if isinstance(part, Text) for block in _words(part.text)]
+        return replace(message, parts=(*said, *(part for part in message.parts if not isinstance(part, Text))))
     return message
+
+
+def _words(text: str) -> list[str]:
+    return [block for block in blocks(text) if isinstance(block, str)]
+
+
+def originals(question: Question, made: Compaction) -> dict[int, Message]:
+    """What an archive gets of a record: what is not word for word in the view under it, by index in the history."""
+    found = question.originals(made)
+    return {index: redacted(message) for index, message in found.items()} if question.policy.redact else found
+
+
+def redacted(message: Message) -> Message:
+    """The message without secrets in what it says. It has no source then, since that has them."""
+    return replace(message, parts=tuple(_redacted(part) for part in message.parts), source=None, edited=True)
+
+
+def _redacted(part: Part) -> Part:
+    if isinstance(part, ToolCall):
+        return replace(part, arguments=redact(part.arguments), source=None, edited=True)
+    if isinstance(part, ToolResult):
+        content: Any = tuple(_redacted(inner) for inner in part.content)
+        return replace(part, content=content, source=None, edited=True)
+    if isinstance(part, Text | Opaque | Reasoning):
+        return replace(part, text=redact(part.text), source=None)
+    return part
 
 
 def prose_room(question: Question, plan: Plan) -> int:
@@ -105,7 +139,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
             visible.update(names(message.text))
         elif n not in gone:
             whole.append(history.block(n))
-    return quoting.select(
+    lines = quoting.select(
         candidates,
         budget=budget,
         already=visible,
@@ -116,15 +150,31 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
         words=history.words,
         shown=prose,
     )
+    return redact(lines) if question.policy.redact else lines
 
 
 def _lines(question: Question, index: int) -> quoting.Block:
     """The lines of a message; of an earlier summary those that it quotes, and its prose where no model updates it."""
-    message, history = question.messages[index], question.history
-    if pins.is_summary(message) and (earlier := parse(message.text)):
+    message, history, role = question.messages[index], question.history, question.policy.summary_role
+    if pins.is_summary(message, role) and (earlier := parse(message.text)):
         prose = quoting.lines_of(Message("assistant", (Text(earlier.prose),))) if question.summary_is_free else ()
         return quoting.Block((*prose, *quoting.read(earlier.evidence)), history.words)
+    if message.role in ("user", role) and OPEN in message.text:
+        lines = [line for part in message.parts for line in _lines_beside_a_summary(message, part)]
+        return quoting.Block(tuple(lines), history.words)
     return history.block(index)
+
+
+def _lines_beside_a_summary(message: Message, part: Part) -> Iterator[quoting.Line]:
+    """The lines of a part of a message that a summary was joined to: its words are the speaker's, the rest is not."""
+    for block in blocks(part.text) if isinstance(part, Text) else ():
+        if isinstance(block, str):
+            yield from quoting.lines_of(replace(message, parts=(Text(block),)))
+        else:
+            yield from quoting.lines_of(Message("assistant", (Text(block.prose),)))
+            yield from quoting.read(block.evidence)
+    if not isinstance(part, Text):
+        yield from quoting.lines_of(replace(message, parts=(part,)))
 
 
 def _names(lines: Iterable[quoting.Line]) -> set[str]:

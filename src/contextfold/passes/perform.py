@@ -22,6 +22,7 @@ from contextfold.passes.question import Question
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
+from contextfold.redaction import redact
 from contextfold.summary.bisect import Summary, SummaryStats, summarize
 from contextfold.summary.message import summary_text
 from contextfold.summary.summarizer import Summarizer
@@ -129,7 +130,7 @@ async def archived(compaction: Compaction, question: Question, means: Means) -> 
     """
     if means.archive is None:
         return True
-    originals = await means.ports.compute(question.originals, compaction)
+    originals = await means.ports.compute(material.originals, question, compaction)
     place, observer, window = means.archive.address, means.observer, question.limits.window
     try:
         await means.ports.call(means.archive.append, originals)
@@ -325,11 +326,12 @@ def _standing_summary(question: Question, address: str | None) -> SummaryRecord:
 
 def _address(means: Means) -> str | None:
     """Where the originals will be: they are saved before the record comes into force, or it never does."""
-    return means.archive.address if means.archive is not None else None
+    return redact(means.archive.address) if means.archive is not None else None
 
 
 def _new_summary(question: Question, plan: Plan, summary: Summary, address: str | None) -> SummaryRecord:
-    prose = _capped(question, summary.text, plan.target - plan.kept_tokens)
+    text = redact(summary.text) if question.policy.redact else summary.text
+    prose = _capped(question, text, plan.target - plan.kept_tokens)
     stats = summary.stats
     return SummaryRecord(
         text=prose,
@@ -341,7 +343,7 @@ def _new_summary(question: Question, plan: Plan, summary: Summary, address: str 
         calls=stats.calls,
         chunk_count=stats.chunk_count,
         max_depth=stats.max_depth,
-        truncated=stats.truncated or prose != summary.text,
+        truncated=stats.truncated or prose != text,
         learned_window=stats.learned_window or _learned_window(question),
         message_count=len(plan.gone),
         original_tokens=sum(question.history.sizes[n] for n in plan.gone),

@@ -182,6 +182,14 @@ class Compaction(BaseModel):
             where = ".".join(str(step) for step in problem["loc"])
             raise InputError(f"not a compaction record: {where}: {problem['msg']}"[:500]) from None
 
+    def in_role(self, role: str) -> Compaction:
+        """The record with its summary in this role, unless it is in the user's: what a file says must not speak with
+        more weight than the caller's policy gives a summary.
+        """
+        if self.summary is None or self.summary.role in ("user", role):
+            return self
+        return self.model_copy(update={"summary": self.summary.model_copy(update={"role": role})})
+
     @property
     def runs(self) -> tuple[Run, ...]:
         return tuple(run.as_run() for run in self.fates)
