@@ -113,6 +113,13 @@ class StoredMessage:
     sequence: int
     wire: Any
 
+    @classmethod
+    def of(cls, sequence: int, text: str) -> StoredMessage:
+        """From what ``NewMessage.payload`` was. Raises ``ValueError`` for a text that it never was."""
+        from contextfold.store import payload  # reads formats, which values need for nothing else
+
+        return cls(sequence, payload.loads(text))
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
