@@ -23,11 +23,11 @@ def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def imported(store: Any) -> None:
-    Compactor().session("thread", store).append(said(COUNT, 100))
+    Compactor().session("thread", store).append(said(COUNT, 40))
 
 
-def opened(store: Any, on_event: Any = None, **options: Any) -> Any:
-    return Compactor(window=16_000, on_event=on_event).session("thread", store, **options)
+def opened(store: Any, on_event: Any = None, *, window: int = 6_000, **options: Any) -> Any:
+    return Compactor(window=window, on_event=on_event).session("thread", store, **options)
 
 
 def test_the_first_view_of_many_messages_says_how_far_it_is(sqlite_store: SQLStore) -> None:
@@ -40,7 +40,7 @@ def test_the_first_view_of_many_messages_says_how_far_it_is(sqlite_store: SQLSto
     assert steps == sorted(steps)
     assert len(set(steps)) >= 2
     assert all(0 < step < COUNT for step in steps)
-    assert view[-1] == said(COUNT, 100)[-1]
+    assert view[-1] == said(COUNT, 40)[-1]
     assert sum(session.ledger().counts().values()) == COUNT
 
 
@@ -66,7 +66,7 @@ def test_it_can_be_interrupted_and_goes_on_behind_what_is_done(sqlite_store: SQL
     after = session.summaries()
     assert [one.id for one in after[: len(done)]] == [one.id for one in done]  # nothing is made again
     assert all(one.covers > reached for one in after[len(done) :])
-    assert view[-1] == said(COUNT, 100)[-1]
+    assert view[-1] == said(COUNT, 40)[-1]
     assert sum(session.ledger().counts().values()) == COUNT
 
 
@@ -95,7 +95,7 @@ def test_a_task_that_is_cancelled_leaves_what_is_done_and_no_lease(sqlite_store:
             break
         threading.Event().wait(0.02)
     assert not session.state().is_summarizing
-    assert session.view()[-1] == said(COUNT, 100)[-1]
+    assert session.view()[-1] == said(COUNT, 40)[-1]
 
 
 # ---- options of a user ----
@@ -109,7 +109,7 @@ def test_options_of_a_user_are_read_for_each_call_and_not_before() -> None:
         asked.append(user)
         return configured
 
-    session = opened(DictStore(), user="anna", get_optimization_config=get_optimization_config)
+    session = opened(DictStore(), window=64_000, user="anna", get_optimization_config=get_optimization_config)
     assert asked == []  # it may ask a database, which making a session on an event loop must not
     session.append(said(30, 200))
     assert session.due() is None
@@ -129,7 +129,7 @@ def test_options_of_a_user_may_come_from_async_code() -> None:
         return {"upper_threshold": 4_000, "lower_threshold": 2_000}
 
     async def due() -> str | None:
-        session = opened(DictStore(), user="anna", get_optimization_config=get_optimization_config)
+        session = opened(DictStore(), window=64_000, user="anna", get_optimization_config=get_optimization_config)
         await session.aappend(said(30, 200))
         return await session.adue()
 
@@ -137,7 +137,9 @@ def test_options_of_a_user_may_come_from_async_code() -> None:
 
 
 def test_a_wrong_option_of_a_user_is_said_by_the_call_that_reads_it() -> None:
-    session = opened(DictStore(), user="anna", get_optimization_config=lambda user: {"upper_treshold": 1})
+    session = opened(
+        DictStore(), window=64_000, user="anna", get_optimization_config=lambda user: {"upper_treshold": 1}
+    )
     session.append(said(2, 20))
     with pytest.raises(ValueError, match="there is no such option; there are: upper_threshold"):
         session.view()
