@@ -432,3 +432,56 @@ def test_where_nothing_is_left_to_evict_a_refused_view_quotes_less() -> None:
     assert fates(sent) == fates(out), "every message stays where it was"
     assert 0 < len(sent.summary.evidence) < len(out.summary.evidence)
     assert count_tokens(views[1]) < count_tokens(views[0])
+
+
+# ---- what a caller says with a number or by name ----
+
+
+def answered(prompts: list[str]) -> Any:
+    def summarize(prompt: str) -> str:
+        prompts.append(prompt)
+        return "The user asks about rooms, one after the other."
+
+    return summarize
+
+
+def test_what_keep_names_stays_word_for_word_and_no_message_pays_for_a_pass_of_its_own() -> None:
+    """A trigger below what ``keep`` holds: said once, a pass for a quarter more, and nothing of the 20 is cut."""
+    prompts, events = list[str](), list[Any]()
+    compactor = Compactor(
+        window=64_000,
+        trigger=("tokens", 3_000),
+        keep=("messages", 20),
+        summarizer=answered(prompts),
+        on_event=events.append,
+    )
+    wire: list[dict[str, Any]] = []
+    out, passes = None, 0
+    for turn in range(60):
+        role = "assistant" if turn % 2 else "user"
+        wire.append({"role": role, "content": f"Room {turn}: " + f"the wall {turn} is dry and the roof holds. " * 25})
+        out = compactor.compact(wire, previous=out.compaction if out else None)
+        passes += out.changed
+        assert out.messages[-20:] == wire[-20:]
+    assert 4 <= passes <= 8
+    assert len(prompts) == passes
+    assert [event.name for event in events].count("trigger_below_keep") == 1
+
+
+@pytest.mark.parametrize("summarizer", ["model", None])
+def test_outputs_compressed_by_name_are_seen_to_spare_the_summary(summarizer: str | None) -> None:
+    prompts: list[str] = []
+    log = "".join(f"line {number}: compiled module_{number}.c without warnings\n" for number in range(300))
+    wire: list[dict[str, Any]] = [{"role": "user", "content": "Build it."}]
+    for number in range(6):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "make", "arguments": "{}"}}
+        wire.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        wire.append({"role": "tool", "tool_call_id": f"c{number}", "content": log})
+    wire += [{"role": "assistant", "content": "Built."}, {"role": "user", "content": "Thanks. And now?"}]
+    policy = Policy(trigger=("tokens", 20_000), keep=("messages", 4), tool_outputs={"limit": 300})
+    out = Compactor(window=64_000, policy=policy, summarizer=answered(prompts) if summarizer else None).compact(wire)
+    assert out.changed
+    assert prompts == []
+    assert [entry.fate for entry in out.ledger if entry.fate == "summarized"] == []
+    assert [entry.index for entry in out.ledger if entry.fate == "shortened"] == [2, 4, 6, 8, 10]
+    assert out.tokens_after <= out.target

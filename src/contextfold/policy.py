@@ -333,6 +333,13 @@ class Policy(_Settings):
         """Whether the caller said when to compact. Then that is obeyed to the letter; the default may be put off."""
         return self.max_tokens is not None or "trigger" in self.model_fields_set
 
+    @property
+    def compresses_outputs(self) -> bool:
+        """Whether the caller asked for old tool outputs to be compressed: then each pass does it, not only one that has
+        to, and whoever writes summaries.
+        """
+        return self.tool_outputs.enabled and "tool_outputs" in self.model_fields_set
+
     def clauses(self, window: int) -> tuple[Clause, ...]:
         """What starts a pass in a window of so many tokens; any clause may."""
         if "trigger" in self.model_fields_set:

@@ -19,6 +19,7 @@ from contextfold.passes.question import MANUAL, Question
 from contextfold.policy import Limits
 from contextfold.tokens import TokenCounter
 
+NOT_GIVEN = object()
 LETTERS = {"kept": "k", "pinned": "P", "shortened": "s", "summarized": "S", "dropped": "d"}
 
 
@@ -53,7 +54,8 @@ def question(
 ) -> Question:
     history = History(formats.get("openai-chat"), Written())
     history.extend(conversation(spec))
-    made = Policy(**{"minimum_gain": 0, "first_user": False, "recent_users": 0, **policy})
+    given = {"minimum_gain": 0, "first_user": False, "recent_users": 0, **policy}
+    made = Policy(**{name: value for name, value in given.items() if value is not NOT_GIVEN})
     return Question(
         history=history,
         record=None,
@@ -73,6 +75,7 @@ def fates(plan: Plan | Nothing, length: int) -> str:
 
 
 TOKENS_800 = {"trigger": ("tokens", 800), "target": ("tokens", 400)}
+KEEP_5: dict[str, Any] = {"trigger": ("tokens", 300), "keep": ("messages", 5)}
 TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("what is old leaves, the newest turn stays", "u400 a100 u200 a100 u20", TOKENS_800, "SSSS."),
     ("a tail of so many tokens stays", "u400 a100 u200 a100 u20", {**TOKENS_800, "keep": ("tokens", 110)}, "SSS.."),
@@ -87,6 +90,7 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ),
     ("a call that waits is never evicted", "u400 a400 u20 c10", TOKENS_800, "SS.."),
     ("a pinned tool's result stays", "u10 c50 r90 a700 u20", {**TOKENS_800, "pins": {"tools": ["t50"]}}, "SPPS."),
+    ("a number to keep is kept above a small trigger", "u400 a90 u90 a90 u90 a90 u20", KEEP_5, "SS....."),
     ("user messages are kept before others", "u500 a300 u10 a90 u20", {**TOKENS_800, "recent_users": 0.02}, "SSPS."),
 ]
 
@@ -150,3 +154,57 @@ def test_what_must_stay_never_makes_what_may_stay_grow(newest: int) -> None:
 def test_deciding_twice_decides_the_same() -> None:
     asked = question("s50 u400 a200 s40 u100 a20 u20", **TOKENS_800)
     assert decide(asked) == decide(asked)
+
+
+@pytest.mark.parametrize("window", [1_000, 16_000, 200_000, 1_000_000])
+def test_a_trigger_that_is_given_fires_in_every_window(window: int) -> None:
+    """What a pass must free is ours to say under the default trigger alone, and the caller's with a number."""
+    spec, given = "u300 a300 u90 a90 u30", {"trigger": ("tokens", 800), "minimum_gain": NOT_GIVEN}
+    assert isinstance(decide(question(spec, window=window, **given)), Plan)
+    of_the_window = decide(question(spec, window=1_000_000, **{**given, "minimum_gain": 0.05}))
+    assert isinstance(of_the_window, Nothing)
+    assert "less than the minimum of 50,000" in of_the_window.reason
+
+
+def test_above_what_keep_names_the_default_target_gives_way_and_an_explicit_one_does_not() -> None:
+    spec = "u400 a90 u90 a90 u90 a90 u20"
+    kept = decide(question(spec, trigger=("tokens", 300), keep=("messages", 5), minimum_gain=NOT_GIVEN))
+    assert fates(kept, 7) == "SS....."
+    assert isinstance(kept, Plan)
+    assert kept.above_trigger
+    promised = question(spec, trigger=("tokens", 800), target=("tokens", 400), keep=("messages", 5))
+    assert fates(decide(promised), 7) == "SSSS..."
+    windowed = question(spec, window=500, trigger=("tokens", 300), keep=("messages", 5), minimum_gain=NOT_GIVEN)
+    assert fates(decide(windowed), 7) == "SSS....", "and the window bounds it"
+
+
+OUTPUTS = "u20 c10 r400 c10 r200 c10 r30 a30 u20"
+
+
+@pytest.mark.parametrize("is_free", [True, False])
+def test_outputs_compressed_by_name_spare_the_summary_where_that_is_enough(is_free: bool) -> None:
+    """All that are over the limit outside of the tail, not only as many as it takes; the others stay."""
+
+    def asked(**policy: Any) -> Question:
+        made = question(OUTPUTS, trigger=("tokens", 700), target=("tokens", 450), keep=("messages", 2), **policy)
+        return Question(**{**vars(made), "summary_is_free": is_free})
+
+    class Halves(Written):
+        """What a tier made of a message has a tenth of its tokens."""
+
+        def message(self, message: Message) -> int:
+            size = super().message(message)
+            return size // 10 if any(getattr(part, "edited", False) for part in message.parts) else size
+
+    by_name = asked(tool_outputs={"limit": 50}, evidence=False)
+    by_name.history.counter = Halves()
+    long = " ".join(f"line {n} of the log says that all is well." for n in range(200))
+    for n in (2, 4):
+        entry = by_name.history.wire[n]
+        by_name.history.wire[n] = {**entry, "content": f"{entry['content']} {long}"}
+    by_name.history.refresh()
+    plan = decide(by_name)
+    assert isinstance(plan, Plan)
+    assert (plan.makes_summary, plan.evicted) == (False, ())
+    assert [edit.index for edit in plan.edits] == [2, 4]
+    assert {edit.tier for edit in plan.edits} == {"tool_outputs"}

@@ -21,9 +21,9 @@ from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
-from contextfold.passes.question import Question, Trigger
+from contextfold.passes.question import Question, Trigger, triggered
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
-from contextfold.policy import PROSE, Policy, Toggle
+from contextfold.policy import PROSE, Policy, Toggle, ToolArguments
 from contextfold.record.compaction import Edit
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import rules
@@ -41,6 +41,14 @@ LARGE = 0.05
 
 PATIENCE = 0.92
 """Share of the window up to which a view may grow meanwhile. The rest is for what an estimate may be wrong."""
+
+STEP = 0.25
+"""Share of the messages that stay that has to come in addition before there is another pass, where what the caller
+wants kept is above the caller's own trigger: else every message would rewrite the view."""
+
+FULL = 0.95
+"""Share of the window up to which what ``keep`` names stays, whatever the default target. The rest is for what an
+estimate may be wrong."""
 
 NO_USERS: Mapping[int, str] = MappingProxyType({})
 
@@ -85,6 +93,8 @@ class Plan:
     evidence_tokens: int = 0
     makes_summary: bool = False
     """False: an earlier summary, if there is one, stands as it is."""
+    above_trigger: bool = False
+    """What the caller wants kept is above the caller's own trigger: the view after this pass would fire it again."""
 
 
 def decide(question: Question) -> Plan | Nothing:
@@ -181,8 +191,22 @@ class _Pass:
     def _at(self, target: int) -> Plan | Nothing:
         if self.floor_tokens + SMALLEST_SUMMARY > target:
             raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
+        target = self._with_room_for_keep(target)
         tail = self._tail(target)
         return self._cheap_tiers(target, tail) or self._summarizing(target, tail)
+
+    def _with_room_for_keep(self, target: int) -> int:
+        """The target, raised where a default one has no room for what an explicit ``keep`` names, as far as the window
+        goes.
+        """
+        policy, most = self.question.policy, int(FULL * self.limits.window)
+        if policy.keep is None or policy.target is not None or target >= most:
+            return target
+        needed = self.floor_tokens + sum(self._free_size(group) for group in self._tail(most))
+        if needed + SMALLEST_SUMMARY <= target:
+            return target
+        summary = max(SMALLEST_SUMMARY, int(policy.budgets.summary * (target - self.floor_tokens)))
+        return max(target, min(most, needed + summary))
 
     def _floor(self) -> dict[str, int]:
         """Tokens that cannot be removed, item by item."""
@@ -254,7 +278,8 @@ class _Pass:
 
     def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
         """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
-        if self.question.summary_is_free or self.by_count:
+        by_name = self.question.policy.compresses_outputs
+        if (self.question.summary_is_free and not by_name) or self.by_count:
             return None
         kept = {n for group in tail for n in group.indices}
         edited = {edit.index for edit in self._earlier_edits()}
@@ -262,16 +287,19 @@ class _Pass:
         plan = {n for group in self._plan_kept(kept, target) for n in group.indices}
         old = [n for n in old if n not in self.newest_turn and n not in plan]
         evidence = int(self._share_for_evidence() * (target - self.floor_tokens))
-        wanted = self.question.view_tokens - target + max(0, evidence - self.question.summary_tokens)
-        found = shorten_old(
-            self.question.messages,
-            old,
-            policy=self.question.policy,
-            counter=self.question.counter,
-            wanted=wanted,
-        )
+        quoted = 0 if by_name else max(0, evidence - self.question.summary_tokens)  # else in what is left
+        wanted = self.question.view_tokens - target + quoted
+        found = self._compressed(old) if by_name else NOTHING
+        if sum(found.saved.values()) < wanted and not self.question.summary_is_free:
+            found = shorten_old(
+                self.question.messages,
+                old,
+                policy=self.question.policy,
+                counter=self.question.counter,
+                wanted=sum(self.sizes) if by_name else wanted,
+            )
         total = sum(found.saved.values())
-        if wanted <= 0 or total < max(wanted, self.limits.minimum_gain):
+        if wanted <= 0 or total < max(wanted, 0 if self._obeys_trigger else self.limits.minimum_gain):
             return None
         return self._plan(
             target,
@@ -280,6 +308,15 @@ class _Pass:
             kept_tokens=self.question.view_tokens - self.question.summary_tokens - total,
             evidence_tokens=max(evidence, self.question.summary_tokens),
         )
+
+    def _compressed(self, old: Sequence[int]) -> Shortening:
+        """Every tool output among old messages that is over the limit, compressed: a caller asked for that by name."""
+        off = Toggle(enabled=False)
+        alone = self.question.policy.model_copy(
+            update={"reasoning": off, "media": off, "tool_arguments": ToolArguments(enabled=False)}
+        )
+        names = {call.id: call.name for message in self.question.messages for call in message.tool_calls}
+        return shorten_all(self.question.messages, old, policy=alone, counter=self.question.counter, names=names)
 
     def _share_for_evidence(self) -> float:
         return self.question.policy.budgets.summary * (1 - PROSE) if self.question.policy.evidence else 0.0
@@ -292,7 +329,7 @@ class _Pass:
         budget = target - kept_tokens
         if not SMALLEST_SUMMARY <= budget < self.question.summary_tokens:
             return None
-        if self._too_little(set(), target):
+        if self._too_little(target):
             return None
         return self._plan(target, evicted=set(), found=NOTHING, kept_tokens=kept_tokens, evidence_tokens=budget)
 
@@ -324,7 +361,9 @@ class _Pass:
             target = kept_tokens + budget
         elif budget < summary // 2 and target < self.limits.comfortable:
             return self._at(self.limits.comfortable)
-        if skip := self._too_little(evicted, kept_tokens + budget):
+        expected = kept_tokens + budget
+        fires_again = self._obeys_trigger and self._fires(expected, self._view_messages(evicted))
+        if skip := self._too_little(expected) or (self._no_step(evicted, tail) if fires_again else None):
             return skip
         prose = self._prose(budget)
         return self._plan(
@@ -336,6 +375,7 @@ class _Pass:
             prose_tokens=prose,
             evidence_tokens=budget - prose if self.question.policy.evidence else 0,
             makes_summary=True,
+            above_trigger=fires_again,
         )
 
     def _middle(
@@ -466,15 +506,41 @@ class _Pass:
             )
         return Nothing("nothing is left to compact")
 
-    def _too_little(self, evicted: set[int], expected: int) -> Nothing | None:
-        """A rewrite that frees next to nothing costs more than it saves, while the view still fits."""
+    @property
+    def _obeys_trigger(self) -> bool:
+        """Whether the caller said when to compact, and no number for what a pass must free: then each trigger fires."""
+        policy = self.question.policy
+        return policy.has_own_trigger and "minimum_gain" not in policy.model_fields_set
+
+    def _too_little(self, expected: int) -> Nothing | None:
+        """A rewrite that frees next to nothing costs more than it saves, while the view still fits.
+
+        That is ours to say under the default trigger, and the caller's with a number.
+        """
         gain = self.question.view_tokens - expected
         fits = self.question.view_tokens <= self.limits.window
         forced = self.question.forced is not None or self.by_count
-        if forced or not fits or gain >= self.limits.minimum_gain:
+        if forced or not fits or gain >= self.limits.minimum_gain or (self._obeys_trigger and gain > 0):
             return None
         least = self.limits.minimum_gain
         return Nothing(f"a pass would free {max(0, gain):,} tokens, less than the minimum of {least:,}")
+
+    def _fires(self, tokens: int, messages: int) -> bool:
+        return triggered(self.question.policy, self.limits, tokens, messages) is not None
+
+    def _view_messages(self, evicted: set[int]) -> int:
+        """Messages of the view after the pass, the summary included."""
+        return sum(1 for n in self._present() if n not in evicted) + 1
+
+    def _no_step(self, evicted: set[int], tail: Sequence[Group]) -> Nothing | None:
+        """Under a trigger below what must be kept, a pass waits until enough has come since the last one."""
+        question = self.question
+        if question.record is None or question.forced or question.view_tokens > self.limits.window:
+            return None
+        kept = [n for group in tail for n in group.indices]
+        if len(evicted) >= max(2, STEP * len(kept)):
+            return None
+        return Nothing("what must be kept is above the trigger, and too little came since the last pass")
 
     # ---- the plan ----
 
@@ -495,6 +561,7 @@ class _Pass:
         prose_tokens: int = 0,
         evidence_tokens: int = 0,
         makes_summary: bool = False,
+        above_trigger: bool = False,
     ) -> Plan:
         clipped = {edit.index for edit in found.edits}
         earlier = [e for e in self._earlier_edits() if e.index not in evicted and e.index not in clipped]
@@ -516,6 +583,7 @@ class _Pass:
             prose_tokens=prose_tokens,
             evidence_tokens=evidence_tokens,
             makes_summary=makes_summary and bool(gone),
+            above_trigger=above_trigger,
         )
 
     def _fates(

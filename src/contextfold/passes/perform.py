@@ -160,6 +160,13 @@ def _announce(question: Question, plan: Plan, observer: Observer) -> None:
     )
     for tier, saved in plan.saved.items():
         observer.emit("tier_applied", f"{tier} saved {saved:,} tokens", tier=tier, saved=saved)
+    before = question.record.tokens_after if question.record else 0
+    if plan.above_trigger and before < (question.limits.trigger or 1):  # else the pass before has said so
+        text = (
+            f"what must be kept is above the trigger {plan.trigger}: it stays word for word, and a pass is made only "
+            "when a quarter of it has come in addition"
+        )
+        observer.emit("trigger_below_keep", text, trigger=plan.trigger, keep=str(question.policy.keep))
 
 
 def _conclude(question: Question, plan: Plan, compaction: Compaction, took: SummaryStats, observer: Observer) -> None:
