@@ -161,7 +161,8 @@ class _Call:
                 before = self._size(overhead)
             made = await self._between_hooks(await self.ports.compute(self._question, overhead), trigger)
         if made is not None:
-            conversation.attempt = None
+            if not request.sending:  # what is sent may be refused: then the caller comes back without this record
+                conversation.attempt = None
             await self.ports.compute(conversation.rebuild, made)
         _report_faults(conversation, self.observer)
         target = formats.get(request.to) if request.to else conversation.history.format

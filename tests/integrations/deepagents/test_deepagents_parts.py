@@ -24,8 +24,9 @@ from contextfold.integrations.deepagents.files import Files, local_file
 from contextfold.integrations.deepagents.frame import framed, unframed
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
 from contextfold.integrations.deepagents.state import Event, Remembered
-from contextfold.integrations.deepagents.views import Reductions, newest_user, valid, view_of
+from contextfold.integrations.deepagents.views import Reductions, newest_user, view_of
 from contextfold.integrations.langchain import layout
+from contextfold.integrations.langchain.sending import valid
 from contextfold.ports import SyncPorts, run
 
 texts = st.text(max_size=60).filter(lambda text: text == text.strip())

@@ -31,12 +31,11 @@ from contextfold.integrations.deepagents.views import (
     bounds,
     newest_user,
     position_of,
-    valid,
     view_of,
 )
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.folding import Due
-from contextfold.integrations.langchain.sending import Sending
+from contextfold.integrations.langchain.sending import Sending, valid
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey, thread_key
 
 NOTHING = View([], ())

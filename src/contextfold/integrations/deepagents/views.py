@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from contextfold.conversation.history import History
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
 from contextfold.integrations.deepagents.state import Event
 from contextfold.integrations.langchain import layout
-from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.threads import Bounded
-from contextfold.record.view import build
-from contextfold.tokens import TokenCounter
 
 REMEMBERED_COPIES = 8192
 
@@ -85,33 +81,6 @@ def view_of(messages: Sequence[AnyMessage], event: Event | None, shortened: int,
             view.append(message)
             origins.append(index)
     return View(view, tuple(origins))
-
-
-def valid(messages: list[AnyMessage]) -> list[AnyMessage]:
-    """The messages as a provider takes them (L2): the same list, unless calls and results have come apart in it."""
-    if _is_paired(messages):
-        return messages
-    history = History(FORMAT, TokenCounter())
-    history.extend(messages)
-    return build(history, None).wire
-
-
-def _is_paired(messages: Sequence[AnyMessage]) -> bool:
-    """Whether all results of all calls stand right behind them, and no others."""
-    waiting: set[str | None] = set()
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            if message.tool_call_id not in waiting:
-                return False
-            waiting.discard(message.tool_call_id)
-            continue
-        if waiting:
-            return False
-        if isinstance(message, AIMessage):
-            waiting = {call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)}
-            if len(waiting) < len(message.tool_calls) + len(message.invalid_tool_calls):
-                return False
-    return not waiting
 
 
 def bounds(messages: Sequence[AnyMessage], event: Event | None) -> tuple[int, int]:

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from contextfold.conversation.history import History
+from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.models import profile_window
 from contextfold.integrations.langchain.threads import Bounded
+from contextfold.record.view import build
 from contextfold.tokens import TokenCounter
 
 KEY = "_contextfold_sending"
@@ -53,6 +56,33 @@ class Sending:
     def to_state(self) -> list[int | None]:
         """What a state remembers of it."""
         return [self.overhead, self.window]
+
+
+def valid(messages: list[AnyMessage]) -> list[AnyMessage]:
+    """The messages as a provider takes them (L2): the same list, unless calls and results have come apart in it."""
+    if _is_paired(messages):
+        return messages
+    history = History(FORMAT, TokenCounter())
+    history.extend(messages)
+    return build(history, None, sending=True).wire
+
+
+def _is_paired(messages: Sequence[AnyMessage]) -> bool:
+    """Whether all results of all calls stand right behind them, and no others."""
+    waiting: set[str | None] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting:
+                return False
+            waiting.discard(message.tool_call_id)
+            continue
+        if waiting:
+            return False
+        if isinstance(message, AIMessage):
+            waiting = {call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)}
+            if len(waiting) < len(message.tool_calls) + len(message.invalid_tool_calls):
+                return False
+    return not waiting
 
 
 def system_text(request: ModelRequest[Any]) -> str | None:

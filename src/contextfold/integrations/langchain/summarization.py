@@ -37,7 +37,7 @@ from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import window_of
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
 from contextfold.integrations.langchain.sending import KEY as STATE_KEY
-from contextfold.integrations.langchain.sending import Sending
+from contextfold.integrations.langchain.sending import Sending, valid
 from contextfold.integrations.langchain.state import schema
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 from contextfold.observe import Event, Observer
@@ -149,7 +149,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "before_model"):
             with hidden_from_streams():
                 folded = run(self._folded(request.messages, sending, SyncPorts()))
-        response = handler(request.override(messages=folded) if folded else request)
+        response = handler(_to_send(request, folded))
         return _answered(response, request, sending, folded)
 
     async def awrap_model_call(
@@ -161,7 +161,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "abefore_model"):
             with hidden_from_streams():
                 folded = await self._folded(request.messages, sending, ports)
-        response = await handler(request.override(messages=folded) if folded else request)
+        response = await handler(await ports.compute(_to_send, request, folded))
         return _answered(response, request, sending, folded)
 
     def _may_be_due(self, sending: Sending, request: ModelRequest[Any], hook: str) -> bool:
@@ -331,6 +331,12 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
 def _update(folded: list[AnyMessage] | None) -> dict[str, Any] | None:
     return None if folded is None else {"messages": _replacing(folded)}
+
+
+def _to_send(request: ModelRequest[Any], folded: list[AnyMessage] | None) -> ModelRequest[Any]:
+    """The request with messages that a provider takes: a run that was interrupted leaves calls without results."""
+    messages = valid(folded or request.messages)
+    return request if messages is request.messages else request.override(messages=messages)
 
 
 def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:

@@ -1,0 +1,214 @@
+"""The faces of the engine, each driven the same way: a thread is told something, and a model answers what it is sent.
+
+What belongs here: how each face is opened and told. What does not: what it promises (``test_promises``).
+
+Everything is the real component; only the two chat models are scripted. ``main`` is the agent's model: what it was sent
+are the views. ``writer`` is asked for summaries.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import anyio
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from pydantic import Field, PrivateAttr
+
+from contextfold import Compactor, Policy
+
+SUMMARY = "SUMMARYTOKEN The user asks about rooms, and gets to know where each is described."
+WINDOW = 32_000
+TRIGGER = ("tokens", 3_000)
+KEEP = ("messages", 6)
+
+
+class Model(BaseChatModel):
+    """``script(number)`` gives the answer to call ``number``, from 0; an exception is raised."""
+
+    script: Callable[[int], Any] = Field(default=lambda number: "ok")
+    profile: Any = None
+    sent: list[list[BaseMessage]] = Field(default_factory=list)
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Model:
+        return self
+
+    def answer(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        with self._lock:
+            number = len(self.sent)
+            self.sent.append(list(messages))
+        said = self.script(number)
+        if isinstance(said, Exception):
+            raise said
+        return AIMessage(said)
+
+    def _generate(self, messages: list[BaseMessage], *arguments: Any, **options: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.answer(messages))])
+
+    async def _agenerate(self, messages: list[BaseMessage], *arguments: Any, **options: Any) -> ChatResult:
+        return self._generate(messages)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a thread is opened with; every face has its own names for it."""
+
+    main: Model = field(default_factory=Model)
+    writer: Model = field(default_factory=lambda: Model(script=lambda number: SUMMARY))
+    trigger: Any = TRIGGER
+    keep: Any = KEEP
+    is_async: bool = False
+
+    def but(self, **changes: Any) -> Setting:
+        return replace(self, **changes)
+
+    @property
+    def views(self) -> list[list[BaseMessage]]:
+        """What the agent's model was sent, without the system prompt."""
+        return [[message for message in sent if message.type != "system"] for sent in self.main.sent]
+
+    @property
+    def read(self) -> str:
+        """All that the summarizer was asked about."""
+        return "\n".join(str(message.text) for sent in self.writer.sent for message in sent)
+
+    def compactor(self) -> Compactor:
+        policy = Policy(trigger=self.trigger, keep=self.keep)
+        return Compactor(window=WINDOW, policy=policy, summarizer=self.writer)
+
+
+Tell = Callable[[Sequence[BaseMessage]], None]
+"""Tell a thread new messages; the model is sent a view and answers. Raises what the face raises."""
+
+
+def ran(setting: Setting, blocking: Callable[[], Any], suspending: Callable[[], Any]) -> Any:
+    """The result in the color of the setting."""
+    return anyio.run(suspending) if setting.is_async else blocking()
+
+
+def compact(setting: Setting) -> Tell:
+    compactor, history, kept = setting.compactor(), list[BaseMessage](), [None]
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        told = [*history, *new]
+        out = ran(
+            setting,
+            lambda: compactor.compact(told, kept[0]),
+            lambda: compactor.acompact(told, kept[0]),
+        )
+        answer = setting.main.answer(out.messages)
+        kept[0] = out.compaction
+        history[:] = [*told, answer]
+
+    return tell
+
+
+def call(setting: Setting) -> Tell:
+    compactor, history, kept = setting.compactor(), list[BaseMessage](), [None]
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        told, results = [*history, *new], list[Any]()
+
+        def send(view: list[Any]) -> Any:
+            return setting.main.answer(view)
+
+        async def asend(view: list[Any]) -> Any:
+            return setting.main.answer(view)
+
+        answer = ran(
+            setting,
+            lambda: compactor.call(send, told, kept[0], on_result=results.append),
+            lambda: compactor.acall(asend, told, kept[0], on_result=results.append),
+        )
+        kept[0] = results[-1].compaction
+        history[:] = [*told, answer]
+
+    return tell
+
+
+def _agent(setting: Setting, agent: Any) -> Tell:
+    config: Any = {"configurable": {"thread_id": "t"}}
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        told = {"messages": list(new)}
+
+        async def later() -> Any:
+            return await agent.ainvoke(told, config)
+
+        ran(setting, lambda: agent.invoke(told, config), later)
+
+    return tell
+
+
+def middleware(setting: Setting) -> Tell:
+    from langchain.agents import create_agent
+
+    from contextfold.integrations.langchain import CompactionMiddleware
+
+    policy = Policy(trigger=setting.trigger, keep=setting.keep)
+    made = CompactionMiddleware(window=WINDOW, policy=policy, summarizer=setting.writer)
+    return _agent(setting, create_agent(setting.main, middleware=[made], checkpointer=InMemorySaver()))
+
+
+def langchain(setting: Setting) -> Tell:
+    from langchain.agents import create_agent
+
+    from contextfold.integrations.langchain import SummarizationMiddleware
+
+    made = SummarizationMiddleware(setting.writer, trigger=setting.trigger, keep=setting.keep)
+    return _agent(setting, create_agent(setting.main, middleware=[made], checkpointer=InMemorySaver()))
+
+
+def deepagents(setting: Setting) -> Tell:
+    from deepagents import create_deep_agent
+    from deepagents.backends import StateBackend
+
+    from contextfold.integrations.deepagents import SummarizationMiddleware
+
+    backend = StateBackend()
+    trigger = setting.trigger
+    if trigger is not None and trigger[0] == "tokens":  # its tools and its system prompt take some 2,400 tokens
+        trigger = ("tokens", trigger[1] + 2_400)
+    made = SummarizationMiddleware(setting.writer, backend=backend, trigger=trigger, keep=setting.keep)
+    agent = create_deep_agent(setting.main, backend=backend, middleware=[made], checkpointer=InMemorySaver())
+    return _agent(setting, agent)
+
+
+def langgraph(setting: Setting) -> Tell:
+    from contextfold.integrations.langgraph import CompactionState, Context
+
+    context = Context(setting.compactor())
+
+    def node(state: Any) -> dict[str, Any]:
+        prepared = context.prepare(state)
+        return {"messages": [setting.main.answer(prepared.messages)], **prepared.update}
+
+    async def anode(state: Any) -> dict[str, Any]:
+        prepared = await context.aprepare(state)
+        return {"messages": [setting.main.answer(prepared.messages)], **prepared.update}
+
+    graph = StateGraph(CompactionState)
+    graph.add_node("agent", anode if setting.is_async else node)
+    graph.add_edge(START, "agent")
+    return _agent(setting, graph.compile(checkpointer=InMemorySaver()))
+
+
+FACES: dict[str, Callable[[Setting], Tell]] = {
+    "compact": compact,
+    "call": call,
+    "CompactionMiddleware": middleware,
+    "LangChain drop-in": langchain,
+    "deepagents drop-in": deepagents,
+    "LangGraph": langgraph,
+}

@@ -1,0 +1,308 @@
+"""Promises times faces: each cell of the table is executed, or says in words why its peer's contract forbids it.
+
+A row is a function that is given a face; ``EXCUSED`` has the cells that cannot hold. ``docs/promises.md`` is made of
+both: ``python tests/promises/test_promises.py`` writes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from promise_faces import FACES, SUMMARY, Model, Setting, Tell
+
+from contextfold import ContextOverflow
+
+Face = Callable[[Setting], Tell]
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
+
+
+def question(turn: int, words: int = 300) -> list[BaseMessage]:
+    filling = " ".join(f"wall-{turn}-{word}" if word % 40 == 0 else "plain" for word in range(words))
+    return [HumanMessage(f"[q{turn}] What about room {turn}? {filling}", id=f"q{turn}")]
+
+
+def work(turn: int) -> list[BaseMessage]:
+    """A question, a call that the assistant made, its result, and the next question."""
+    made = AIMessage("", tool_calls=[{"name": "look", "args": {"room": turn}, "id": f"c{turn}"}], id=f"a{turn}")
+    result = ToolMessage(f"[r{turn}] room {turn} is dry. " + "plain " * 200, tool_call_id=f"c{turn}", id=f"r{turn}")
+    return [*question(turn), made, result, HumanMessage(f"[n{turn}] And now?", id=f"n{turn}")]
+
+
+def played(face: Face, setting: Setting, turns: int = 14) -> list[list[BaseMessage]]:
+    """What was told, turn by turn, all of it answered."""
+    tell, told = face(setting), list[list[BaseMessage]]()
+    for turn in range(turns):
+        new = work(turn) if turn % 3 == 1 else question(turn)
+        told.append(new)
+        tell(new)
+    return told
+
+
+def texts(messages: Sequence[BaseMessage]) -> list[str]:
+    return [str(message.text) for message in messages]
+
+
+def unnamed(view: Sequence[BaseMessage]) -> list[str]:
+    """The texts without the name of the history file, which deepagents draws by chance for each thread."""
+    return [re.sub(r"session_[0-9a-f]+", "session", text) for text in texts(view)]
+
+
+def problems(view: Sequence[BaseMessage]) -> list[str]:
+    """What a provider would refuse."""
+    found: list[str] = []
+    waiting: set[str] = set()
+    for message in view:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting:
+                found.append(f"a result without its call: {message.tool_call_id}")
+            waiting.discard(message.tool_call_id)
+        elif waiting:
+            found.append(f"calls without results: {sorted(waiting)}")
+            waiting = set()
+        if isinstance(message, AIMessage):
+            waiting = {str(call["id"]) for call in message.tool_calls}
+    return [*found, *(["calls without results at the end"] if waiting else [])]
+
+
+def summaries(view: Sequence[BaseMessage]) -> int:
+    return sum(1 for message in view if "SUMMARYTOKEN" in str(message.text))
+
+
+# ---- the promises ----
+
+
+def conservation(face: Face) -> None:
+    """Every message is in the last view word for word, or its text was in a request to the summarizer."""
+    setting = Setting()
+    told = played(face, setting)
+    last, read = "\n".join(texts(setting.views[-1])), setting.read
+    assert setting.writer.sent
+    for message in (message for new in told for message in new if message.text):
+        assert str(message.text) in last or str(message.text).split("\n")[0][:60] in read, message.id
+
+
+def valid_to_send(face: Face) -> None:
+    """Calls and results stay together, and an interrupted call is answered by the message that shows it to be one."""
+    setting = Setting()
+    tell = face(setting)
+    for turn in range(10):
+        tell(work(turn))
+    interrupted = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "lost"}], id="lost")
+    tell([*question(90), interrupted, HumanMessage("[x] Still there?", id="x")])
+    tell(question(91))
+    assert summaries(setting.views[-1]) == 1
+    for view in setting.views:
+        assert problems(view) == []
+
+
+def failure_changes_nothing(face: Face) -> None:
+    """A summarizer that fails leaves the whole conversation in the view; the next call tries again."""
+    failing = Model(script=lambda number: ValueError("no such model") if number < 3 else SUMMARY)
+    setting = Setting(writer=failing)
+    told = played(face, setting, 12)
+    whole = [view for view in setting.views if summaries(view) == 0]
+    sent = [text for new in told[: len(whole)] for text in texts(new)]
+    assert [text for text in texts(whole[-1]) if text.startswith("[")] == [
+        text for text in sent if text.startswith("[")
+    ]
+    assert summaries(setting.views[-1]) == 1
+
+
+def append_only(face: Face) -> None:
+    """Between two summaries each view is the last one and more."""
+    setting = Setting()
+    tell, before, grown = face(setting), 0, 0
+    for turn in range(16):
+        tell(question(turn))
+        if turn and len(setting.writer.sent) == before:
+            earlier, later = setting.views[-2:]
+            assert texts(later)[: len(earlier)] == texts(earlier)
+            grown += 1
+        before = len(setting.writer.sent)
+    assert grown >= 8
+
+
+def progress(face: Face) -> None:
+    """A pass brings the view below what triggered it: the next one comes only when as much has been said again."""
+    setting = Setting()
+    played(face, setting, 20)
+    assert 2 <= len(setting.writer.sent) <= 8
+
+
+def no_mutation(face: Face) -> None:
+    """What a caller tells is not changed."""
+    setting = Setting()
+    tell = face(setting)
+    for turn in range(12):
+        new = work(turn)
+        as_told = copy.deepcopy(new)
+        tell(new)
+        assert new == as_told
+
+
+def verbatim(face: Face) -> None:
+    """The newest request is in every view word for word, also when the assistant has long been working on it."""
+    setting = Setting()
+    tell = face(setting)
+    for turn in range(6):
+        tell(question(turn))
+    long: list[BaseMessage] = [HumanMessage("[task] Mend the roof, and never touch the cellar.", id="task")]
+    for number in range(16):
+        made = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": f"l{number}"}], id=f"l{number}")
+        long += [made, ToolMessage(f"tile {number} " * 150, tool_call_id=f"l{number}", id=f"t{number}")]
+    tell(long)
+    assert summaries(setting.views[-1]) == 1
+    assert any("Mend the roof, and never touch the cellar." in text for text in texts(setting.views[-1]))
+
+
+def one_summary(face: Face) -> None:
+    """However often it is compacted, there is one flat summary."""
+    setting = Setting()
+    played(face, setting, 24)
+    assert len(setting.writer.sent) >= 3
+    assert {summaries(view) for view in setting.views} == {0, 1}
+    assert "\n".join(texts(setting.views[-1])).count("SUMMARYTOKEN") == 1
+
+
+def determinism(face: Face) -> None:
+    """The same conversation gives the same views."""
+    views = []
+    for _ in range(2):
+        setting = Setting()
+        played(face, setting)
+        views.append([unnamed(view) for view in setting.views])
+    assert views[0] == views[1]
+
+
+def off_means_off(face: Face) -> None:
+    """Without a trigger nothing is summarized, whatever the size."""
+    setting = Setting(trigger=None)
+    told = played(face, setting)
+    assert setting.writer.sent == []
+    assert [text for new in told for text in texts(new)] == [
+        text for text, view in zip(texts(setting.views[-1]), setting.views[-1], strict=True) if view.text != "ok"
+    ]
+
+
+def a_number_is_that_number(face: Face) -> None:
+    """``keep`` names so many messages: they stay word for word, although the trigger is below what they take."""
+    setting = Setting(trigger=("tokens", 2_000), keep=("messages", 12))
+    told = played(face, setting, 20)
+    newest = [message for new in told for message in new][-6:]
+    assert summaries(setting.views[-1]) == 1
+    assert texts(setting.views[-1])[-1] == str(newest[-1].text)
+    sizes = [len(view) for view in setting.views if summaries(view)]
+    assert min(sizes) >= 13
+    assert len(setting.writer.sent) <= 0.75 * len(sizes), "and not every turn pays for a pass"
+
+
+def last_resort(face: Face) -> None:
+    """A refusal for size is answered by a strictly smaller request."""
+    refusing = Model(script=lambda number: ContextOverflow("prompt is too long") if number == 9 else "ok")
+    setting = Setting(main=refusing, trigger=None)
+    played(face, setting, 12)
+    refused, again = setting.views[9:11]
+    assert sum(map(len, texts(again))) < sum(map(len, texts(refused)))
+    assert summaries(again) == 1
+
+
+def never_paid_twice(face: Face) -> None:
+    """The model fails behind a summary: the next attempt goes on with the summary that was paid for."""
+    setting = Setting()
+    tell = face(setting)
+    setting.main.script = lambda number: ValueError("down") if setting.writer.sent else "ok"
+    attempt = question(0)
+    turn = 0
+    while not setting.writer.sent:
+        attempt = question(turn)
+        with contextlib.suppress(ValueError):
+            tell(attempt)
+        turn += 1
+    paid = len(setting.writer.sent)
+    assert paid
+    setting.main.script = lambda number: "ok"
+    tell(attempt)
+    assert len(setting.writer.sent) == paid
+    assert summaries(setting.views[-1]) == 1
+
+
+def sync_equals_async(face: Face) -> None:
+    """Both colors send the same views."""
+    views = []
+    for is_async in (False, True):
+        setting = Setting(is_async=is_async)
+        played(face, setting)
+        views.append([unnamed(view) for view in setting.views])
+    assert views[0] == views[1]
+
+
+PROMISES: dict[str, Callable[[Face], None]] = {
+    "conservation": conservation,
+    "valid to send": valid_to_send,
+    "failure changes nothing": failure_changes_nothing,
+    "append-only": append_only,
+    "progress": progress,
+    "no mutation": no_mutation,
+    "verbatim": verbatim,
+    "one summary": one_summary,
+    "determinism": determinism,
+    "switched off means off": off_means_off,
+    "a number means that number": a_number_is_that_number,
+    "last resort": last_resort,
+    "never pay twice": never_paid_twice,
+    "sync equals async": sync_equals_async,
+}
+
+EXCUSED: dict[tuple[str, str], str] = {
+    ("last resort", "compact"): "it sends nothing: `call` does",
+    ("never pay twice", "compact"): "its result is the caller's: pass `out.compaction` as `previous`",
+    ("last resort", "LangChain drop-in"): "LangChain's class does not stand around the model call's errors",
+    ("last resort", "LangGraph"): "the node sends by itself: use `Compactor.call` in it",
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("promise", PROMISES)
+def test_each_promise_holds_on_each_face(promise: str, face: str) -> None:
+    if (promise, face) not in EXCUSED:
+        PROMISES[promise](FACES[face])
+
+
+def test_the_table_in_the_docs_is_this_table() -> None:
+    assert DOCS.read_text() == written(), "run: python tests/promises/test_promises.py"
+
+
+def written() -> str:
+    """The page: what each promise is, and the cells."""
+    notes = {reason: number for number, reason in enumerate(dict.fromkeys(EXCUSED.values()), 1)}
+    rows = [
+        [promise, *(f"no ({notes[EXCUSED[promise, face]]})" if (promise, face) in EXCUSED else "yes" for face in FACES)]
+        for promise in PROMISES
+    ]
+    lines = [
+        "# Promises",
+        "",
+        "What contextfold promises, and where. Each cell is a test: the face is driven as its users drive it, with",
+        "scripted chat models and nothing else in place of the real thing.",
+        "",
+        "| | " + " | ".join(FACES) + " |",
+        "|---" * (len(FACES) + 1) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+        *(f"{number}. {reason[0].upper()}{reason[1:]}." for reason, number in notes.items()),
+        "",
+        "| promise | what it means |",
+        "|---|---|",
+        *(f"| {name} | {' '.join((check.__doc__ or '').split())} |" for name, check in PROMISES.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    DOCS.write_text(written())
