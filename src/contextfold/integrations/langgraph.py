@@ -5,6 +5,9 @@ Two ways, one engine:
 - ``Context.prepare(state)`` inside a node of one's own: the messages to send, and the state's update;
 - ``Context`` itself as a node before the one that calls the model, or as ``pre_model_hook`` of a prebuilt agent.
 
+``SessionContext`` does the same from a session in a store: with its thresholds, increments, lease, and its user's own
+options.
+
 What belongs here: where the state keeps the record, and the figures about the summary that are shown beside it. What
 does not: middleware for ``create_agent`` (``langchain``), and any decision about what is compacted (the engine).
 """
@@ -14,19 +17,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import UntrackedValue
+from langgraph.config import get_config
 from langgraph.graph import MessagesState
 
 from contextfold.compactor import CompactionResult, Compactor
+from contextfold.errors import InputError
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.threads import Bounded, thread_key
 from contextfold.observe import logger
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction, summary_message
+
+if TYPE_CHECKING:
+    from contextfold.store import Session, SessionResult
 
 FORMAT = "langchain"
 
@@ -200,6 +208,96 @@ class _Made:
 
     record: Compaction
     count: int
+
+
+class SessionContext(Context):
+    """Makes the messages to send from a session in a store, which follows the messages of the graph's state.
+
+    Args:
+        session: from a thread id to its ``Session``: ``lambda thread_id: compactor.session(thread_id, store=...)``. The
+            graph is to be run with ``{"configurable": {"thread_id": ...}}``.
+        system, tools, messages_key, metadata_key, view_key: as for ``Context``.
+
+    When a summary is due, thresholds, increments and the options of the session's user say, read again at each call;
+    ``session.state().is_summarizing`` says whether one is being made, in any process. The state needs no key for a
+    record, and has the figures under ``metadata_key`` if it has a key for those.
+    """
+
+    def __init__(self, session: Callable[[str], Session], **options: Any) -> None:
+        super().__init__(Compactor(), **options)
+        self.session = session
+
+    def prepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+        """The view of the session, once it has the messages of the state that it did not have.
+
+        Raises ``InputError`` where the state does not continue what the session has: the thread was edited or forked.
+        """
+        messages, session, system = self._opened(state)
+        known = session.state().message_count
+        _check_follows(messages, session.history(known - 1) if known else [], known, session)
+        session.append(messages[known:], at=known)
+        beside: dict[str, Any] = {"system": system.text if system else None, "tools": self.tools}
+        with hidden_from_streams():
+            result = session.compact(instructions, **beside) if force else session.view(**beside).result
+        return self._shown(state, messages, system, result)
+
+    async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+        """``prepare`` for async nodes; it never blocks the event loop."""
+        messages, session, system = self._opened(state)
+        known = (await session.astate()).message_count
+        _check_follows(messages, await session.ahistory(known - 1) if known else [], known, session)
+        await session.aappend(messages[known:], at=known)
+        beside: dict[str, Any] = {"system": system.text if system else None, "tools": self.tools}
+        with hidden_from_streams():
+            if force:
+                result = await session.acompact(instructions, **beside)
+            else:
+                result = (await session.aview(**beside)).result
+        return self._shown(state, messages, system, result)
+
+    def _opened(self, state: Any) -> tuple[list[Any], Session, SystemMessage | None]:
+        thread_id = get_config().get("configurable", {}).get("thread_id")
+        if not thread_id:
+            raise InputError('a SessionContext needs a thread: run the graph with {"configurable": {"thread_id": ...}}')
+        return list(_value(state, self.messages_key) or []), self.session(str(thread_id)), self._system(state)
+
+    def _shown(
+        self, state: Any, messages: Sequence[Any], system: SystemMessage | None, result: SessionResult
+    ) -> Prepared:
+        own = {message.id: message for message in messages if message.id}
+        view = [own[one.id] if one.id in own and own[one.id] == one else one for one in result.messages]
+        figures = session_metadata(result)
+        changed = figures != (_value(state, self.metadata_key) or {})
+        return Prepared([*([system] if system else []), *view], {self.metadata_key: figures} if changed else {})
+
+
+def _check_follows(messages: Sequence[Any], last: Sequence[Any], known: int, session: Session) -> None:
+    """Raises ``InputError`` unless the state's messages begin with those of the session: its last one tells."""
+    if known > len(messages) or (last and _identity(messages[known - 1]) != _identity(last[0])):
+        raise InputError(
+            f"the state's messages do not continue the {known:,} of session {session.thread}: the thread was edited or "
+            "forked. Give a fork a session of its own, or use Context, which keeps its record in the state"
+        )
+
+
+def _identity(message: Any) -> tuple[Any, ...]:
+    return (message.type, message.id) if message.id else (message.type, message.content)
+
+
+def session_metadata(result: SessionResult) -> dict[str, Any]:
+    """``summary_metadata`` of the summary that a session has in force."""
+    summary = result.summary
+    if summary is None or summary.record.summary is None:
+        return {}
+    return {
+        "summary": summary_message(summary.record.summary).text,
+        "summarized_until": summary.covers,
+        "summary_tokens": summary.tokens,
+        "created_at": datetime.fromtimestamp(summary.created_at, UTC).isoformat(),
+        "message_count": summary.message_count,
+        "original_tokens": summary.original_tokens,
+        "compression_rate": summary.record.summary.compression_ratio,
+    }
 
 
 def summary_metadata(result: CompactionResult, created_at: datetime) -> dict[str, Any]:
