@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -44,3 +44,14 @@ def nobody_is_silenced() -> Iterator[None]:
     disabled = logging.root.manager.disable
     yield
     logging.disable(disabled)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Half a surrogate pair in the text of a failure would end the whole run: it cannot be sent to pytest-xdist."""
+    report = yield
+    if report.failed and report.longrepr is not None:
+        told = str(report.longrepr)
+        if (sent := told.encode(errors="backslashreplace").decode()) != told:
+            report.longrepr = sent
+    return report

@@ -28,15 +28,16 @@ from contextfold.testing import (
 )
 from contextfold.testing.plots import AssistantSays, Call, Plot, PlotWords, Result, ToolsAnswer, UserSays
 from driver import Session
+from effort import FULL
 
 FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain")
-EXAMPLES = int(os.environ.get("CONTEXTFOLD_EXAMPLES", "8"))
-"""Per test and format. The default keeps the file within a minute on two cores; raise it to search longer."""
+EXAMPLES = int(os.environ.get("CONTEXTFOLD_EXAMPLES", "20" if FULL else "3"))
+"""Per test and format. A quick run takes half a minute on two cores; raise it to search longer."""
 
 law = settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize=EXAMPLES == 8,
+    derandomize=not FULL and EXAMPLES == 3,
     database=None,
     suppress_health_check=[
         HealthCheck.too_slow,
@@ -124,7 +125,7 @@ class TestAnyHistory:
         one = session(format, data.draw(compactors()), data.draw(summarizers())())
         assert one.step(history) == []
 
-    @settings(law, max_examples=max(3, EXAMPLES // 2))
+    @settings(law, max_examples=max(2, EXAMPLES // 2))
     @given(data=st.data())
     def test_many_passes_keep_all_laws(self, format: str, broken: bool, data: st.DataObject) -> None:
         """L4, L8, R13: a conversation is told again and again until it was compacted five times."""

@@ -177,11 +177,12 @@ def test_a_broken_history_is_mended_and_said(tmp_path: Path) -> None:
     assert "orphan result 'nobody'" in run("inspect", str(path)).stdout
 
 
-def test_half_a_surrogate_pair_survives(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_becomes_a_replacement_character(tmp_path: Path) -> None:
+    """No file and no request can carry it, so the view is mended like any other broken history."""
     path = tmp_path / "half.json"
     path.write_text('[{"role": "user", "content": "half \\ud83d of it"}]', encoding="utf-8")
     view = run("compact", str(path), "--output", "-", "--quiet").stdout
-    assert json.loads(view)[0]["content"] == "half \ud83d of it"
+    assert json.loads(view)[0]["content"] == "half \ufffd of it"
 
 
 def test_a_default_window_says_so(small: Path) -> None:

@@ -191,7 +191,7 @@ def test_a_tampered_record_is_refused_or_set_aside(change: dict[str, Any]) -> No
         try:
             found = Compaction.from_json(text)
         except InputError as error:
-            assert len(str(error)) < 600
+            assert len(str(error)) < 600  # noqa: PT017 - both outcomes are right
             return
         out = Compactor(window=100_000).compact(chat(), previous=found)
     assert "compaction_set_aside" in [event.name for event in out.events]
