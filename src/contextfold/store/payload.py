@@ -14,6 +14,7 @@ from contextfold import formats
 from contextfold.errors import InputError
 from contextfold.formats.base import Format
 from contextfold.formats.langchain_shapes import is_object
+from contextfold.messages import well_formed
 
 _OBJECT = "langchain_object"
 """The one key of the JSON object that stands for a message object."""
@@ -40,6 +41,14 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def storable(text: str) -> str:
+    """A text as every database takes it in a column: without NUL, which PostgreSQL refuses, and half characters.
+
+    Messages and records are JSON, where both are escaped; this is for what stands beside them to be seen and searched.
+    """
+    return well_formed(text).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def loads(text: str) -> Any:

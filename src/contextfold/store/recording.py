@@ -14,6 +14,7 @@ from contextfold.passes.perform import Made
 from contextfold.record.compaction import Compaction
 from contextfold.store.layout import Layout
 from contextfold.store.loading import Material
+from contextfold.store.payload import storable
 from contextfold.store.values import Link, NewSummary, StoredSummary, Trigger
 
 GONE: tuple[Fate, ...] = ("summarized", "dropped")
@@ -57,9 +58,9 @@ def new_summary(
         parent_id=parent.id if parent else None,
         base_revision=revision,
         trigger=trigger,
-        reason=compaction.trigger,
+        reason=storable(compaction.trigger),
         algorithm=summary.algorithm if summary else SHORTENING,
-        text=summary.text if summary else "",
+        text=storable(summary.text) if summary else "",
         tokens=summary.tokens if summary else 0,
         covers=max(material.layout.sequences(range(compaction.covers)), default=-1) + 1,
         message_count=count,
@@ -70,7 +71,7 @@ def new_summary(
         chunk_count=summary.chunk_count if summary else 0,
         max_depth=summary.max_depth if summary else 0,
         truncated=summary.truncated if summary else False,
-        model=made.model,
+        model=storable(made.model) if made.model else None,
         cost=made.cost,
         seconds=seconds,
         tokens_before=compaction.tokens_before,

@@ -68,5 +68,6 @@ def encoded(wire: Sequence[Any], source: Format, count_text: Callable[[str], int
     for index, entry in enumerate(wire):
         message = source.decode(entry, index)
         text = payload.dumps(entry, index)
-        rows.append(NewMessage(text, message.role, message.id, counter.message(message), readable(message)))
+        name = payload.storable(message.id) if message.id else message.id
+        rows.append(NewMessage(text, message.role, name, counter.message(message), readable(message)))
     return rows
