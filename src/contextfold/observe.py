@@ -185,6 +185,12 @@ class Observer:
             self._hook = None
             logger.exception("the event hook failed on %r and is not called again during this call", name)
 
+    def another(self) -> Observer:
+        """One for work that goes on after this call: the same hooks, and events of its own."""
+        other = Observer(self._hook, self.hooks)
+        other.keys = set(self.keys)
+        return other
+
     def emit_once(self, name: str, message: str, /, **data: Any) -> None:
         """``emit``, unless the same decision was told in this call already."""
         if not any(event.name == name and event.data == data for event in self.events):

@@ -24,6 +24,13 @@ from contextfold.summary.options import SummaryOptions
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+SOFT = 0.8
+"""Share of the trigger where preparing begins, unless the policy names one: there are some turns to go."""
+
+PATIENCE = 0.92
+"""Share of the window up to which a view may grow while something better is about to come. The rest is for what an
+estimate may be wrong."""
+
 Unit = Literal["tokens", "messages", "fraction"]
 UNITS = ("tokens", "messages", "fraction")
 
@@ -278,6 +285,10 @@ class Policy(_Settings):
     """Where a pass must end. None: ``budgets.usage`` of the window, below the trigger, and above the floor."""
     keep: SizeField | None = None
     """The verbatim tail. None: ``budgets.recent``."""
+    background: Annotated[bool, Field(strict=True)] | Annotated[float, Field(strict=True, gt=0, lt=1)] = False
+    """Prepare a pass beside the conversation from this share of the trigger on (True: 0.8), so that no request waits
+    for a summary. It comes into force when the trigger is reached, if what it covers is unchanged. Until it is ready
+    the view may grow past the trigger, up to 0.92 of the window."""
     answer_reserve: Annotated[int, Field(ge=0)] = 0
     """Tokens of the window that belong to the model's answer."""
     budgets: Budgets = Budgets()
@@ -327,6 +338,13 @@ class Policy(_Settings):
         if value is not None and info.field_name == "target" and value.unit == "messages":
             raise ValueError("a target is a size in tokens or a fraction of the window, not a number of messages")
         return value
+
+    @property
+    def soft_share(self) -> float | None:
+        """The share of the trigger from which on a pass is prepared in the background; None for never."""
+        if self.background is False or not self.enabled:
+            return None
+        return SOFT if self.background is True else self.background
 
     @property
     def has_own_trigger(self) -> bool:

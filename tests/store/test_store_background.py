@@ -14,9 +14,9 @@ import pytest
 from conversations import said
 
 from contextfold import Compactor, Event
+from contextfold.calls.background import Background
 from contextfold.errors import StoreUnavailable, SummaryFailed
 from contextfold.store import Session
-from contextfold.store.background import Background
 from contextfold.store.lease import Keeper, Lease, keeper
 from contextfold.store.sql import SQLStore
 from contextfold.testing import FailingSummarizer

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
+from contextfold.calls.background import Background
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import Seen, is_clean
 from contextfold.formats.base import Format
@@ -51,6 +52,8 @@ class KnownConversation:
         self.attempt: FailedAt | Prepared | None = None
         """What the last pass left behind: a failure that is not repeated for the same state, or a summary that is paid
         for and could not be put in force. None: its record is in force, or there was none."""
+        self.background: Background | None = None
+        """Where a pass is prepared while the conversation goes on; None until one was."""
         self.faults_told = 0
         self.has_news = False
         """There may be faults that were not told yet: they are looked for in the whole history."""

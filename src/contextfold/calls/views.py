@@ -14,11 +14,12 @@ from functools import partial
 from typing import Any
 
 from contextfold import formats
+from contextfold.calls.background import Background
 from contextfold.calls.memory import KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
-from contextfold.errors import CannotFit
+from contextfold.errors import CannotFit, is_control_flow
 from contextfold.formats.base import Format
 from contextfold.messages import Text, ToolCall, ToolResult
 from contextfold.observe import Observer
@@ -27,7 +28,7 @@ from contextfold.passes.perform import Made, Means, archived, run_pass
 from contextfold.passes.prepared import Prepared
 from contextfold.passes.question import Proposal, Question, Trigger, floor_of, triggered
 from contextfold.passes.without_pass import Revise
-from contextfold.policy import Pins, Policy
+from contextfold.policy import PATIENCE, Pins, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build, translate
@@ -167,6 +168,8 @@ class _Call:
         _report_faults(conversation, self.observer)
         target = formats.get(request.to) if request.to else conversation.history.format
         wire, mended = await self._wire(target)
+        if revise is None and self._is_soon(overhead):
+            await self._start_preparing(overhead)
         return self._result(made, before, overhead, wire, mended, target)
 
     def due(self) -> Trigger | None:
@@ -264,9 +267,61 @@ class _Call:
         """The record, once the originals of what it hides are saved; None if they are not and the old view goes on."""
         return made if made is not None and await archived(made, question, self.means) else None
 
+    # ---- in the background ----
+
+    def _is_soon(self, overhead: Mapping[str, int]) -> bool:
+        """Whether to prepare a pass now: the view is near its trigger, and none was tried under this record."""
+        share, conversation = self.policy.soft_share, self.conversation
+        if share is None or self.request.forced or conversation.attempt is not None or self._is_preparing():
+            return False
+        tokens, messages = math.ceil(self._size(overhead) / share), math.ceil(len(conversation.view.wire) / share)
+        return triggered(self.policy, self.limits, tokens, messages) is not None
+
+    def _is_preparing(self) -> bool:
+        return self.conversation.background is not None and self.conversation.background.is_busy
+
+    async def _start_preparing(self, overhead: Mapping[str, int]) -> None:
+        """Begin a pass over the conversation as it is now, beside it."""
+        conversation, views = self.conversation, self.views
+        if conversation.background is None:
+            conversation.background = Background(self.policy.summary.parallel)
+        question = replace(self._question(overhead), forced="background", instructions="")
+        question = replace(question, history=question.history.snapshot())
+        state, observer = conversation.state, self.observer.another()
+
+        async def prepare(ports: Ports) -> None:
+            try:
+                means = Means(ports, observer, views.summarizer, self.request.archive, retries=True)
+                made = await run_pass(question, means)
+            except Exception as error:
+                if is_control_flow(error):
+                    raise
+                observer.emit("background_failed", f"{type(error).__name__}: {error}", error=type(error).__name__)
+                made = Nothing(str(error))
+            if isinstance(made, Nothing):
+                conversation.attempt = state
+                return
+            conversation.attempt = Prepared(made.compaction, made.compaction.parent)
+            text = f"a summary of {made.compaction.covers:,} messages is ready and not in force yet"
+            observer.emit("summary_prepared", text, summary=made.compaction.id)
+
+        conversation.background.start(prepare, self.ports)
+
+    async def _awaited(self, question: Question) -> bool:
+        """Wait for a pass that is being prepared. False where the old view can go on until it is."""
+        if self.conversation.background is None or not self._is_preparing():
+            return True
+        if not question.forced and question.view_tokens <= PATIENCE * question.limits.window:
+            self.observer.emit("skipped", "a summary is being prepared", tokens=question.view_tokens)
+            return False
+        await self.conversation.background.finished(self.ports)
+        return True
+
     async def _pass(self, question: Question) -> Made | None:
         """A pass, unless one failed for this very state before, or its summary is paid for already."""
         conversation = self.conversation
+        if not await self._awaited(question):
+            return None
         if not question.forced and conversation.attempt == conversation.state:
             text = "the summary failed for this very history"
             self.observer.emit("skipped", text, tokens=question.view_tokens)
@@ -276,7 +331,7 @@ class _Call:
         """Asked as ever, without pins or instructions for this call alone."""
         if prepared is not None and lasting and await self.ports.compute(prepared.answers, question):
             conversation.attempt = prepared
-            text = "the summary that was made before, and could not be put in force, is taken"
+            text = "the summary that was made before, and is not in force yet, is taken"
             self.observer.emit("summary_adopted", text, summary=prepared.made.id, trigger=prepared.made.trigger)
             return Made(prepared.made, question.evicted(prepared.made))
         made = await run_pass(question, self.means)

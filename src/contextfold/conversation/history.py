@@ -49,6 +49,14 @@ class History:
         self.sizes += sizes
         self.__dict__.pop("grouping", None)
 
+    def snapshot(self) -> History:
+        """The history as it is now, for work that goes on while it grows. What is learned of a message is shared."""
+        self.words  # noqa: B018  so that both have the same
+        twin = copy.copy(self)
+        twin.wire, twin.messages, twin.sizes = list(self.wire), list(self.messages), list(self.sizes)
+        twin._digests = list(self._digests)
+        return twin
+
     def refresh(self, start: int = 0) -> bool:
         """Decode again from ``start`` on, in case a caller changed an object in place; True if one was.
 

@@ -23,7 +23,7 @@ from contextfold.errors import CannotFit
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
 from contextfold.passes.question import Question, Trigger, triggered
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
-from contextfold.policy import PROSE, Policy, Toggle, ToolArguments
+from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
 from contextfold.record.compaction import Edit
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import rules
@@ -38,9 +38,6 @@ _READ = 2_000
 
 LARGE = 0.05
 """Share of the window from which on a group that the model has not read yet makes a pass wait for the next call."""
-
-PATIENCE = 0.92
-"""Share of the window up to which a view may grow meanwhile. The rest is for what an estimate may be wrong."""
 
 STEP = 0.25
 """Share of the messages that stay that has to come in addition before there is another pass, where what the caller

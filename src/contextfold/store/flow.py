@@ -23,6 +23,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+from contextfold.calls.background import Background
 from contextfold.errors import ContextfoldError
 from contextfold.messages import Message
 from contextfold.observe import Observer
@@ -34,7 +35,6 @@ from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build
 from contextfold.store import loading, recording
-from contextfold.store.background import Background
 from contextfold.store.decision import Rules, Size, report_budget, report_built
 from contextfold.store.layout import WHOLE, Layout, gone_from
 from contextfold.store.lease import Loan

@@ -82,12 +82,18 @@ class SessionOptions(BaseModel):
         if not policy.enabled:
             return self.model_copy(update={"enable_context_optimization": False})
         given = self.model_fields_set
-        steps_back: dict[str, None] = {}
+        steps_back: dict[str, Any] = {}
+        if policy.soft_share is not None:
+            steps_back |= {key: value for key, value in self._beside(policy.soft_share).items() if key not in given}
         if policy.has_own_trigger and "upper_threshold" not in given:
             steps_back["upper_threshold"] = None
         if (policy.target is not None or "upper_threshold" in steps_back) and "lower_threshold" not in given:
             steps_back["lower_threshold"] = None
         return self.model_copy(update=steps_back)
+
+    @staticmethod
+    def _beside(share: float) -> dict[str, Any]:
+        return {"background": True, "soft_ratio": share}
 
     def policy(self, policy: Policy) -> Policy:
         """The policy of the compactor, with what these options say otherwise."""

@@ -1,6 +1,6 @@
 """Running a pass beside the conversation: on a thread, or on a task of the caller's event loop.
 
-What belongs here: starting and waiting. What does not: what is done there (``flow``).
+What belongs here: starting and waiting. What does not: what is done there (``calls.views``, ``store.flow``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Work = Callable[[Ports], Coroutine[Any, Any, None]]
 
 
 class Background:
-    """At most one piece of work at a time, for one session object. ``parallel`` limits its model calls."""
+    """At most one piece of work at a time, for one conversation. ``parallel`` limits its model calls."""
 
     def __init__(self, parallel: int) -> None:
         self._parallel = parallel
@@ -26,7 +26,9 @@ class Background:
     @property
     def is_busy(self) -> bool:
         thread, task = self._thread, self._task
-        return (thread is not None and thread.is_alive()) or (task is not None and not task.done())
+        # A loop that was closed has cancelled its tasks, or never comes back to them.
+        runs = task is not None and not task.done() and not task.get_loop().is_closed()
+        return (thread is not None and thread.is_alive()) or runs
 
     def start(self, work: Work, ports: Ports) -> None:
         """Run ``work`` in the color of the ports that the caller uses; nothing happens while some is running.
@@ -43,6 +45,14 @@ class Background:
             target=lambda: run(work(SyncPorts(self._parallel))), daemon=True, name="contextfold-background"
         )
         self._thread.start()
+
+    async def finished(self, ports: Ports) -> None:
+        """Wait until nothing is running. A task of another event loop, which may be gone, is not waited for."""
+        task = self._task
+        if task is not None and not task.done() and task.get_loop() is _asyncio_loop():
+            await asyncio.wait({task})
+        if self._thread is not None and self._thread.is_alive():
+            await ports.compute(self._thread.join)
 
     def join(self, seconds: float | None = None) -> None:
         """Wait for work on a thread."""

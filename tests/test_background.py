@@ -1,0 +1,207 @@
+"""``Policy(background=...)``: a pass is prepared beside the conversation, and no request waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor, Policy, PolicyError
+from contextfold.policy import SOFT
+
+Message = dict[str, Any]
+WINDOW = 6_000
+TURNS = 300
+BUSY = 4
+"""Turns that the summarizer takes."""
+
+
+def turn(number: int) -> list[Message]:
+    return [
+        {"role": "user", "content": f"Please look at module_{number:04}.py and tell me what it does."},
+        {"role": "assistant", "content": f"module_{number:04}.py sets limit_{number} and returns rows. " * 3},
+    ]
+
+
+class Slow:
+    """A summarizer that answers when it is let, and counts. One that is waited for fails after ten seconds."""
+
+    def __init__(self) -> None:
+        self.calls = self.answers = 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, prompt: str) -> str:
+        self.calls += 1
+        if not self.gate.wait(10):
+            raise RuntimeError("a request waited for the summary")
+        self.answers += 1
+        return "The user asks for one module after the other; all were looked at."
+
+
+def compactor(summarizer: Any, background: Any = True, **options: Any) -> Compactor:
+    return Compactor(window=WINDOW, summarizer=summarizer, policy=Policy(background=background), **options)
+
+
+class Conversation:
+    """Turns of a conversation whose summarizer takes ``BUSY`` turns, whatever these take in seconds."""
+
+    def __init__(self) -> None:
+        self.slow = Slow()
+        self.told: list[str] = []
+        self.subject = compactor(self.slow, on_event=lambda event: self.told.append(event.name))
+        self.messages: list[Message] = [{"role": "system", "content": "You help."}]
+        self.previous: Any = None
+        self.passes = self.answered_meanwhile = self.since = 0
+
+    def next_turn(self, number: int) -> None:
+        self.messages = [*self.messages, *turn(number)]
+
+    def answered(self, out: Any) -> None:
+        """A view is there. While a summary is being made, the turns are counted until it may be ready."""
+        self.previous = out.compaction
+        self.passes += out.changed
+        if self.slow.calls > self.slow.answers:
+            self.answered_meanwhile += 1
+            self.since += 1
+        if self.since == BUSY:
+            self.since = 0
+            self.slow.gate.set()
+        elif self.since == 0:
+            self.slow.gate.clear()
+
+    @property
+    def is_released(self) -> bool:
+        return self.slow.gate.is_set()
+
+    @property
+    def is_ready(self) -> bool:
+        return self.slow.calls == self.slow.answers
+
+
+def test_no_request_waits_for_a_summary_in_threads() -> None:
+    talk = Conversation()
+    talk.slow.gate.clear()
+    for number in range(TURNS):
+        talk.next_turn(number)
+        talk.answered(talk.subject.compact(talk.messages, talk.previous))
+        while talk.is_released and not talk.is_ready:
+            time.sleep(0.001)
+    assert talk.passes > 5
+    assert talk.answered_meanwhile >= (BUSY - 1) * talk.passes
+    assert talk.slow.calls <= talk.passes + 1  # one may be ready that was not needed any more
+    assert not {"summary_failed", "fallback_used", "background_failed"} & set(talk.told)
+
+
+def test_no_request_waits_for_a_summary_in_async_code() -> None:
+    async def conversation() -> Conversation:
+        talk = Conversation()
+        talk.slow.gate.clear()
+        for number in range(TURNS):
+            talk.next_turn(number)
+            talk.answered(await talk.subject.acompact(talk.messages, talk.previous))
+            while talk.is_released and not talk.is_ready:
+                await asyncio.sleep(0.001)
+        return talk
+
+    talk = asyncio.run(conversation())
+    assert talk.passes > 5
+    assert talk.answered_meanwhile >= (BUSY - 1) * talk.passes
+    assert talk.slow.calls <= talk.passes + 1
+    assert not {"summary_failed", "fallback_used", "background_failed"} & set(talk.told)
+
+
+def grown(subject: Compactor, until: Callable[[], bool]) -> tuple[list[Message], Any]:
+    """A conversation that grows until something has happened. What is prepared on the way is waited for."""
+    messages: list[Message] = []
+    out: Any = None
+    for number in range(200):
+        messages = [*messages, *turn(number)]
+        out = subject.compact(messages, out.compaction if out else None)
+        while "contextfold-background" in {thread.name for thread in threading.enumerate()} and not until():
+            time.sleep(0.001)
+        if until():
+            return messages, out
+    raise AssertionError("nothing was prepared")
+
+
+def test_a_summary_that_is_ready_comes_into_force_at_the_trigger_and_is_never_paid_twice() -> None:
+    slow = Slow()
+    told: list[str] = []
+    subject = compactor(slow, on_event=lambda event: told.append(event.name))
+    messages, out = grown(subject, lambda: "summary_prepared" in told)
+    assert out.compaction is None
+    assert out.tokens_after < subject.limits.trigger  # type: ignore[operator]
+    while not out.changed:
+        messages = [*messages, *turn(len(messages))]
+        out = subject.compact(messages, out.compaction)
+        time.sleep(0.005)
+    assert out.trigger == "background"
+    assert slow.calls == 1
+    assert "summary_adopted" in told
+
+
+def test_a_request_waits_for_what_is_being_prepared_where_the_view_would_not_fit_otherwise() -> None:
+    slow = Slow()
+    slow.gate.clear()
+    subject = compactor(slow)
+    messages, out = grown(subject, lambda: slow.calls == 1)
+    while out.tokens_after < 0.85 * WINDOW:  # past the trigger: the old view goes on
+        messages = [*messages, *turn(len(messages))]
+        out = subject.compact(messages, out.compaction)
+        assert not out.changed
+    threading.Timer(0.05, slow.gate.set).start()
+    messages = [*messages, *(message for number in range(12) for message in turn(1000 + number))]
+    out = subject.compact(messages, out.compaction)
+    assert out.changed
+    assert out.tokens_after < WINDOW
+
+
+def test_a_failure_in_the_background_is_told_and_changes_nothing() -> None:
+    def refuses(prompt: str) -> str:
+        raise RuntimeError("no credit left")
+
+    told: list[str] = []
+    subject = Compactor(
+        window=WINDOW,
+        summarizer=refuses,
+        policy=Policy(background=True, on_failure="raise"),
+        on_event=lambda event: told.append(event.name),
+    )
+    _, out = grown(subject, lambda: "background_failed" in told)
+    assert out.compaction is None
+
+
+def test_what_is_prepared_is_set_aside_where_the_messages_were_changed() -> None:
+    told: list[str] = []
+    slow = Slow()
+    subject = compactor(slow, on_event=lambda event: told.append(event.name))
+    messages, out = grown(subject, lambda: "summary_prepared" in told)
+    other = [{"role": "user", "content": "A conversation about something else."}, *messages[1:]]
+    other += [message for number in range(40) for message in turn(500 + number)]
+    out = subject.compact(other)
+    assert out.changed
+    assert "summary_adopted" not in told
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -0.5, 2, "often"])
+def test_a_share_that_cannot_be_is_refused(value: Any) -> None:
+    with pytest.raises(PolicyError, match="background"):
+        Policy(background=value)
+
+
+def test_off_means_off() -> None:
+    assert Policy().soft_share is None
+    assert Policy(background=False).soft_share is None
+    assert Policy(background=True, enabled=False).soft_share is None
+    assert Policy(background=True).soft_share == SOFT
+    assert Policy(background=0.5).soft_share == 0.5
+    slow = Slow()
+    subject = compactor(slow, background=False)
+    for number in range(30):
+        subject.compact([message for n in range(number) for message in turn(n)])
+    assert threading.active_count() < 20
