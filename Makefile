@@ -8,6 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := .venv-demo
 BENCH  := .venv-bench
+DOCS   := .venv-docs
 OLDEST := .venv-oldest
 OLDEST_DEEPAGENTS := .venv-oldest-deepagents
 SESSION := build/session.json
@@ -22,7 +23,7 @@ LAWS_ARGS ?=
 BENCH_ARGS ?=
 PICTURES_ARGS ?=
 
-.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel install-browser pictures clean
+.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel install-browser pictures docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -110,11 +111,16 @@ install-browser: ## Install Chromium with its driver, and Firefox, from Debian's
 pictures: $(VENV)/ready ## Make the pictures of docs/inspector.md, from real sessions where they are at hand
 	$(BIN)/python docs/pictures/make.py $(PICTURES_ARGS)
 
+docs: $(DOCS)/ready ## Build the site into build/site, check its links and spelling, run the examples
+	$(DOCS)/bin/codespell README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md docs/*.md
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
+	$(DOCS)/bin/python -m pytest -p no:cacheprovider examples
+
 wheel: $(VENV)/ready ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## Remove what these targets made, the environments included
-	rm -rf $(VENV) $(DEMO) $(BENCH) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) $(BENCH) $(DOCS) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(DEMO)/ready: WHAT := contextfold and the libraries it needs
 $(DEMO)/ready: PINS := constraints.txt
@@ -127,6 +133,10 @@ $(BENCH)/ready: WHAT := contextfold, and the libraries it is compared with
 $(BENCH)/ready: EXTRAS := bench
 $(BENCH)/ready: PINS := constraints-bench.txt
 $(BENCH)/ready: constraints-bench.txt
+$(DOCS)/ready: WHAT := contextfold, what builds its site, and what its examples need
+$(DOCS)/ready: EXTRAS := docs,openai,store,postgres
+$(DOCS)/ready: PINS := constraints-docs.txt
+$(DOCS)/ready: constraints-docs.txt
 $(OLDEST)/ready $(OLDEST_DEEPAGENTS)/ready: WHAT := contextfold, with the oldest releases it supports
 $(OLDEST)/ready: EXTRAS := test,openai,anthropic,langchain,tiktoken,store,postgres,view,gateway,otel
 $(OLDEST)/ready: PINS := constraints-oldest.txt

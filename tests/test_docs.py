@@ -146,3 +146,8 @@ def test_every_option_of_a_command_is_documented(command: str) -> None:
     options = set(re.findall(r"(--[a-z-]+)", shown.output)) - {"--help"}
     missing = sorted(option for option in options if option not in text)
     assert not missing, f"say in the documentation what these do: {missing}"
+
+
+def test_the_readme_is_read_in_two_minutes() -> None:
+    words = (ROOT / "README.md").read_text(encoding="utf-8").split()
+    assert len(words) <= 700, f"{len(words)} words: move something to its page"
