@@ -1,7 +1,7 @@
 """A chat in the terminal that never runs out of window: ``python examples/chat.py``.
 
 With ``OPENAI_API_KEY`` set it asks OpenAI, otherwise a provider on loopback with a window of 4,000 tokens. An empty
-line ends it; ``/where`` shows where every message went. Two lines are contextfold's: ``Compactor`` and ``with_compaction``.
+line ends it; ``/where`` shows where every message went. ``Compactor`` and ``with_compaction`` are contextfold's.
 """
 
 from __future__ import annotations
