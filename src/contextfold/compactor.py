@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.recovery import UNLIMITED, Exchange
 from contextfold.calls.request import After, Before, CompactionResult, CompactOptions, Request
 from contextfold.calls.views import Views
@@ -51,6 +52,7 @@ class Compactor:
         on_start, on_stream, on_progress, on_end: called around each summary by a model (``observe.Hooks``), with text
             as it arrives; sync or async, in the sync API perhaps from several threads.
         windows: keeps windows that refusals taught beyond this process (``window.WindowStore``).
+        remembered: conversations that are kept in memory between calls, so that a turn costs only what is new in it.
 
     Raises ``PolicyError`` when a setting is not allowed.
     """
@@ -72,6 +74,7 @@ class Compactor:
         on_progress: Callable[[SummaryProgress], object] | None = None,
         on_end: Callable[[SummaryEnd], object] | None = None,
         windows: WindowStore | None = None,
+        remembered: int = REMEMBERED,
     ) -> None:
         given = {"trigger": trigger, "target": target, "keep": keep}
         given = {name: value for name, value in given.items() if value is not UNSET}
@@ -83,7 +86,7 @@ class Compactor:
         self.window = self.windows.assumed()
         self.limits = Limits.of(self.policy, self.window.tokens)
         self.summarizer = _summarizer(summarizer)
-        self._views = Views(self.policy, self.windows, self.summarizer, count_text)
+        self._views = Views(self.policy, self.windows, self.summarizer, count_text, remembered)
         self._count_text = count_text
         self._on_event = on_event
         self._hooks = Hooks(on_start, on_stream, on_progress, on_end)

@@ -706,3 +706,52 @@ def test_the_log_has_figures_and_no_content(opened: Any, caplog: pytest.LogCaptu
     assert "wire=openai-chat" in caplog.text
     assert "key-of-a-test" not in caplog.text
     assert "careful agent" not in caplog.text
+
+
+def test_thinking_that_is_bound_to_another_beginning_is_dropped_by_the_provider_and_stays_so(tmp_path: Path) -> None:
+    """Accounts for which signatures bind all that stands before them refuse every later view otherwise."""
+    refusal = (
+        b'{"type":"error","error":{"type":"invalid_request_error","message":"messages.2.content.0: Invalid signature '
+        b"in thinking block. The block is bound to a different conversation. Remove the block, or set "
+        b'thinking.block_binding.prefix_mismatch_behavior to \\"drop_block\\""}}'
+    )
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        body = json.loads(seen.body)
+        if len(body["messages"]) < 20 and "block_binding" not in body["thinking"]:
+            await writer.json(refusal, status="400 Bad Request")
+            return
+        await writer.json(b'{"content": [], "usage": {"input_tokens": 10}}')
+
+    thinking = {"type": "adaptive"}
+    lists = list(turns("anthropic", ENOUGH))
+    for messages in lists[-1]:
+        if messages["role"] == "assistant":
+            messages["content"].insert(0, {"type": "thinking", "thinking": "hm", "signature": "c2ln"})
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        first = post(
+            gateway.url,
+            PATHS["anthropic"],
+            compact(body_of("anthropic", lists[-2], thinking=thinking)),
+            {"anthropic-beta": "x-1"},
+        )
+        tried = len(upstream.seen)
+        second = post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", lists[-1], thinking=thinking)))
+        last = upstream.seen[-1]
+    assert (first.status, second.status) == (200, 200)
+    assert tried == 2
+    assert len(upstream.seen) == 3
+    assert json.loads(last.body)["thinking"]["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
+    betas = [dict(seen.headers).get(b"anthropic-beta") for seen in upstream.seen]
+    assert betas == [b"x-1", b"x-1,thinking-binding-controls-2026-08-01", b"thinking-binding-controls-2026-08-01"]
+
+
+def test_an_answer_limit_beyond_the_window_is_refused_once_and_lowered_ever_after(
+    opened: Any, provider: ProviderServer
+) -> None:
+    gateway = opened()
+    for messages in turns("anthropic", 30):
+        body = body_of("anthropic", messages, max_tokens=64_000)
+        assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
+    refused = [request for request in provider.requests if request.error is not None]
+    assert 1 <= len(refused) <= 6

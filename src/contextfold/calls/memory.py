@@ -113,8 +113,9 @@ class KnownConversation:
 class Memory:
     """The conversations that one ``Compactor`` remembers. Safe for concurrent use."""
 
-    def __init__(self, count_text: Callable[[str], int] | None) -> None:
+    def __init__(self, count_text: Callable[[str], int] | None, most: int = REMEMBERED) -> None:
         self._count_text = count_text
+        self._most = most
         self._known: OrderedDict[tuple[int, int], KnownConversation] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -164,7 +165,7 @@ class Memory:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
         with self._lock:
             self._known[_key(conversation.history.wire)] = conversation
-            while len(self._known) > REMEMBERED:
+            while len(self._known) > self._most:
                 self._known.popitem(last=False)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from contextfold import formats
 from contextfold.calls.background import Background
-from contextfold.calls.memory import KnownConversation, Memory
+from contextfold.calls.memory import REMEMBERED, KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
@@ -46,11 +46,12 @@ class Views:
         windows: Windows,
         summarizer: Summarizer | None,
         count_text: Callable[[str], int] | None = None,
+        remembered: int = REMEMBERED,
     ) -> None:
         self.policy = policy
         self.windows = windows
         self.summarizer = summarizer
-        self._memory = Memory(count_text)
+        self._memory = Memory(count_text, remembered)
         self._strict: set[tuple[str, str | None]] = set()
 
     async def view(

@@ -30,14 +30,14 @@ from contextfold.calls.request import CompactionResult
 from contextfold.calls.usage import Usage
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, RefusedInStream, StillTooLong
-from contextfold.gateway.body import Body, Conversations, Known, Unreadable, dumped
+from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, Known, Unreadable, dumped
 from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.records import Records, own_secret
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings, Upstream
 from contextfold.gateway.upstream import Answer, Client, Decoder, RawHeaders, UpstreamFailed
 from contextfold.gateway.wires import MESSAGES, RESPONSES, Wire, check_refusal, is_opening
 from contextfold.observe import Event
-from contextfold.overflow import classify
+from contextfold.overflow import Overflow, classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
 from contextfold.summary.models import SummaryModel
@@ -110,13 +110,18 @@ class State:
     calibration: Calibration = field(default_factory=Calibration)
     prepared: Compaction | None = None
     is_preparing: bool = False
+    both: tuple[int, float] | None = None
+    """What prompt and answer may have together, and tokens per byte of a request, once the provider has said so."""
+    is_unbound: bool = False
+    """The provider refused thinking whose beginning has changed: from now on it is asked to drop it."""
 
 
 class Refused(Exception):
     """The upstream said that the request does not fit. ``status_code`` and ``body`` are as SDKs have them."""
 
-    def __init__(self, answer: Answer, body: Any) -> None:
+    def __init__(self, answer: Answer, body: Any, overflow: Overflow | None = None) -> None:
         self.answer = answer
+        self.overflow = overflow
         self.status_code = answer.status
         self.body = body
         super().__init__(f"HTTP {answer.status}: {json.dumps(body)[:2_000]}")
@@ -173,6 +178,7 @@ class Exchanges:
             summarizer=_summarizer(settings),
             windows=_SharedWindows(self),
             on_event=self._count_event,
+            remembered=MOST_REMEMBERED,
         )
         self._asks_model = settings.summarizer != EXTRACTIVE
         self._is_shared = settings.workers > 1 or self.records.database.dialect != "sqlite"
@@ -291,18 +297,21 @@ class Exchanges:
 
         async def send(view: list[Any], max_tokens: int | None) -> Accepted:
             nonlocal repeated
-            changes = {limit_name: max_tokens} if max_tokens is not None and max_tokens != limit else None
-            view = view if body.open is body.messages else [*view]
+            changes = {limit_name: max_tokens} if max_tokens is not None and max_tokens != limit else {}
             data = body.with_view(view, wire.key, changes, mark)
-            is_same = data is body.raw
-            if is_same and repeated is not None:  # the upstream has said already what it thinks of this
+            if not changes and (lowered := _answer_room(state, limit, len(data))) is not None:
+                changes = {limit_name: lowered}
+                data = body.with_view(view, wire.key, changes, mark)
+            if data is body.raw and repeated is not None:  # the upstream has said already what it thinks of this
                 again, repeated = repeated, None
                 raise again
             try:
-                return Accepted(await self._send(call, call.raw if is_same else data, changed=not is_same))
+                return Accepted(await self._send_view(call, body, view, data, changes, mark))
             except Refused as error:
                 sent.append(error)
-                call.notes["resent"] = "refused"
+                call.notes["resent"] = error.overflow.kind if error.overflow is not None else "in_stream"
+                if error.overflow is not None and error.overflow.kind == "output_budget":
+                    state.both = _both(error.overflow, len(data)) or state.both
                 raise
 
         async def after(made: Any) -> None:
@@ -330,6 +339,33 @@ class Exchanges:
         answer: Answer = accepted.answer
         self._prepare_soon(call, wire, scope, body, state, result)
         return answer
+
+    async def _send_view(
+        self,
+        call: Call,
+        body: Body,
+        view: list[Any],
+        data: bytes,
+        changes: dict[str, Any],
+        mark: Callable[[Any], Any] | None,
+    ) -> Answer:
+        """Send a view. Where thinking in it is refused because its beginning has changed, the provider drops it."""
+        wire, state = call.wire, call.state
+        assert wire is not None
+        assert state is not None
+        if data is body.raw:
+            return await self._send(call, call.raw)
+        loose = _unbinding(body.fields) if wire is MESSAGES else None
+        if not state.is_unbound or loose is None:
+            try:
+                return await self._send(call, data, changed=True)
+            except _Relayed as relayed:
+                if loose is None or not _is_bound(relayed.answer):
+                    raise
+                state.is_unbound = True
+                call.notes["thinking"] = "dropped"
+        data = body.with_view(view, wire.key, {**changes, **loose}, mark)
+        return await self._send(call, data, changed=True, beta=UNBINDING)
 
     def _options(self, call: Call, wire: Wire, body: Body, state: State) -> dict[str, Any]:
         """What every pass over this request is given."""
@@ -551,12 +587,15 @@ class Exchanges:
 
     # ---- the upstream ----
 
-    async def _send(self, call: Call, data: bytes, *, changed: bool = False, looks: bool = True) -> Answer:
+    async def _send(
+        self, call: Call, data: bytes, *, changed: bool = False, looks: bool = True, beta: str = ""
+    ) -> Answer:
         """Send a body. Raises ``Refused`` where it is said not to fit, and ``_Relayed`` for other errors.
 
         ``looks``: the answer is looked into; without, it is handed on as it is.
         """
         headers = _headers_for(call, changed, self.settings)
+        headers = _with_beta(headers, beta) if beta else headers
         if call.sent_at is None:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
@@ -583,7 +622,7 @@ class Exchanges:
         overflow = classify(status=answer.status, body=said)
         if overflow is not None:
             self.metrics.add("overflows_total", kind=overflow.kind)
-            raise Refused(answer, said)
+            raise Refused(answer, said, overflow)
 
     async def _check_opening(self, answer: Answer) -> None:
         """Read a stream up to its first content. Raises ``Refused`` where the request is refused before it."""
@@ -761,6 +800,57 @@ def _headers_for(call: Call, changed: bool, settings: GatewaySettings) -> RawHea
     headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
     headers.append((SWITCH, b"off"))
     return headers if settings.usage == "provider" else [*headers, (b"accept-encoding", b"identity")]
+
+
+UNBINDING = "thinking-binding-controls-2026-08-01"
+"""Anthropic's beta that lets a request say what becomes of thinking whose beginning has changed."""
+
+
+def _unbinding(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The field that asks for such thinking to be dropped; None where the request has no thinking to say it for."""
+    thinking = fields.get("thinking")
+    if not isinstance(thinking, dict) or thinking.get("type") == "disabled" or "block_binding" in thinking:
+        return None
+    return {"thinking": {**thinking, "block_binding": {"prefix_mismatch_behavior": "drop_block"}}}
+
+
+def _is_bound(answer: Answer) -> bool:
+    """Whether thinking was refused because it belongs to another beginning. The answer was read already."""
+    if answer.status != 400:
+        return False
+    said = Decoder(answer.header(b"content-encoding")).feed(b"".join(answer.ahead)).lower()
+    return b"thinking" in said and (b"different conversation" in said or b"block_binding" in said)
+
+
+def _with_beta(headers: RawHeaders, beta: str) -> RawHeaders:
+    """``anthropic-beta`` with one more feature."""
+    given = [value for name, value in headers if name.lower() == b"anthropic-beta"]
+    others = [(name, value) for name, value in headers if name.lower() != b"anthropic-beta"]
+    return [*others, (b"anthropic-beta", b",".join([*given, beta.encode()]))]
+
+
+def _both(overflow: Overflow, length: int) -> tuple[int, float] | None:
+    """What prompt and answer may have together, and tokens per byte, from a refusal that names both."""
+    if overflow.limit is None or not overflow.used or not length:
+        return None
+    return overflow.limit, overflow.used / length
+
+
+def _answer_room(state: State, limit: int | None, length: int) -> int | None:
+    """An answer limit that fits where the provider refused the client's before; None to leave it.
+
+    Otherwise a client that always asks for more than the window has left would be refused once in every turn.
+    """
+    if state.both is None or limit is None:
+        return None
+    both, rate = state.both
+    room = both - int(length * rate * ROOM_FOR_ERROR)
+    return room if LEAST_ANSWER <= room < limit else None
+
+
+LEAST_ANSWER = 256
+ROOM_FOR_ERROR = 1.1
+"""Tokens per byte differ from message to message."""
 
 
 def _decoded(call: Call) -> bytes | None:
