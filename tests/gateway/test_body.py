@@ -186,3 +186,36 @@ def test_a_changed_answer_limit_keeps_every_other_field() -> None:
     body = read(raw)
     changed = json.loads(body.with_view(body.messages, "messages", {"max_tokens": 3}))
     assert changed == {**fields, "max_tokens": 3}
+
+
+def test_recorded_conversations_are_cut_without_a_byte_changed(transcripts: Any) -> None:
+    """Real messages, in each wire's way: what passes is what came, and each turn's view extends the one before."""
+    from contextfold.errors import ContextfoldError
+    from contextfold.transcripts import read as read_file
+
+    files = sorted(path for path in transcripts.rglob("*") if path.suffix in (".json", ".jsonl"))
+    wires = {wire.format: wire for wire in (CHAT, RESPONSES, MESSAGES)}
+    seen = 0
+    for path in files[:: max(1, len(files) // 25)]:
+        try:
+            conversation = max(read_file(path.read_bytes(), name=path.name), key=lambda one: len(one.messages))
+        except (ContextfoldError, ValueError):  # not every file is a conversation
+            continue
+        wire = wires.get(conversation.format)
+        if wire is None or not 10 < len(conversation.messages) < 3_000:
+            continue
+        seen += 1
+        conversations = Conversations()
+        before = b""
+        for end in range(len(conversation.messages) - 4, len(conversation.messages) + 1, 2):
+            messages = list(conversation.messages[:end])
+            raw = compact({"model": "m", wire.key: messages, "tools": conversation.tools or []})
+            body, known = conversations.read(b"s", raw, wire.key, wire.plain)
+            conversations.remember(Known(b"s", body), known)
+            assert body.with_view(body.open, wire.key) is raw
+            view = body.with_view([{"role": "user", "content": "summary"}, *body.open[5:]], wire.key)
+            inside = view[: view.rindex(b'],"tools"')]
+            assert inside.startswith(before)
+            assert inside.endswith(raw[body.spans[body.floor + 5][0] : body.spans[-1][1]])
+            before = inside
+    assert seen >= 3
