@@ -322,7 +322,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _after(self, turn: _Turn, made: Made) -> Any:
         """Remember a record that is paid for, before anything else can fail; then archive, then the user's hook."""
-        self._records.keep(turn.key, turn.remembered, made.compaction, turn.messages)
+        self._records.keep(turn.key, turn.remembered, made.compaction)
         archived = self._archived(turn, made.evicted)
         if self.after_compaction is None:
             return None

@@ -13,9 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from contextfold.conversation.history import History
+from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.state import Remembered
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey
+from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
+from contextfold.tokens import TokenCounter
 
 
 class RecordStore(Protocol):
@@ -43,7 +47,7 @@ class Records:
     def __init__(self, state_key: str, store: RecordStore | None) -> None:
         self.state_key = state_key
         self.store = store
-        self._made: Bounded[_Made] = Bounded()
+        self._made: Bounded[Prepared] = Bounded()
         self._read: Bounded[Remembered] = Bounded()
 
     def remembered(self, key: ThreadKey, state: Mapping[str, Any]) -> Remembered:
@@ -58,15 +62,14 @@ class Records:
         found = self._made.get(key)
         if found is None or remembered.is_held:
             return None
-        return found.record if found.continues(remembered.current, messages) else None
+        return found.made if _continues(found, remembered.current, messages) else None
 
-    def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction, messages: Sequence[Any]) -> None:
+    def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction) -> None:
         """Keep a record that is paid for, whatever becomes of the call that it was made for."""
         if self.store is not None:
             self.store.put(key.address, following(remembered, record).to_text())
             return
-        base = remembered.current.id if remembered.current else None
-        self._made.put(key, _Made(record, base, _last_covered(record, messages)))
+        self._made.put(key, Prepared(record, remembered.current.id if remembered.current else None))
 
     def update(
         self, key: ThreadKey, remembered: Remembered, record: Compaction | None, *, is_shared: bool = False
@@ -115,22 +118,10 @@ def undone(remembered: Remembered) -> Remembered:
     return Remembered(current=remembered.before, is_held=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A record and the state it was made from: ``base`` is the id of the record there, ``last_covered`` the id of the
-    last message that the new record decides about.
-    """
-
-    record: Compaction
-    base: str | None
-    last_covered: str | None
-
-    def continues(self, current: Compaction | None, messages: Sequence[Any]) -> bool:
-        """Whether the state is still that one."""
-        if self.base != (current.id if current else None) or self.record.covers > len(messages):
-            return False
-        return self.last_covered == _last_covered(self.record, messages)
-
-
-def _last_covered(record: Compaction, messages: Sequence[Any]) -> str | None:
-    return getattr(messages[record.covers - 1], "id", None) if record.covers else None
+def _continues(made: Prepared, current: Compaction | None, messages: Sequence[Any]) -> bool:
+    """Whether the state is still the one that a record was made from, perhaps with more messages."""
+    if made.base != (current.id if current else None):
+        return False
+    history = History(FORMAT, TokenCounter())
+    history.extend(messages)
+    return made.still_fits(history)
