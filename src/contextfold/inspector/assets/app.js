@@ -4,7 +4,7 @@ import { Timeline } from "./chart.js";
 import { dollars, el, number, percent, plural, replace, visible } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { FATES, Model, SIGNS, isGone } from "./model.js";
-import { historyRow, summaryRow, viewRow } from "./rows.js";
+import { historyRow, quotesRow, summaryRow, viewRow } from "./rows.js";
 import { Search } from "./search.js";
 import { foldedEnd, FOLD, OUTPUT_FOLD } from "./text.js";
 
@@ -36,6 +36,7 @@ export class App {
     this.quote = null;
     this.active = 0;
     this.open = new Map();
+    this.estimates = new Map();
     this.theme = remembered("theme") ?? "auto";
     this.take(document_);
     this.moment = Math.max(0, this.model.requests - 1);
@@ -83,7 +84,13 @@ export class App {
     this.status = el("div", { class: "status", role: "status", "aria-live": "polite" });
     this.themeButton = el("button", { class: "icon", type: "button", onclick: () => this.nextTheme() });
     this.slider = el("input", { type: "range", min: 0, step: 1, "aria-label": "Request" });
-    this.slider.addEventListener("input", () => this.setMoment(Number(this.slider.value)));
+    this.slider.addEventListener("input", () => {
+      if (this.sliding) return; // one moment for each frame, however fast the hand is
+      this.sliding = requestAnimationFrame(() => {
+        this.sliding = 0;
+        this.setMoment(Number(this.slider.value));
+      });
+    });
     this.momentLine = el("div", { class: "moment" });
     this.stats = el("aside", { class: "stats", "aria-label": "Figures at this moment" });
     this.facts = el("p", { class: "facts" });
@@ -92,7 +99,7 @@ export class App {
       { class: "segments", role: "group", "aria-label": "What the timeline shows" },
       [["tokens", "Tokens"], ["cache", "Cache"], ["money", "Money"]].map(([kind, name]) => el("button", { type: "button", "data-kind": kind, "aria-pressed": "false", onclick: () => this.setChart(kind) }, name)),
     );
-    this.history = new VirtualList({ label: "History", render: (index) => historyRow(this, index), estimate: (index) => estimate(this.model.messages[index], this.foldOutputs) });
+    this.history = new VirtualList({ label: "History", render: (index) => historyRow(this, index), estimate: (index) => this.estimated(index) });
     this.legend = el("div", { class: "fates", role: "group", "aria-label": "Messages by fate: a click goes to the next one" });
     this.foldButton = el("button", { class: "small", type: "button", onclick: () => this.toggleFold() });
     this.views = this.model.runs.map((run) => this.viewPanel(run));
@@ -149,13 +156,28 @@ export class App {
     const panel = { run, items: [] };
     panel.list = new VirtualList({
       label: `View, ${run.name}`,
-      render: (place) => (panel.items[place] === "summary" ? summaryRow(this, this.model.runs[run.number]) : viewRow(this, this.model.runs[run.number], panel.items[place])),
-      estimate: (place) => (panel.items[place] === "summary" ? 600 : estimate(this.model.messages[panel.items[place]], this.foldOutputs)),
+      render: (place) => this.viewItem(this.model.runs[run.number], panel.items[place]),
+      estimate: (place) => this.viewHeight(panel.items[place]),
     });
     panel.size = el("span", { class: "quiet" });
     panel.title = el("h2", {}, this.isCompare ? el("span", { class: `letter letter-${run.number ? "b" : "a"}` }, this.letter(run)) : null, this.isCompare ? ` ${run.name}` : "View");
     panel.root = el("section", { class: `panel view view-${run.number}` }, el("div", { class: "panelhead" }, panel.title, panel.size), panel.list.root);
     return panel;
+  }
+
+  viewItem(run, item) {
+    if (item === "summary") return summaryRow(this, run);
+    return typeof item === "number" ? viewRow(this, run, item) : quotesRow(this, run, item);
+  }
+
+  viewHeight(item) {
+    if (item === "summary") return 320;
+    return typeof item === "number" ? this.estimated(item) : 18 * (item.to - item.from) + 24;
+  }
+
+  estimated(index) {
+    if (!this.estimates.has(index)) this.estimates.set(index, estimate(this.model.messages[index], this.foldOutputs));
+    return this.estimates.get(index);
   }
 
   // The document has grown: what the reader looks at stays.
@@ -164,7 +186,7 @@ export class App {
     const atEnd = this.moment >= this.model.requests - 1;
     this.take(document_);
     if (atEnd || this.moment >= this.model.requests) this.moment = Math.max(0, this.model.requests - 1);
-    this.history.setCount(this.model.messages.length, known);
+    this.history.setCount(this.model.messages.length, { keep: known });
     this.fill();
     this.timeline.draw();
     this.showMoment();
@@ -179,32 +201,28 @@ export class App {
     this.moment = next;
     this.selected = null;
     this.quote = null;
-    this.showMoment();
+    this.showMoment({ render: false });
     this.toNow();
   }
 
-  showMoment() {
-    if (this.frame) return;
-    const show = () => {
-      this.frame = 0;
-      this.slider.value = this.moment;
-      this.slider.setAttribute("aria-valuetext", `Request ${this.moment + 1} of ${this.model.requests}`);
-      this.timeline.follow();
-      this.tellMoment();
-      this.tellStats();
-      this.tellLegend();
-      this.history.refresh();
-      for (const view of this.views) {
-        const run = this.model.runs[view.run.number];
-        view.items = run.view(this.moment, this.until);
-        view.list.setCount(view.items.length);
-        const error = run.marks.find((found) => found.at === this.moment && found.kind === "error");
-        replace(view.size, error ? el("span", { class: "bad" }, "no view: ", error.text) : [plural(view.items.length, "message"), " · ", number(run.requests.view[this.moment] ?? 0), " tokens of ", number(run.settings.window)]);
-        view.root.classList.toggle("inactive", run !== this.run);
-      }
-      this.runSwitch?.querySelectorAll("button").forEach((button, at) => button.setAttribute("aria-pressed", String(at === this.active)));
-    };
-    show();
+  showMoment({ render = true } = {}) {
+    this.slider.value = this.moment;
+    this.slider.setAttribute("aria-valuetext", `Request ${this.moment + 1} of ${this.model.requests}`);
+    this.timeline.follow();
+    this.tellMoment();
+    this.tellStats();
+    this.tellLegend();
+    this.history.clear();
+    if (render) this.history.update();
+    for (const view of this.views) {
+      const run = this.model.runs[view.run.number];
+      view.items = run.view(this.moment, this.until);
+      view.list.setCount(view.items.length, { render });
+      const error = run.marks.find((found) => found.at === this.moment && found.kind === "error");
+      replace(view.size, error ? el("span", { class: "bad" }, "no view: ", error.text) : [plural(view.items.filter((item) => typeof item !== "object").length, "message"), " · ", number(run.requests.view[this.moment] ?? 0), " tokens of ", number(run.settings.window)]);
+      view.root.classList.toggle("inactive", run !== this.run);
+    }
+    this.runSwitch?.querySelectorAll("button").forEach((button, at) => button.setAttribute("aria-pressed", String(at === this.active)));
   }
 
   toNow() {
@@ -344,7 +362,7 @@ export class App {
 
   toSummaryRow(place) {
     const view = this.views[this.run.number];
-    const row = view.items.indexOf("summary");
+    const row = view.items.findIndex((item) => (place === undefined ? item === "summary" : place >= item.from && place < item.to));
     if (row < 0) return;
     view.list.jump(row, { flash: place === undefined });
     view.list.redo(row);
@@ -356,7 +374,8 @@ export class App {
       const box = line.getBoundingClientRect();
       const outer = view.list.root.getBoundingClientRect();
       view.list.root.scrollTop += box.top - outer.top - outer.height / 3;
-      line.classList.add("flash");
+      this.markQuote();
+      view.list.inner.querySelector(`[data-place="${place}"]`)?.classList.add("flash");
     });
   }
 
@@ -438,6 +457,7 @@ export class App {
   toggleFold() {
     this.foldOutputs = !this.foldOutputs;
     this.open.clear();
+    this.estimates.clear();
     const first = this.history.first();
     this.history.setCount(this.model.messages.length);
     this.history.jump(first, { flash: false });

@@ -7,8 +7,11 @@ export const LEFT = 58; // pixels left of the plot, for the axis; the slider bel
 export const RIGHT = 14;
 const LOWEST = 190; // pixels; the chart takes what the figures beside it leave
 
+let colors = new Map(); // of the scheme in use, asked for once in each drawing: asking takes time
+
 function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  if (!colors.has(name)) colors.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return colors.get(name);
 }
 
 export class Timeline {
@@ -51,6 +54,7 @@ export class Timeline {
   draw() {
     const { app } = this;
     this.plot?.destroy();
+    colors = new Map();
     const shown = this.series();
     const money = app.chart === "money";
     const count = app.model.requests;

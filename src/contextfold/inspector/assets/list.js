@@ -19,7 +19,8 @@ export class VirtualList {
     this.setCount(0);
   }
 
-  setCount(count, keep = 0) {
+  // `keep`: so many rows at the start are as they were. `render`: false where a jump follows that renders anyway.
+  setCount(count, { keep = 0, render = true } = {}) {
     const known = this.heights;
     this.count = count;
     this.heights = new Float64Array(count);
@@ -30,7 +31,8 @@ export class VirtualList {
       const parent = index + (index & -index);
       if (parent <= count) this.tree[parent] += this.tree[index];
     }
-    this.refresh();
+    this.clear();
+    if (render) this.update();
   }
 
   offset(index) {
@@ -68,9 +70,13 @@ export class VirtualList {
 
   // Render what is visible again, because what rows show has changed.
   refresh() {
+    this.clear();
+    this.update();
+  }
+
+  clear() {
     for (const row of this.rows.values()) this.drop(row);
     this.rows.clear();
-    this.update();
   }
 
   // Render one row again, if it is there.
@@ -145,6 +151,7 @@ export class VirtualList {
     if (index < 0 || index >= this.count) return;
     let tries = 6;
     const go = () => {
+      this.inner.style.height = `${this.offset(this.count)}px`;
       const wanted = Math.max(0, this.offset(index) - at * this.root.clientHeight);
       if (Math.abs(this.root.scrollTop - wanted) > 1) this.root.scrollTop = wanted;
       this.update();

@@ -29,6 +29,7 @@ async function begin() {
     const app = new App(root, found, live);
     live?.start(app);
     window.inspector = app;
+    performance.mark("contextfold-shown");
   } catch (error) {
     replace(root, el("p", { class: "starting" }, "The report cannot be shown: ", String(error.message)));
     throw error;

@@ -3,6 +3,7 @@
 export const FATES = ["kept", "pinned", "shortened", "summarized", "dropped", "later"];
 export const SIGNS = { kept: "●", pinned: "◆", shortened: "◐", summarized: "≡", dropped: "✕", later: "○" };
 const GONE = new Set(["summarized", "dropped"]);
+const QUOTES = 40; // quoted lines in one row of a view: there may be thousands of them
 
 export function isGone(fate) {
   return GONE.has(fate);
@@ -95,19 +96,21 @@ export class Run {
     return { fates, reasons, changes, quotes, summary: state.summary, compaction: state.compaction };
   }
 
-  // The view at a moment: indices of messages, with "summary" where the summary stands.
+  // The view at a moment: indices of messages, and where the summary stands "summary" and {from, to} for its quotes.
   view(moment, until) {
     const state = this.state(this.stateNumber(moment));
     const items = [];
     let placed = state.summary === null;
+    const place = () => {
+      items.push("summary");
+      for (let from = 0; from < state.summary.evidence.length; from += QUOTES) items.push({ from, to: Math.min(from + QUOTES, state.summary.evidence.length) });
+      placed = true;
+    };
     for (let index = 0; index < until; index++) {
-      if (!placed && index > state.summary.after) {
-        items.push("summary");
-        placed = true;
-      }
+      if (!placed && index > state.summary.after) place();
       if (!isGone(state.fates[index])) items.push(index);
     }
-    if (!placed) items.push("summary");
+    if (!placed) place();
     return items;
   }
 

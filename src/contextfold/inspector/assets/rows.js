@@ -145,16 +145,6 @@ export function viewRow(app, run, index) {
 export function summaryRow(app, run) {
   const { summary, compaction } = run.state(run.stateNumber(app.moment));
   const took = summary.calls ? `${plural(summary.calls, "call")}, ${number(summary.input_tokens)} tokens read, ${number(summary.output_tokens)} written` : "made without a model";
-  let speaker = "";
-  const lines = summary.evidence.flatMap((line, place) => {
-    const { who, text, origin } = app.model.line(line);
-    const head = who === speaker ? [] : [el("div", { class: "speaker" }, SPEAKERS[who])];
-    speaker = who;
-    const shown = marked(text, 0, text.length, [], app.search);
-    const attributes = { class: `quote${app.quote?.run === run && app.quote.place === place ? " current" : ""}`, "data-place": place, dir: "auto" };
-    if (origin === null) return [...head, el("div", attributes, shown)];
-    return [...head, el("button", { ...attributes, type: "button", title: `From message ${origin}`, onclick: () => app.toOrigin(run, place) }, el("span", { class: "origin" }, `#${origin}`), el("span", { class: "said" }, shown))];
-  });
   return el(
     "article",
     { class: "row summary fate-summarized" },
@@ -169,7 +159,23 @@ export function summaryRow(app, run) {
         ? block(summary.text, { fold: { lines: 14, chars: 2400 }, shown: app.open.get(`prose${run.number}`), more: (shown) => app.unfold(`prose${run.number}`, shown, "summary", run), search: app.search })
         : null,
       summary.evidence.length ? el("h4", {}, "Evidence", el("span", { class: "quiet" }, ` · ${plural(summary.evidence.length, "line")}, word for word`)) : null,
-      el("div", { class: "evidence" }, lines),
     ),
   );
+}
+
+// Some lines that a summary quotes, each with the way to where it came from.
+export function quotesRow(app, run, { from, to }) {
+  const { summary } = run.state(run.stateNumber(app.moment));
+  let speaker = from ? app.model.line(summary.evidence[from - 1]).who : "";
+  const lines = summary.evidence.slice(from, to).flatMap((line, at) => {
+    const place = from + at;
+    const { who, text, origin } = app.model.line(line);
+    const head = who === speaker ? [] : [el("div", { class: "speaker" }, SPEAKERS[who])];
+    speaker = who;
+    const shown = marked(text, 0, text.length, [], app.search);
+    const attributes = { class: `quote${app.quote?.run === run && app.quote.place === place ? " current" : ""}`, "data-place": place, dir: "auto" };
+    if (origin === null) return [...head, el("div", attributes, shown)];
+    return [...head, el("button", { ...attributes, type: "button", title: `From message ${origin}`, onclick: () => app.toOrigin(run, place) }, el("span", { class: "origin" }, `#${origin}`), el("span", { class: "said" }, shown))];
+  });
+  return el("article", { class: `row quotesrow${to === summary.evidence.length ? " last" : ""}` }, el("div", { class: "bars", "aria-hidden": "true" }, el("i", { class: "bar fate-summarized" })), el("div", { class: "body" }, lines));
 }
