@@ -137,7 +137,7 @@ def test_what_cannot_work_is_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["compact", "inspect", "recall", "gateway", "run", *(f"sessions {name}" for name in SESSIONS)]
+    "command", ["compact", "inspect", "recall", "gateway", "run", "view", *(f"sessions {name}" for name in SESSIONS)]
 )
 def test_every_option_of_a_command_is_documented(command: str) -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

@@ -245,7 +245,7 @@ export class App {
       this.momentLine,
       el("span", { class: "steps" }, step("⇤", "Previous compaction (p)", () => this.toCompaction(-1)), step("‹", "Previous request (←)", () => this.setMoment(moment - 1)), el("b", {}, `Request ${number(moment + 1)}`), el("span", { class: "quiet" }, ` of ${number(this.model.requests)}, before #${until}`), step("›", "Next request (→)", () => this.setMoment(moment + 1)), step("⇥", "Next compaction (n)", () => this.toCompaction(1))),
       made
-        ? el("span", { class: "fired" }, el("i", { class: "triangle" }), el("b", {}, `Compaction ${compaction.number}`), ` fired by ${made.trigger || "hand"}: ${number(made.tokens_before)} → ${number(made.tokens_after)} tokens`, fired ? el("span", { class: "quiet" }, ` · ${fired}`) : null)
+        ? el("span", { class: "fired" }, el("i", { class: "triangle" }), el("b", {}, `Compaction ${compaction.number}`), ` fired ${why(made.trigger)}: ${number(made.tokens_before)} → ${number(made.tokens_after)} tokens`, fired ? el("span", { class: "quiet" }, ` · ${fired}`) : null)
         : compaction
           ? el("span", { class: "quiet" }, `under compaction ${compaction.number}`)
           : el("span", { class: "quiet" }, run.compactions.length ? "before the first compaction" : `nothing is compacted: the history stays below the threshold; try a smaller --window`),
@@ -281,6 +281,7 @@ export class App {
           row("Rewrites", (run) => number(run.sums.rewritten[moment] ?? 0), "Views that are not the view before with something appended: each loses the provider's cache"),
           row("Cached input", (run) => percent(run.sums.cached[moment] ?? 0, run.sums.view[moment] ?? 0), "Share of all input so far that a provider reads from its cache"),
           judged ? row("Needed, missing", (run) => el("span", { class: run.lost[moment] ? "bad" : "" }, number(run.lost[moment] ?? 0)), "Names that answers so far repeated from the past and that were not in the view") : null,
+          judged && this.isCompare ? row("Needed, in view", (run) => percent(run.needed.needed - run.needed.lost, run.needed.needed), "Of all names that answers repeated from the past, over the whole conversation") : null,
         ),
       ),
       el(
@@ -295,7 +296,7 @@ export class App {
           row("Saved", (run) => saved(paid(run, "with"), paid(run, "without"))),
         ),
       ),
-      judged && this.run.needed ? el("p", { class: "verdict", title: "Names, paths and numbers that later answers repeated from the past, over the whole conversation" }, `In view when needed: ${percent(this.run.needed.needed - this.run.needed.lost, this.run.needed.needed)} of ${number(this.run.needed.needed)}`, el("span", { class: "quiet" }, `, ${number(this.run.needed.bare)} as bare names`)) : null,
+      judged && !this.isCompare ? el("p", { class: "verdict", title: "Names, paths and numbers that later answers repeated from the past, over the whole conversation" }, `In view when needed: ${percent(this.run.needed.needed - this.run.needed.lost, this.run.needed.needed)} of ${number(this.run.needed.needed)}`, el("span", { class: "quiet" }, `, ${number(this.run.needed.bare)} as bare names`)) : null,
     );
   }
 
@@ -566,6 +567,14 @@ function saved(paid, without) {
   if (!without) return "–";
   const share = (100 * (without - paid)) / without;
   return el("span", { class: share >= 0 ? "good" : "bad" }, `${share >= 0 ? "" : "−"}${Math.abs(share).toFixed(Math.abs(share) < 10 ? 1 : 0)} %`);
+}
+
+// What made a compaction fire, in words.
+function why(trigger) {
+  const [unit, value] = String(trigger || "").split(":");
+  if (unit === "fraction") return `at ${percent(Number(value), 1)} of the window`;
+  if (unit === "tokens" || unit === "messages") return `at ${number(Number(value))} ${unit}`;
+  return trigger ? `by ${trigger.replaceAll("_", " ")}` : "by hand";
 }
 
 function costOf(compaction, run, moment) {

@@ -153,6 +153,8 @@ export class Timeline {
       if (!crowded && !isClose) {
         ctx.font = `${10 * ratio}px system-ui, sans-serif`;
         const isLast = at > bbox.left + bbox.width - 16 * ratio;
+        const before = app.run.compactions[place - 1];
+        if (isLast && before && at - x(before.at) < 40 * ratio) return;
         ctx.textAlign = isLast ? "right" : "left";
         ctx.fillStyle = color("muted");
         ctx.fillText(String(place + 1), at + (isLast ? -7 : 7) * ratio, bbox.top - 2 * ratio);

@@ -46,7 +46,9 @@ function parts(app, where, index, message, { ranges, shape }) {
 }
 
 function roleOf(message) {
-  return el("span", { class: `role role-${message.role}` }, message.role === "tool" ? "tool" : message.role, message.name ? el("span", { class: "quiet" }, ` ${message.name}`) : null);
+  // Some formats put the results of tools into the user's role.
+  const isTool = message.role === "user" && message.parts.length > 0 && message.parts.every((part) => part.type === "result");
+  return el("span", { class: `role role-${message.role}` }, isTool ? "tool" : message.role, message.name ? el("span", { class: "quiet" }, ` ${message.name}`) : null);
 }
 
 // A message of the history in the color of its fate.
