@@ -231,6 +231,21 @@ def test_a_shortened_message_shows_its_cut_on_both_sides(browser: Browser, tmp_p
     assert browser.count(f'.panel.view .row[data-index="{index}"] .instead') > 0
 
 
+def test_what_was_recalled_stands_behind_the_message_that_asked(browser: Browser, tmp_path: Path) -> None:
+    made = document(MESSAGES)
+    state = made["runs"][0]["states"][-1]
+    last, until = (made["runs"][0]["requests"][name][-1] for name in ("state", "index"))
+    assert made["runs"][0]["states"][last] is state
+    noted = {"after": until - 1, "text": "[tool] handler_003_total = 3", "indices": [9], "reason": "handler_003_total"}
+    state["recalled"] = [{**noted, "request": len(made["runs"][0]["requests"]["index"]) - 1, "tokens": 12}]
+    browser.open(written(tmp_path / "recalled.html", made))
+    assert "handler_003_total = 3" in browser.text(".panel.view .row.recalled")
+    browser.js("document.querySelector('.panel.view .row.recalled button.link').click()")
+    assert browser.js("inspector.selected") == 9
+    browser.press("ArrowLeft")
+    assert browser.count(".panel.view .row.recalled") == 0, "it was not there before"
+
+
 def test_both_color_schemes_are_readable(browser: Browser, page: str) -> None:
     """Contrast of text and its quieter kind against their card: at least 4.5, and 3 for signs."""
     browser.open(page)

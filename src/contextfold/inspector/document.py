@@ -19,7 +19,8 @@ A field may be added without another version; one that changes its meaning makes
 A **request** is a moment: the view that the agent's model got, or would have got, before an answer. ``requests`` holds
 them as columns of equal length. A **state** is what is in force from one compaction to the next: the fates of all
 messages, what was shortened, the summary. What the view is at a request follows from its state: all messages before it
-whose fate is not ``summarized`` or ``dropped``, with the summary behind message ``summary.after``.
+whose fate is not ``summarized`` or ``dropped``, with the summary behind message ``summary.after``, and each text of
+``recalled`` behind its message from its request on.
 
 ``overhead`` are the tokens of tools beside each view; ``pending`` says that the last request was not asked for yet.
 ``needs`` lists what answers used and the view lacked, ``needed`` counts all they used; ``marks`` are errors and events.
@@ -175,7 +176,14 @@ def state_entry(
     known of the compaction besides its record.
     """
     fates = fate_entries(runs, shared.clean)
-    entry: dict[str, Any] = {"from": request, "fates": fates, "changed": [], "summary": None, "compaction": None}
+    entry: dict[str, Any] = {
+        "from": request,
+        "fates": fates,
+        "changed": [],
+        "recalled": [],
+        "summary": None,
+        "compaction": None,
+    }
     if compaction is None:
         return entry
     gone = {index for run in runs if run.fate in GONE for index in range(run.start, run.stop)}
@@ -193,6 +201,18 @@ def state_entry(
         after = [found for place in range(compaction.summary_after + 1) if (found := places(place)) is not None]
         entry["summary"] = summary_entry(compaction.summary, max(after, default=-1), shared, gone)
     return entry
+
+
+def recalled_entry(recalled: Any, request: int, clean: Scrub) -> dict[str, Any]:
+    """What was quoted again from request number ``request`` on, behind message ``after`` that asked for it, and why."""
+    return {
+        "request": request,
+        "after": recalled.after,
+        "text": clean(recalled.text),
+        "indices": list(recalled.indices),
+        "reason": clean(recalled.reason),
+        "tokens": recalled.tokens,
+    }
 
 
 def fate_entries(runs: Iterable[Run], clean: Scrub) -> list[list[Any]]:

@@ -19,6 +19,7 @@ from contextfold.inspector.document import (
     document,
     fate_entries,
     message_entry,
+    recalled_entry,
     redactor,
     state_entry,
 )
@@ -160,6 +161,12 @@ class _Replay:
         if self._result is not None:
             self._states[-1]["fates"] = fate_entries(self._result.ledger.runs, self._clean)
 
+    def _note_recalled(self, number: int, record: Compaction | None) -> None:
+        """What stands in the view again because the newest message asked about it."""
+        noted = self._states[-1]["recalled"]
+        for one in getattr(record, "recalled", ())[len(noted) :]:
+            noted.append(recalled_entry(one, number, self._clean))
+
     def _step(self, number: int, request: Request) -> None:
         talk, columns = self._talk, self._columns
         result = self._result
@@ -177,6 +184,8 @@ class _Replay:
                     floor={self._clean(name): size for name, size in result.floor.items()},
                 )
             )
+        if result is not None and not request.error:
+            self._note_recalled(number, result.compaction)
         overhead = talk.overhead
         columns["index"].append(request.index)
         columns["history"].append(talk.recording.before[request.index] + overhead)

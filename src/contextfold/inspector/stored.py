@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
-from contextfold.inspector.document import GONE, Shared, document, message_entry, redactor, state_entry
+from contextfold.inspector.document import GONE, Shared, document, message_entry, recalled_entry, redactor, state_entry
 from contextfold.inspector.money import money
 from contextfold.inspector.recording import Recording
 from contextfold.inspector.replay import COLUMNS, Judge, Request, pieced
@@ -112,6 +112,11 @@ class _Run:
         for edit in summary.record.edits:
             if (index := places(edit.index)) is not None and index < len(talk.messages):
                 edits.setdefault(index, []).append(edit)
+        for one in getattr(summary.record, "recalled", ()):
+            after = places(one.after)
+            if after is not None:
+                known = {**recalled_entry(one, request, self._shared.clean), "after": after}
+                entry["recalled"].append(known)
         self._entries.append(entry)
         self._first.append(request)
         self._states.append(

@@ -4,7 +4,7 @@ import { Timeline } from "./chart.js";
 import { dollars, el, number, percent, plural, replace, visible } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { FATES, Model, SIGNS, isGone } from "./model.js";
-import { historyRow, quotesRow, summaryRow, viewRow } from "./rows.js";
+import { historyRow, quotesRow, recalledRow, summaryRow, viewRow } from "./rows.js";
 import { Search } from "./search.js";
 import { foldedEnd, FOLD, OUTPUT_FOLD } from "./text.js";
 
@@ -167,11 +167,13 @@ export class App {
 
   viewItem(run, item) {
     if (item === "summary") return summaryRow(this, run);
+    if (item.recalled) return recalledRow(this, run, item);
     return typeof item === "number" ? viewRow(this, run, item) : quotesRow(this, run, item);
   }
 
   viewHeight(item) {
     if (item === "summary") return 320;
+    if (item.recalled) return 160;
     return typeof item === "number" ? this.estimated(item) : 18 * (item.to - item.from) + 24;
   }
 
@@ -219,7 +221,7 @@ export class App {
       view.items = run.view(this.moment, this.until);
       view.list.setCount(view.items.length, { render });
       const error = run.marks.find((found) => found.at === this.moment && found.kind === "error");
-      replace(view.size, error ? el("span", { class: "bad" }, "no view: ", error.text) : [plural(view.items.filter((item) => typeof item !== "object").length, "message"), " · ", number(run.requests.view[this.moment] ?? 0), " tokens of ", number(run.settings.window)]);
+      replace(view.size, error ? el("span", { class: "bad" }, "no view: ", error.text) : [plural(view.items.filter((item) => typeof item !== "object" || item.recalled).length, "message"), " · ", number(run.requests.view[this.moment] ?? 0), " tokens of ", number(run.settings.window)]);
       view.root.classList.toggle("inactive", run !== this.run);
     }
     this.runSwitch?.querySelectorAll("button").forEach((button, at) => button.setAttribute("aria-pressed", String(at === this.active)));
@@ -444,6 +446,7 @@ export class App {
     if (shown === undefined) this.open.delete(key);
     else this.open.set(key, shown);
     if (where === "history") this.history.redo(index);
+    else if (where === "recalled") for (const view of this.views) view.list.refresh();
     else if (where === "summary") this.views[index.number].list.redo(this.views[index.number].items.indexOf("summary"));
     else for (const view of this.views) if (where === `view${view.run.number}`) view.list.redo(view.items.indexOf(index));
   }

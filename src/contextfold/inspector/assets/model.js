@@ -93,7 +93,7 @@ export class Run {
       const origin = found.length === 3 ? found[2] : found[1];
       if (origin !== null) push(quotes, origin, place);
     });
-    return { fates, reasons, changes, quotes, summary: state.summary, compaction: state.compaction };
+    return { fates, reasons, changes, quotes, summary: state.summary, compaction: state.compaction, recalled: state.recalled ?? [] };
   }
 
   // The view at a moment: indices of messages, and where the summary stands "summary" and {from, to} for its quotes.
@@ -109,6 +109,7 @@ export class Run {
     for (let index = 0; index < until; index++) {
       if (!placed && index > state.summary.after) place();
       if (!isGone(state.fates[index])) items.push(index);
+      for (const recalled of state.recalled) if (recalled.after === index && recalled.request <= moment) items.push({ recalled });
     }
     if (!placed) place();
     return items;

@@ -165,6 +165,23 @@ export function summaryRow(app, run) {
   );
 }
 
+// What was quoted again because the newest message asked about it.
+export function recalledRow(app, run, { recalled }) {
+  const key = `recalled${run.number}:${recalled.after}`;
+  return el(
+    "article",
+    { class: "row recalled" },
+    el("div", { class: "bars", "aria-hidden": "true" }, el("i", { class: "bar" })),
+    el(
+      "div",
+      { class: "body" },
+      el("header", {}, el("span", { class: "role" }, "recalled"), el("span", { class: "why" }, recalled.reason), el("span", { class: "tokens" }, number(recalled.tokens), el("span", { class: "unit" }, " tok"))),
+      el("p", { class: "quiet took" }, `for message #${recalled.after}, from `, recalled.indices.map((index) => [el("button", { class: "link", type: "button", onclick: () => app.toMessage(index) }, `#${index}`), " "])),
+      block(recalled.text, { fold: FOLD, shown: app.open.get(key), more: (shown) => app.unfold(key, shown, "recalled"), search: app.search, kind: "mono" }),
+    ),
+  );
+}
+
 // Some lines that a summary quotes, each with the way to where it came from.
 export function quotesRow(app, run, { from, to }) {
   const { summary } = run.state(run.stateNumber(app.moment));
