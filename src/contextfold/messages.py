@@ -106,6 +106,16 @@ class Reasoning(_WellFormed):
     text: str
     source: Any = field(default=None, compare=False, repr=False)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether it may be signed together with everything that stood before it, as Anthropic's newer models do: with
+        another prefix, such as a summary's, it is refused.
+        """
+        block = self.source if isinstance(self.source, Mapping) else {}
+        return block.get("type") == "redacted_thinking" or (
+            block.get("type") == "thinking" and bool(block.get("signature"))
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Opaque(_WellFormed):
@@ -193,6 +203,17 @@ class Message(_WellFormed):
     def is_empty(self) -> bool:
         """Nothing in it that a provider or a reader could use."""
         return not any(not isinstance(part, Text) or part.text.strip() for part in self.parts)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it holds thinking that is bound to what stands before it."""
+        return any(isinstance(part, Reasoning) and part.is_bound for part in self.parts)
+
+    def unbound(self) -> Message:
+        """The message without such thinking; itself if it has none."""
+        if not self.is_bound:
+            return self
+        return self.with_parts(tuple(p for p in self.parts if not (isinstance(p, Reasoning) and p.is_bound)))
 
     def with_parts(self, parts: tuple[Part, ...]) -> Message:
         """A copy with other parts that still knows its source."""

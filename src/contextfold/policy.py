@@ -307,6 +307,10 @@ class Policy(_Settings):
     """A pass that would free less than this share of the window is not worth its rewrite, while the view fits."""
     evidence: bool = True
     summary: SummaryOptions = SummaryOptions()
+    bound_thinking: bool = True
+    """Whether signed thinking is bound to what stands before it, as from Claude Fable 5.1 and the 5.5 models on. A pass
+    then leaves out all that was made under an earlier view. False: for older models, which want the thinking of a turn
+    back while its calls are answered."""
     redact: bool = False
     """Take secrets (``contextfold.redaction`` has their kinds) out of what a summarizer is sent, of the summary and its
     evidence, and of what an archive gets. Messages that stay in the view are never changed."""

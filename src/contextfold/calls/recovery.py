@@ -23,7 +23,7 @@ from contextfold.errors import RECENT, CannotFit, StillTooLong, SummaryFailed, i
 from contextfold.observe import Observer
 from contextfold.overflow import Kind, Overflow, classify, next_size
 from contextfold.overflow.next_size import assumed_limit
-from contextfold.passes.without_pass import Revise, clipped, halved
+from contextfold.passes.without_pass import Revise, clipped, halved, with_thinking, without_thinking
 from contextfold.policy import Policy
 from contextfold.ports import Ports
 from contextfold.tokens import Calibration
@@ -119,7 +119,10 @@ class Exchange:
         try:
             response = await self.ports.call(self.send, result.messages, *limit)
         except Exception as error:
-            if is_control_flow(error) or (overflow := classify(error)) is None:
+            if (
+                is_control_flow(error)
+                or (overflow := classify(error, fill=result.tokens_after / result.window)) is None
+            ):
                 raise
             return Outcome(error=error, overflow=overflow)
         usage = read_usage(response)
@@ -151,14 +154,18 @@ class Exchange:
         """The next view to send, or None when there is nothing to be done."""
         if not self.policy.resend_after_overflow:
             return None
-        first = overflow.kind not in self._tried
-        self._tried.add(overflow.kind)
+        first = (overflow.about or overflow.kind) not in self._tried
+        self._tried.add(overflow.about or overflow.kind)
         if overflow.kind == "prompt_too_long":
             return await self._shrink_or_raise(outcome, overflow, result, first)
         if not first:
             return None
         if overflow.kind == "output_budget":
             return await self._with_a_shorter_answer(overflow, result)
+        if overflow.about is not None:
+            revise = without_thinking if overflow.about == "thinking" else with_thinking
+            other = await self.compact(self.request.again(result, None), revise=revise)
+            return self._resending(overflow, other) if other.messages != result.messages else None
         if overflow.kind == "malformed_history":
             mended = await self.compact(self.request.again(result, None), strict=True)
             return self._resending(overflow, mended) if mended.messages != result.messages else None

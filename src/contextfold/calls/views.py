@@ -334,7 +334,10 @@ class _Call:
             conversation.attempt = prepared
             text = "the summary that was made before, and is not in force yet, is taken"
             self.observer.emit("summary_adopted", text, summary=prepared.made.id, trigger=prepared.made.trigger)
-            return Made(prepared.made, question.evicted(prepared.made))
+            record = prepared.made
+            if record.thinking_from:  # what was thought since was thought under the old view
+                record = record.changed(thinking_from=len(question.messages))
+            return Made(record, question.evicted(record))
         made = await run_pass(question, self.means)
         if isinstance(made, Nothing):
             conversation.attempt = conversation.state if made.cause == "summary_failed" else None

@@ -5,7 +5,7 @@ What belongs here: choosing these messages. What does not: what happens to the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from contextfold.conversation.groups import Grouping
 from contextfold.messages import Message, Opaque, Text
@@ -68,10 +68,11 @@ def newest_user(messages: Sequence[Message]) -> int | None:
 def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dict[int, str]:
     """Index -> reason of every message that no pass may touch. The first reason that fits is given."""
     reasons: dict[int, str] = {}
+    native = newest_native(messages)
     for index, message in enumerate(messages):
         if message.is_instruction:
             reasons[index] = INSTRUCTION
-        elif _is_ciphertext(message):
+        elif index == native:
             reasons[index] = PROVIDER
     newest = newest_user(messages)
     if newest is not None:
@@ -87,9 +88,14 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
     return reasons
 
 
-def _is_ciphertext(message: Message) -> bool:
-    """A provider's own compaction whose content only the provider can read: nothing could stand for it."""
-    return any(isinstance(part, Opaque) and part.label == "compaction" and not part.text for part in message.parts)
+def is_native(message: Message) -> bool:
+    """Whether this is a provider's own compaction: the provider reads nothing that stands before it."""
+    return any(isinstance(part, Opaque) and part.label == "compaction" for part in message.parts)
+
+
+def newest_native(messages: Sequence[Message], gone: Container[int] = ()) -> int:
+    """Index of the newest of these; -1 without any. ``gone``: messages that are not in the view."""
+    return next((n for n in range(len(messages) - 1, -1, -1) if is_native(messages[n]) and n not in gone), -1)
 
 
 def _pinned(indices: Sequence[int], messages: Sequence[Message], pins: Pins) -> bool:

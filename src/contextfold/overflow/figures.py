@@ -60,6 +60,8 @@ _AFTER_COMPARED = re.compile(
 _MAXIMUM_BEFORE = re.compile(r"\bmax(?:imum)?\b[^.\n]{0,30}$")
 _AFTER_OTHER_UNIT = re.compile(r"^ ?(?:bytes|[kmg]i?b\b|characters|chars|pixels|images|pages|messages|items)")
 
+_OTHER_UNIT_BEFORE = re.compile(r"\b(?:bytes|characters)[:=]? ?$")
+
 _BEFORE_LIMIT = re.compile(
     r"max(?:imum)? number of (?:\w+ )?tokens|(?:max(?:imum)?|allowed)(?: \w+)? (?:length|size)|最大[^\d\s]{0,10}长度"
     r"|max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
@@ -122,7 +124,7 @@ def figures_of(text: str) -> Figures:
         before = text[max(previous_end, match.start() - _REACH_BEFORE) : match.start()]
         after = text[match.end() : match.end() + _REACH_AFTER]
         previous_end = match.end()
-        other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after))
+        other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after) or _OTHER_UNIT_BEFORE.search(before))
         role = None if match.start() in known or _is_no_size(match[1], before, after) else _role(before, after)
         size = whole_number(match[1]) * _MULTIPLE[match[2]]
         if role is not None and (size or role != "limit"):  # "should be greater than 0" limits nothing

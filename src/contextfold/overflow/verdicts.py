@@ -10,7 +10,7 @@ it says it all and the text does not contradict it. A status never decides.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from contextfold.errors import ContextOverflow
@@ -27,6 +27,16 @@ Kind = Literal[
 ]
 
 
+About = Literal[
+    "thinking",  # thinking or ciphertext that was made under another view or by another model: resend without it
+    "no_thinking",  # thinking that has to come back with its calls, and was left out: resend with it
+]
+
+BARE_FILL = 0.8
+"""Share of the assumed window from which on a refusal without a word is taken for its size: two vendors refuse what is
+too long with an empty body, and there is nothing else that a full window and a bare 400 have in common."""
+
+
 @dataclass(frozen=True, slots=True)
 class Overflow:
     """A verdict.
@@ -38,6 +48,8 @@ class Overflow:
     kind: Kind
     limit: int | None = None
     used: int | None = None
+    about: About | None = field(default=None, compare=False)
+    """What of a ``malformed_history`` is refused, where that has a remedy of its own."""
 
 
 def classify(
@@ -47,8 +59,12 @@ def classify(
     code: str | int | None = None,
     message: str | None = None,
     body: object = None,
+    fill: float | None = None,
 ) -> Overflow | None:
     """What an error says about sizes, or None if it says nothing about them.
+
+    ``fill``: the request as a share of the window that is assumed, where the caller knows it. From ``BARE_FILL`` on, a
+    status 400 or 413 without any body means that it was too long.
 
     ``error`` is an exception of any SDK, or a body (text, bytes, parsed JSON); the keywords give what the
     caller has already taken apart. Never raises. None means: an error of another kind, leave it alone.
@@ -58,10 +74,20 @@ def classify(
     given.add_code(code)
     given.read(message)
     given.read(body)
+    is_full = fill is not None and fill >= BARE_FILL
     if not isinstance(error, BaseException):
         given.read(error)
-        return _verdict(given)
-    return _verdict(given) or (None if _is_another_matter(given) else _chain_verdict(error))
+        return _verdict(given) or (_bare_verdict(given) if is_full else None)
+    found = _verdict(given) or (None if _is_another_matter(given) else _chain_verdict(error))
+    return found or (_bare_verdict(read_exception(error)) if is_full else None)
+
+
+def _bare_verdict(said: ErrorText) -> Overflow | None:
+    """The verdict on a refusal that has a status and not a word about why."""
+    statuses = {400, 413}.intersection(said.statuses) or _BARE_STATUS.search(said.text)
+    if not statuses or any(code not in _BARE_CODES for code in said.codes):
+        return None
+    return None if any(map(str.isalnum, _BARE_WORDS.sub(" ", said.text))) else Overflow("prompt_too_long")
 
 
 def _chain_verdict(error: BaseException) -> Overflow | None:
@@ -109,6 +135,32 @@ _PAIRING = re.compile(
     r"|tool[^\n]{0,160}(?:必须|缺少|不匹配|没有对应)"
     r"|reasoning[^\n]{0,160}without its required|(?:thinking|reasoning)[^\n]{0,160}cannot be modified|expected thinking"
 )
+_THINKING = re.compile(
+    r"(?:thinking|reasoning)[^\n]{0,80}(?:bound to|different conversation)"
+    r"|invalid[^\n]{0,12}signature[^\n]{0,40}thinking"
+    r"|thinking[^\n]{0,40}invalid[^\n]{0,12}signature|invalid[_ ]encrypted[_ ]content"
+    r"|encrypted (?:reasoning )?content[^\n]{0,160}(?:could not|cannot|failed to) (?:be )?(?:verified|decrypted|parsed)"
+)
+_NO_THINKING = re.compile(r"expected [^\n]{0,12}thinking[^\n]{0,80}but found|must start with a thinking block")
+_BARE_STATUS = re.compile(r"\b(?:400|413)\b")
+_BARE_CODES = frozenset(
+    {
+        "bad_request_error",
+        "bad_request",
+        "api_status_error",
+        "http_status_error",
+        "invalid_request_error",
+        "badrequesterror",
+        "apistatuserror",
+        "apierror",
+        "httpstatuserror",
+        "api_error",
+    }
+)
+_BARE_WORDS = re.compile(
+    r"error code|status[ _]code|\bno body\b|bad ?request|client error|http|\berror\b|\bnone\b|\b(?:400|413)\b"
+    r"|payload too large|for url \S{0,500}"
+)
 _ROLES = re.compile(
     r"roles? (?:must|should) (?:be )?alternat|alternat\w{0,10} between (?:user|assistant)"
     r"|(?:first|last) message[^.\n]{0,160}must|(?:expected|unexpected) (?:last )?role"
@@ -150,7 +202,7 @@ _OVER = (
 _WINDOW = r"(?:context[ _-]?(?:window|length|size|limit)?|token limit|max[ _]?model[ _]?len\w*|model length)"
 _WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力|입력|토큰")
 _SENTENCE_END = re.compile(r"(?<=[.;!?。])\s+|\n")
-_SIZE = re.compile(r"tokens?|length|size|context|window|payload|limit|maximum|model|long|large|big")
+_SIZE = re.compile(r"tokens?|bytes|characters|length|size|context|window|payload|limit|maximum|model|long|large|big")
 _TOO_LONG = tuple(
     re.compile(pattern)
     for pattern in (
@@ -158,6 +210,8 @@ _TOO_LONG = tuple(
         rf"\b(?:request|payload|tokens?|length|{_WINDOW})\b[^\n]{{0,160}}{_OVER}",
         r"(?:too (?:long|large|many|big)|exceed\w{0,12}|overflow\w{0,12}|reached)[^\n]{0,160}"
         rf"\b(?:{_WINDOW}|tokens)\b",
+        rf"(?:longer|larger|greater|more) than[^\n]{{0,60}}\b{_WINDOW}",
+        r"too (?:many|much|large)[^\n]{0,40}\b(?:bytes|characters)\b",
         r"(?:reduce|shorten|decrease)[^\n]{0,160}\b(?:prompt|input|messages|conversation|context)\b",
         r"max(?:imum)? (?:context|prompt|input|sequence)[ _](?:length|size|tokens)\b[^\n]{0,12}\d",
         r"(?:entity|payload|content) too large|^(?:the )?(?:text|content) (?:is )?too long",
@@ -201,6 +255,10 @@ def _verdict(said: ErrorText) -> Overflow | None:
     text = said.text
     if _RATE.search(text):
         return _rate_verdict(text)
+    if _THINKING.search(text) or any(_THINKING.search(code.replace("_", " ")) for code in said.codes):
+        return Overflow("malformed_history", about="thinking")
+    if _NO_THINKING.search(text):
+        return Overflow("malformed_history", about="no_thinking")
     if any(_PAIRING.search(line) or _ROLES.search(line) for line in text.splitlines()):
         return Overflow("malformed_history")
     if _is_item(said, text):

@@ -24,7 +24,7 @@ from contextfold.messages import Message, Opaque, Reasoning, ToolResult
 from contextfold.passes.question import Question, Trigger, triggered
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
-from contextfold.record.compaction import Edit
+from contextfold.record.compaction import Edit, FateRun
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import rules
 
@@ -46,6 +46,8 @@ wants kept is above the caller's own trigger: else every message would rewrite t
 FULL = 0.95
 """Share of the window up to which what ``keep`` names stays, whatever the default target. The rest is for what an
 estimate may be wrong."""
+
+PASSED: tuple[Fate, str] = ("dropped", "the provider's own compaction item stands for it")
 
 NO_USERS: Mapping[int, str] = MappingProxyType({})
 
@@ -109,7 +111,7 @@ class _Pass:
         self.question = question
         self.trigger = trigger.reason
         self.limits = question.limits
-        self.sizes = question.sizes
+        self.sizes = question.sizes_after
         self.by_count = trigger.by_count
         self.before = question.record.gone() if question.record else set()
         held = pins.held(question.messages, question.grouping, question.policy)
@@ -120,6 +122,8 @@ class _Pass:
             key=lambda group: group.last,
             reverse=True,
         )
+        self.native = pins.newest_native(question.messages, self.before)
+        """What stands before this message is in the provider's own compaction, and is not read any more."""
         self.newest_turn = next((found.indices for found in self.groups if self._is_turn(found)), ())
         self.floor = self._floor()
         self.floor_tokens = sum(self.floor.values())
@@ -564,27 +568,30 @@ class _Pass:
         earlier = [e for e in self._earlier_edits() if e.index not in evicted and e.index not in clipped]
         edits = tuple(sorted([*earlier, *found.edits], key=lambda edit: (edit.index, edit.part)))
         gone = evicted | self.before
+        passed = {n for n in evicted if n < self.native} | {
+            n for run in self._earlier_fates() if run.reason == PASSED[1] for n in range(run.start, run.stop)
+        }
         covers = 1 + max([*gone, *(edit.index for edit in edits)], default=-1)
         return Plan(
             trigger=self.trigger,
             target=target,
             floor=self.floor,
             covers=covers,
-            fates=self._fates(covers, evicted, edits, users),
+            fates=self._fates(covers, evicted, edits, users, passed),
             edits=edits,
             saved=found.saved,
-            evicted=tuple(sorted(evicted)),
-            gone=tuple(sorted(gone)),
+            evicted=tuple(sorted(evicted - passed)),
+            gone=tuple(sorted(gone - passed)),
             summary_after=self._summary_after(gone),
             kept_tokens=kept_tokens,
             prose_tokens=prose_tokens,
             evidence_tokens=evidence_tokens,
-            makes_summary=makes_summary and bool(gone),
+            makes_summary=makes_summary and bool(gone - passed),
             above_trigger=above_trigger,
         )
 
     def _fates(
-        self, covers: int, evicted: set[int], edits: Sequence[Edit], users: Mapping[int, str]
+        self, covers: int, evicted: set[int], edits: Sequence[Edit], users: Mapping[int, str], passed: set[int]
     ) -> tuple[tuple[Fate, str], ...]:
         fates: list[tuple[Fate, str]] = [("kept", "recent")] * covers
         for index, reason in (self.held | self.pending | dict(users)).items():
@@ -596,11 +603,14 @@ class _Pass:
         for index, names in tiers.items():
             fates[index] = ("shortened", ", ".join(dict.fromkeys(names)))
         for index in evicted:
-            fates[index] = evicted_fate(self.question.messages[index])
-        for run in self.question.record.fates if self.question.record else ():
+            fates[index] = PASSED if index in passed else evicted_fate(self.question.messages[index])
+        for run in self._earlier_fates():
             if run.fate in ("summarized", "dropped"):
                 fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)
         return tuple(fates)
+
+    def _earlier_fates(self) -> Sequence[FateRun]:
+        return self.question.record.fates if self.question.record else ()
 
     def _summary_after(self, gone: set[int]) -> int:
         """Behind the leading instructions and, by policy, behind the first user message if older ones are gone."""

@@ -394,6 +394,7 @@ def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Co
         edits=plan.edits,
         summary=summary,
         summary_after=plan.summary_after,
+        thinking_from=question.thinking_from,
         alternate=question.history.format.alternates if alternate is None else alternate,
         trigger=plan.trigger,
         window=question.limits.window,

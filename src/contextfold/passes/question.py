@@ -14,7 +14,7 @@ from typing import Any
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.history import History
-from contextfold.messages import Message
+from contextfold.messages import Message, Reasoning
 from contextfold.policy import Limits, Policy
 from contextfold.record.compaction import Compaction, summary_message
 from contextfold.record.view import apply
@@ -70,12 +70,30 @@ class Question:
     @cached_property
     def sizes(self) -> Sequence[int]:
         """``sizes[i]`` is message ``i`` as the view has it now: shortened by the record in force, where it is."""
-        if self.record is None or not self.record.edits:
+        if self.record is None or not (self.record.edits or self.record.thinking_from):
             return self.history.sizes
         edited = {edit.index for edit in self.record.edits}
+        edited.update(n for n, message in enumerate(self.messages[: self.record.thinking_from]) if message.is_bound)
         view = apply(self.messages, self.record)
         now = {item.index: self.counter.message(item.message) for item in view if item.index in edited}
         return [now.get(index, size) for index, size in enumerate(self.history.sizes)]
+
+    @property
+    def thinking_from(self) -> int:
+        """Where thinking begins that holds under the view of a new record: with what comes after this history."""
+        if not self.policy.bound_thinking or not any(message.is_bound for message in self.messages):
+            return self.record.thinking_from if self.record else 0
+        return len(self.messages)
+
+    @cached_property
+    def sizes_after(self) -> Sequence[int]:
+        """The same sizes under a new record, which leaves out the thinking that was made under this one's view."""
+        start = self.record.thinking_from if self.record else 0
+        sizes = list(self.sizes)
+        for n in range(start, self.thinking_from):
+            parts = (part for part in self.messages[n].parts if isinstance(part, Reasoning) and part.is_bound)
+            sizes[n] = max(0, sizes[n] - sum(self.counter.part(part) for part in parts))
+        return sizes
 
     @cached_property
     def summary_tokens(self) -> int:

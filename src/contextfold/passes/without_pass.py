@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate, runs
-from contextfold.messages import Media, Part, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.passes.decide import PASSED
 from contextfold.passes.question import Question
 from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
@@ -46,6 +47,44 @@ def clipped(question: Question, characters: int | None) -> Compaction | None:
         characters = items[0][0] // 2 if items else 0
     edits = [_clip(question, index, number, size, characters) for size, index, number in items if size > characters]
     return _revised(question, "overflow: item_too_long", edits=edits) if edits else None
+
+
+def without_thinking(question: Question) -> Compaction | None:
+    """After a refusal of thinking or ciphertext that was made elsewhere: a record that leaves all of it out, and shows
+    again what a provider's own compaction stood for. None where nothing of the kind is in the view.
+    """
+    messages, base = question.messages, question.record
+    gone = base.gone() if base else set()
+    started = base.thinking_from if base else 0
+    present = [n for n in range(len(messages)) if n not in gone]
+    edits = [
+        Edit(index=n, part=number, tier="reasoning", limit=0)
+        for n in present
+        for number, part in enumerate(messages[n].parts)
+        if isinstance(part, Reasoning) and not part.is_bound
+    ]
+    native = [n for n in present if any(isinstance(p, Opaque) and p.label == "compaction" for p in messages[n].parts)]
+    passed = base.fates if base and native else ()
+    shown = [n for run in passed if run.reason == PASSED[1] for n in range(run.start, run.stop)]
+    if not edits and not native and not any(messages[n].is_bound for n in present if n >= started):
+        return None
+    return _revised(
+        question,
+        "malformed_history: thinking",
+        dropped=native,
+        edits=edits,
+        because="the provider cannot read its own compaction item any more",
+        tier="reasoning",
+        thinking_from=len(messages),
+        shown=shown,
+    )
+
+
+def with_thinking(question: Question) -> Compaction | None:
+    """After a refusal because thinking is missing: a record that shows it again. None where none was left out."""
+    if question.record is None or not question.record.thinking_from:
+        return None
+    return _revised(question, "malformed_history: no_thinking", thinking_from=0)
 
 
 # ---- what leaves ----
@@ -148,6 +187,10 @@ def _revised(
     dropped: Sequence[int] = (),
     edits: Sequence[Edit] = (),
     summary: SummaryRecord | None = None,
+    because: str = HALVED,
+    tier: str = "oversized",
+    thinking_from: int | None = None,
+    shown: Sequence[int] = (),
 ) -> Compaction:
     """The record in force with more dropped, more shortened and, if given, another summary."""
     base = question.record or _empty(question)
@@ -155,8 +198,9 @@ def _revised(
     replaced = {(edit.index, edit.part) for edit in edits}
     kept = [edit for edit in base.edits if edit.index not in set(dropped) and (edit.index, edit.part) not in replaced]
     covers = max(base.covers, 1 + max([*dropped, *touched], default=-1))
-    changes: dict[int, tuple[Fate, str]] = dict.fromkeys(dropped, ("dropped", HALVED))
-    changes |= dict.fromkeys(touched, ("shortened", "oversized"))
+    changes: dict[int, tuple[Fate, str]] = dict.fromkeys(shown, ("kept", "recent"))
+    changes |= dict.fromkeys(dropped, ("dropped", because))
+    changes |= dict.fromkeys(touched, ("shortened", tier))
     record = base.model_copy(
         update={
             "parent": question.record.id if question.record else None,
@@ -165,6 +209,7 @@ def _revised(
             "fates": _fates(question, base, covers, changes),
             "edits": tuple(sorted([*kept, *edits], key=lambda edit: (edit.index, edit.part))),
             "summary": summary or base.summary,
+            "thinking_from": question.thinking_from if thinking_from is None else thinking_from,
             "trigger": trigger,
             "window": question.limits.window,
             "target": question.limits.target,

@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -132,6 +132,9 @@ class Compaction(BaseModel):
     summary: SummaryRecord | None = None
     summary_after: Annotated[int, Field(ge=-1)] = -1
     """The summary stands in the view behind the last message up to this index of the history."""
+    thinking_from: Annotated[int, Field(ge=0)] = 0
+    """Signed thinking of messages before this index was made under an earlier view and is not in this one. The index
+    is the length of the history when the view changed, so it may lie behind ``covers``."""
     alternate: bool = False
     trigger: str = ""
     window: int = 0
@@ -188,7 +191,11 @@ class Compaction(BaseModel):
         """
         if self.summary is None or self.summary.role in ("user", role):
             return self
-        return self.model_copy(update={"summary": self.summary.model_copy(update={"role": role})})
+        return self.changed(summary=self.summary.model_copy(update={"role": role}))
+
+    def changed(self, **fields: Any) -> Compaction:
+        """A copy with other fields and an ``id`` of its own, which ``model_copy`` would take along."""
+        return Compaction.model_validate({**{name: getattr(self, name) for name in type(self).model_fields}, **fields})
 
     @property
     def runs(self) -> tuple[Run, ...]:

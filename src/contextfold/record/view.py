@@ -19,6 +19,9 @@ from contextfold.formats.base import Format
 from contextfold.messages import Message
 from contextfold.record.compaction import Compaction, Edit, reduce, summary_message
 
+WITHOUT_THINKING: Account = ("shortened", "thinking that was made under an earlier view")
+"""Its signature holds for the messages that stood before it then, so a provider would refuse it here."""
+
 
 @dataclass(frozen=True, slots=True)
 class ViewItem:
@@ -51,7 +54,10 @@ def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewIt
         if index in gone:
             continue
         reduced = reduce(message, edits[index]) if index in edits else message
-        items.append(ViewItem(reduced, index, changed=reduced is not message))
+        left = reduced.unbound() if index < record.thinking_from else reduced
+        items.append(
+            ViewItem(left, index, changed=left is not message, account=None if left is reduced else WITHOUT_THINKING)
+        )
     if record.summary is not None:
         place = sum(1 for item in items if item.index is not None and item.index <= record.summary_after)
         items.insert(place, ViewItem(summary_message(record.summary), None, changed=True))
@@ -79,7 +85,11 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
         item = items[place.position]
         changed = item.changed or place.message is not item.message
         joinable = place.moved or not _are_neighbors(before, item.index, left_out)
-        view.append(replace(item, message=place.message, changed=changed, joinable=joinable, account=place.account))
+        view.append(
+            replace(
+                item, message=place.message, changed=changed, joinable=joinable, account=place.account or item.account
+            )
+        )
         before = item.index
     return view
 

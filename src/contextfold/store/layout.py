@@ -156,5 +156,6 @@ def _moved(record: Compaction, ends: Sequence[int], start: int) -> Compaction:
             ),
             "edits": tuple(edits),
             "summary_after": behind(record.summary_after) - 1,
+            "thinking_from": behind(record.thinking_from - 1) if record.thinking_from else 0,
         }
     )
