@@ -88,11 +88,12 @@ def test_a_refusal_is_answered_without_thinking_once_and_for_good() -> None:
         return answer(view, 9)
 
     compactor = Compactor(window=50_000)
-    out = compactor.call(send, history, format="anthropic")
+    results: list[Any] = []
+    answered = compactor.call(send, history, format="anthropic", on_result=results.append)
     assert len(sent) == 2
     assert not [b for m in sent[1] for b in m["content"] if isinstance(b, dict) and b.get("type") == "thinking"]
-    history += [out[0] if isinstance(out, tuple) else out.response, result(9)]
-    record = out[1].compaction if isinstance(out, tuple) else out.compaction
+    history += [answered, result(9)]
+    record = results[0].compaction
     later = compactor.compact(history, previous=Compaction.from_json(record.to_json()), format="anthropic")
     assert not invalid(later.messages)
     assert later.messages[: len(sent[1])] == sent[1]
@@ -102,20 +103,9 @@ def test_a_refusal_is_answered_without_thinking_once_and_for_good() -> None:
 def test_older_models_keep_the_thinking_of_the_turn_that_goes_on() -> None:
     history: list[Any] = [{"role": "user", "content": "go"}]
     for n in range(20):
-        history += (
-            [answer([], n), result(n)]
-            if False
-            else [
-                {
-                    "role": "assistant",
-                    "content": [
-                        {"type": "thinking", "thinking": "hm", "signature": "s"},
-                        {"type": "tool_use", "id": f"c{n}", "name": "run", "input": {}},
-                    ],
-                },
-                result(n),
-            ]
-        )
+        call = {"type": "tool_use", "id": f"c{n}", "name": "run", "input": {}}
+        thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+        history += [{"role": "assistant", "content": [thought, call]}, result(n)]
     out = Compactor(window=4_000, policy=Policy(bound_thinking=False)).compact(history, format="anthropic")
     assert out.changed
     assert out.messages[-2]["content"][0]["type"] == "thinking"
