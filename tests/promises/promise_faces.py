@@ -8,20 +8,26 @@ are the views. ``writer`` is asked for summaries.
 
 from __future__ import annotations
 
+import json
+import shutil
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
+import httpx
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from openai import BadRequestError
 from pydantic import Field, PrivateAttr
 
-from contextfold import Compactor, Policy
+from contextfold import Compactor, ContextOverflow, Policy
 
 SUMMARY = "SUMMARYTOKEN The user asks about rooms, and gets to know where each is described."
 WINDOW = 32_000
@@ -204,9 +210,87 @@ def langgraph(setting: Setting) -> Tell:
     return _agent(setting, graph.compile(checkpointer=InMemorySaver()))
 
 
+def openai_sdk(setting: Setting) -> Tell:
+    """The OpenAI SDK's own method, wrapped; its client talks to ``setting.main`` over a transport in this process."""
+    from openai import AsyncOpenAI, OpenAI
+
+    from contextfold.integrations.openai import with_compaction
+
+    def answered(request: httpx.Request) -> httpx.Response:
+        messages = convert_to_messages(json.loads(request.content)["messages"])
+        try:
+            text = str(setting.main.answer(messages).content)
+        except ContextOverflow:
+            problem = {"message": f"maximum context length is {WINDOW} tokens", "code": "context_length_exceeded"}
+            return httpx.Response(400, json={"error": problem})
+        except ValueError as error:
+            return httpx.Response(400, json={"error": {"message": str(error)}})
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        body = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+        return httpx.Response(200, json=body)
+
+    transport: Any = httpx.MockTransport(answered)
+    options: dict[str, Any] = {"api_key": "any", "base_url": "http://127.0.0.1:9/v1", "max_retries": 0}
+    create: Any
+    if setting.is_async:
+        suspending = AsyncOpenAI(**options, http_client=httpx.AsyncClient(transport=transport))
+        create = with_compaction(suspending.chat.completions.create, setting.compactor())
+    else:
+        blocking = OpenAI(**options, http_client=httpx.Client(transport=transport))
+        create = with_compaction(blocking.chat.completions.create, setting.compactor())
+    history: list[Any] = []
+    failed: list[tuple[Sequence[BaseMessage], list[Any]]] = []
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        again = next((wire for told, wire in failed if told is new), None)  # who tries again has the same objects
+        wire = convert_to_openai_messages(list(new)) if again is None else again
+        failed.append((new, wire))
+        told = [*history, *wire]
+
+        async def later() -> Any:
+            return await create(model="m", messages=told)
+
+        try:
+            response = ran(setting, lambda: create(model="m", messages=told), later)
+        except BadRequestError as error:
+            raise ValueError(str(error)) from error
+        history[:] = [*told, {"role": "assistant", "content": response.choices[0].message.content}]
+
+    return tell
+
+
+def session(setting: Setting) -> Tell:
+    """A session in a database; ``call`` appends, sends and keeps."""
+    folder = tempfile.mkdtemp()
+    store, options = f"sqlite:///{folder}/sessions.db", {"background": False}
+    opened = setting.compactor().session("t", store, options=options, format="langchain")
+    weakref.finalize(opened, shutil.rmtree, folder, True)
+    appended: list[Sequence[BaseMessage]] = []
+
+    def kept(answer: Any) -> list[Any]:
+        return [answer]
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        more = [] if new in appended else new  # what was appended before the model failed is there
+        appended.append(new)
+
+        async def asend(view: list[Any]) -> Any:
+            return setting.main.answer(view)
+
+        ran(
+            setting,
+            lambda: opened.call(setting.main.answer, more, answer=kept),
+            lambda: opened.acall(asend, more, answer=kept),
+        )
+
+    return tell
+
+
 FACES: dict[str, Callable[[Setting], Tell]] = {
     "compact": compact,
     "call": call,
+    "SDK wrapper": openai_sdk,
+    "session": session,
     "CompactionMiddleware": middleware,
     "LangChain drop-in": langchain,
     "deepagents drop-in": deepagents,
