@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.recovery import UNLIMITED, Exchange
 from contextfold.calls.request import After, Before, CompactionResult, CompactOptions, Request
+from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
 from contextfold.errors import PolicyError
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
@@ -46,7 +47,9 @@ class Compactor:
         model: name of the receiving model, such as ``"openai:gpt-5"``, or a chat model object that has a profile.
         trigger, target, keep: see ``Policy``; or give the whole ``policy`` instead.
         summarizer: None or ``"extractive"`` for the built-in one; ``"openai:MODEL"`` or ``"anthropic:MODEL"``; a
-            ``SummaryModel``; a LangChain chat model; a callable from prompt to text, sync or async.
+            ``SummaryModel``; a LangChain chat model; a callable from prompt to text, sync or async. ``"same"``: the
+            model that a request goes to, behind the view that its provider has in the cache (``call``, ``acall``,
+            wrapped clients, LangChain's agents; ``compact`` sends nothing and refuses it).
         count_text: tokens of a text, to replace the built-in estimate.
         on_event: called with each ``Event`` as it happens.
         on_start, on_stream, on_progress, on_end: called around each summary by a model (``observe.Hooks``), with text
@@ -86,7 +89,8 @@ class Compactor:
         self.window = self.windows.assumed()
         self.limits = Limits.of(self.policy, self.window.tokens)
         self.summarizer = _summarizer(summarizer)
-        self._views = Views(self.policy, self.windows, self.summarizer, count_text, remembered)
+        self._is_same = summarizer == SAME if isinstance(summarizer, str) else False
+        self._views = Views(self.policy, self.windows, self.summarizer, count_text, remembered, same=self._is_same)
         self._count_text = count_text
         self._on_event = on_event
         self._hooks = Hooks(on_start, on_stream, on_progress, on_end)
@@ -150,6 +154,7 @@ class Compactor:
             cancel=cancel,
             archive=archive,
         )
+        self._needs_no_model()
         return run(self._views.view(request, self._blocking(request), self._observer()))
 
     async def acompact(
@@ -157,6 +162,7 @@ class Compactor:
     ) -> CompactionResult:
         """``compact`` for async code: the same arguments and algorithm, and it never blocks the event loop."""
         request = Request.of(messages, previous, **options)
+        self._needs_no_model()
         return await self._views.view(request, self._suspending(request), self._observer())
 
     def call(
@@ -167,6 +173,7 @@ class Compactor:
         *,
         max_tokens: int | None = UNLIMITED,
         on_result: Callable[[CompactionResult], object] | None = None,
+        ask: Ask | None = None,
         **options: Unpack[CompactOptions],
     ) -> T:
         """Send a conversation: ``send(view)``, compacted before, and once more if the provider says it does not fit.
@@ -177,12 +184,14 @@ class Compactor:
                 with a lower one where the provider says that prompt and answer together do not fit.
             on_result: gets the result whose view was answered; its ``compaction`` and ``calibration`` are the next
                 call's ``previous`` and ``calibration``.
+            ask: with ``summarizer="same"``, how the model is asked for a summary, if not by ``send``:
+                ``ask(messages, whole, answer_tokens)`` returns the response; ``whole``: with system prompt and tools.
             options: as for ``compact``.
 
         After a refusal the view is sent again only if it is strictly smaller, or mended where it was refused as
         malformed. Raises ``StillTooLong`` when every view was refused for its size, and what ``send`` raised otherwise.
         """
-        request = Request.of(messages, previous, **options)
+        request = replace(Request.of(messages, previous, **options), ask=ask or _asking(send, max_tokens))
         exchange = self._exchange(send, request, max_tokens, self._blocking(request))
         response, result = run(exchange.answer())
         if on_result is not None:
@@ -198,10 +207,11 @@ class Compactor:
         *,
         max_tokens: int | None = UNLIMITED,
         on_result: Callable[[CompactionResult], object] | None = None,
+        ask: Ask | None = None,
         **options: Unpack[CompactOptions],
     ) -> Any:
         """``call`` for async code; ``send`` may be sync or async."""
-        request = Request.of(messages, previous, **options)
+        request = replace(Request.of(messages, previous, **options), ask=ask or _asking(send, max_tokens))
         exchange = self._exchange(send, request, max_tokens, self._suspending(request))
         response, result = await exchange.answer()
         if on_result is not None:
@@ -235,6 +245,7 @@ class Compactor:
         ``get_optimization_config`` and ``format``, as ``contextfold.store.Session`` takes them. Raises ``InputError``
         for a thread id or store that cannot be, ``PolicyError`` for an option.
         """
+        self._needs_no_model()
         door = import_module("contextfold.store")  # imports point inward: this is the one door outward, opened late
         means = door.EngineParts(self.policy, self.windows, self.summarizer, self._count_text, self._observer)
         session: Session = door.open_session(means, thread_id, store, **options)
@@ -251,6 +262,13 @@ class Compactor:
         sent = replace(request, sending=True)
         return Exchange(send, sent, compact, self.windows, self.policy, observer, ports, max_tokens)
 
+    def _needs_no_model(self) -> None:
+        if self._is_same:
+            raise PolicyError(
+                'summarizer="same" asks the model that a request goes to, and nothing is sent here: '
+                "use call, acall or a wrapped client, or name a summarizer"
+            )
+
     def _observer(self) -> Observer:
         return Observer(self._on_event, self._hooks)
 
@@ -262,4 +280,17 @@ class Compactor:
 
 
 def _summarizer(value: Any) -> Summarizer | None:
-    return None if value is None or value == EXTRACTIVE else as_summarizer(value)
+    if value is None or (isinstance(value, str) and value in (EXTRACTIVE, SAME)):
+        return None
+    return as_summarizer(value)
+
+
+def _asking(send: Callable[..., Any], max_tokens: Any) -> Ask:
+    """How to ask the model of a request for a summary: as its view is sent."""
+
+    def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+        if max_tokens is UNLIMITED:
+            return send(messages)
+        return send(messages, max_tokens if max_tokens is None else max(max_tokens, answer_tokens))
+
+    return ask

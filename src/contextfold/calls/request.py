@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
+from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError
 from contextfold.observe import Event
@@ -68,6 +69,8 @@ class Request:
     cancel: Cancellation | None = None
     archive: Archiver | None = None
     """Gets the originals of what leaves the view, before it does."""
+    ask: Ask | None = None
+    """Asks the model that the view goes to for a summary; None where nothing is sent."""
     sending: bool = False
     """The view goes to a provider at once: a call without a result is answered in it, as none would take it."""
 

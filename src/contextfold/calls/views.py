@@ -17,6 +17,7 @@ from contextfold import formats
 from contextfold.calls.background import Background
 from contextfold.calls.memory import REMEMBERED, KnownConversation, Memory
 from contextfold.calls.request import CompactionResult, Request
+from contextfold.calls.same import SameModel
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
 from contextfold.errors import CannotFit, is_control_flow
@@ -32,7 +33,7 @@ from contextfold.policy import PATIENCE, Pins, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build, translate
-from contextfold.summary.summarizer import Summarizer
+from contextfold.summary.summarizer import Summarizer, as_summarizer
 from contextfold.tokens import TokenCounter
 from contextfold.window import Window, Windows, bounds
 
@@ -47,10 +48,14 @@ class Views:
         summarizer: Summarizer | None,
         count_text: Callable[[str], int] | None = None,
         remembered: int = REMEMBERED,
+        *,
+        same: bool = False,
     ) -> None:
         self.policy = policy
         self.windows = windows
         self.summarizer = summarizer
+        self.same = same
+        """The model that a request goes to writes its summaries."""
         self._memory = Memory(count_text, remembered)
         self._strict: set[tuple[str, str | None]] = set()
 
@@ -147,7 +152,16 @@ class _Call:
         self.policy, limits = bounds(views.policy, window, views.windows.assumed(request.model))
         self.limits = limits if smaller is None else limits.shrunk(smaller)
         self.calibration = request.calibration
-        self.means = Means(ports, observer, views.summarizer, request.archive, is_trial)
+        self.means = self._means(ports, observer, retries=is_trial)
+
+    def _means(self, ports: Ports, observer: Observer, *, retries: bool) -> Means:
+        summarizer, request = self.views.summarizer, self.request
+        if not self.views.same or request.ask is None:
+            return Means(ports, observer, summarizer, request.archive, retries=retries)
+        history = self.conversation.history
+        model = SameModel(request.ask, history.format, history.wire[0] if history.wire else None, self.window.tokens)
+        behind = model if request.to in (None, history.format.name) else None
+        return Means(ports, observer, as_summarizer(model), request.archive, behind, retries)
 
     async def result(self, revise: Revise | None) -> CompactionResult:
         conversation, request = self.conversation, self.request
@@ -241,7 +255,7 @@ class _Call:
             overhead={name: self.calibration.apply(size) for name, size in overhead.items()},
             limits=self.limits,
             policy=self.policy,
-            summary_is_free=self.views.summarizer is None,
+            summary_is_free=self.means.summarizer is None,
             forced=self.request.forced,
             instructions=self.request.instructions,
         )
@@ -283,7 +297,7 @@ class _Call:
 
     async def _start_preparing(self, overhead: Mapping[str, int]) -> None:
         """Begin a pass over the conversation as it is now, beside it."""
-        conversation, views = self.conversation, self.views
+        conversation = self.conversation
         if conversation.background is None:
             conversation.background = Background(self.policy.summary.parallel)
         question = replace(self._question(overhead), forced="background", instructions="")
@@ -292,8 +306,7 @@ class _Call:
 
         async def prepare(ports: Ports) -> None:
             try:
-                means = Means(ports, observer, views.summarizer, self.request.archive, retries=True)
-                made = await run_pass(question, means)
+                made = await run_pass(question, self._means(ports, observer, retries=True))
             except Exception as error:
                 if is_control_flow(error):
                     raise

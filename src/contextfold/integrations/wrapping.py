@@ -82,7 +82,10 @@ class WithCompaction(Generic[P, R]):
         def send(view: list[Any], max_tokens: int | None) -> Any:
             return self._opened(self._method(**call.with_view(view, max_tokens)), call)
 
-        return self._compactor.call(send, call.wire, self.compaction, **call.options)
+        def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+            return _finished(self._method(**call.for_summary(messages, whole, answer_tokens)))
+
+        return self._compactor.call(send, call.wire, self.compaction, ask=ask, **call.options)
 
     async def asend(self, arguments: Mapping[str, Any]) -> Any:
         """``send`` for an async method."""
@@ -94,7 +97,10 @@ class WithCompaction(Generic[P, R]):
         async def send(view: list[Any], max_tokens: int | None) -> Any:
             return await self._aopened(self._method(**call.with_view(view, max_tokens)), call)
 
-        return await self._compactor.acall(send, call.wire, self.compaction, **call.options)
+        async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+            return await _afinished(self._method(**call.for_summary(messages, whole, answer_tokens)))
+
+        return await self._compactor.acall(send, call.wire, self.compaction, ask=ask, **call.options)
 
     def _opened(self, response: Any, call: _Call | None) -> Any:
         if self._makes_managers:
@@ -175,6 +181,19 @@ class _Call:
             changed[self.limit] = max_tokens
         return {**self.arguments, **changed}
 
+    def for_summary(self, messages: list[Any], whole: bool, answer_tokens: int) -> dict[str, Any]:
+        """The method's arguments for a summary: as the request itself is sent, but not as a stream of events; or the
+        messages alone, without system prompt and tools.
+        """
+        left_out = {"stream", "stream_options", *(() if whole else _OF_THE_TASK)}
+        if not whole and self.dialect.system is not None:
+            left_out.add(self.dialect.system)
+        kept = {name: value for name, value in self.arguments.items() if name not in left_out}
+        limit = self.arguments.get(self.limit)
+        if isinstance(limit, int):
+            kept[self.limit] = max(limit, answer_tokens or LEAST_ANSWER)
+        return {**kept, self.dialect.messages: messages}
+
     def on_usage(self, reply: Usage) -> None:
         """A stream has said its usage. What it gave before its first content was learned then."""
         trusted = self.owner._compactor.windows.trusts(self.endpoint, self.options["model"])
@@ -185,6 +204,31 @@ class _Call:
         self.result = result
         self.told = result.calibration != (self.owner.calibration or Calibration())
         self.owner.commit(self.started_from, result)
+
+
+_OF_THE_TASK = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "text")
+"""Arguments that shape an answer to the task, and no summary."""
+
+LEAST_ANSWER = 2_048
+"""Tokens that a summary may take where the caller limits the answer to fewer."""
+
+_FINALS = ("get_final_message", "get_final_completion", "get_final_response")
+"""What gives the whole answer of a stream that is a context manager."""
+
+
+def _finished(response: Any) -> Any:
+    """A whole answer, also of a method named ``stream``."""
+    if not hasattr(response, "__enter__"):
+        return response
+    with response as stream:
+        return next(getattr(stream, name) for name in _FINALS if hasattr(stream, name))()
+
+
+async def _afinished(response: Any) -> Any:
+    if inspect.isawaitable(response):
+        return await response
+    async with response as stream:
+        return await next(getattr(stream, name) for name in _FINALS if hasattr(stream, name))()
 
 
 class Manager:

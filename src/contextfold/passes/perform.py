@@ -8,14 +8,14 @@ as ``async def`` over ports (see ``ports``). What does not: any decision of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from contextfold.conversation.ledger import runs
 from contextfold.errors import RECENT, ArchiveError, CannotFit, ContextfoldError, SummaryFailed, is_control_flow
 from contextfold.messages import Message
-from contextfold.observe import Observer, SummaryEnd
+from contextfold.observe import Observer, SummaryEnd, SummaryStart
 from contextfold.passes import material
 from contextfold.passes.decide import Nothing, Plan, decide
 from contextfold.passes.question import Question
@@ -23,9 +23,17 @@ from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
 from contextfold.redaction import redact
+from contextfold.summary.accept import clean, rejection
 from contextfold.summary.bisect import Summary, SummaryStats, summarize
+from contextfold.summary.chunks import Unit
+from contextfold.summary.language import name as language_name
 from contextfold.summary.message import summary_text
-from contextfold.summary.summarizer import Summarizer
+from contextfold.summary.prompt_files import Wording
+from contextfold.summary.render import neutralize
+from contextfold.summary.summarizer import Answer, Summarizer
+
+BEHIND_VIEW = "behind_view_v1"
+"""How a summary was made by the model of the request itself."""
 
 
 class Archiver(Protocol):
@@ -44,6 +52,23 @@ class Archiver(Protocol):
         ...
 
 
+class SameModel(Protocol):
+    """The model that the request goes to, as ``calls.same`` has it."""
+
+    @property
+    def ask(self) -> Callable[[list[Any], bool, int], Any]:
+        """Send messages as the request is sent; the response, or an awaitable of it."""
+        ...
+
+    def said(self, text: str) -> Any:
+        """A message of the user in the caller's format."""
+        ...
+
+    def read(self, response: Any) -> Answer:
+        """What it said; blank if it went on with the task."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a pass is performed with."""
@@ -53,6 +78,8 @@ class Means:
     summarizer: Summarizer | None = None
     """None: the built-in extractive one."""
     archive: Archiver | None = None
+    same: SameModel | None = None
+    """Asked first, behind the view: the provider has that in its cache."""
     retries: bool = False
     """The caller will try another way: do not emit ``cannot_fit``."""
 
@@ -217,6 +244,10 @@ async def _ask(
     previous, units = await means.ports.compute(material.material, question, plan)
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
+    behind = await _behind_view(question, plan, units, means)
+    if isinstance(behind, Summary):
+        on_spent(behind.stats)
+        return behind
     options = question.policy.summary
     learned = _learned_window(question)
     if learned is not None and options.input_tokens is None and summarizer.window is None:
@@ -236,10 +267,86 @@ async def _ask(
         observer=means.observer,
         on_spent=on_spent,
     )
+    if behind is not None:  # what an answer cost that would not do
+        summary = replace(summary, stats=_together(behind, summary.stats))
+        on_spent(summary.stats)
     missing = {index for unit in units for index in unit.indices} - summary.covered
     if missing:  # nothing may count as summarized whose text no successful request held
         raise SummaryFailed(f"{len(missing)} of the messages to summarize were in no successful request")
     return summary
+
+
+async def _behind_view(
+    question: Question, plan: Plan, units: Sequence[Unit], means: Means
+) -> Summary | SummaryStats | None:
+    """The summary by the model of the request itself, behind the view that its provider has in the cache.
+
+    What a useless answer cost, or None, where that cannot be or brings nothing: then the usual way is gone.
+    """
+    same, ports = means.same, means.ports
+    if same is None or (question.forced or "").startswith("overflow"):
+        return None
+    request = await ports.compute(_request_behind, question, plan, units, same)
+    if request is None:
+        return None
+    messages, limit = request
+    tokens = sum(question.counter.text(unit.text) for unit in units)
+    covered = frozenset(index for unit in units for index in unit.indices)
+    await means.observer.tell(ports, SummaryStart("same", len(covered), tokens))
+    started = ports.clock.now()
+    try:
+        answer = same.read(await ports.call(same.ask, messages, True, limit))
+    except Exception as error:
+        if is_control_flow(error):
+            raise
+        text = f"the request behind the view failed: {type(error).__name__}: {error}"
+        means.observer.emit("summary_model_failed", text[:500], model="same", error=type(error).__name__)
+        return None
+    stats = SummaryStats(
+        input_tokens=answer.input_tokens or question.view_tokens,
+        output_tokens=answer.output_tokens or question.counter.text(answer.text),
+        calls=1,
+        chunk_count=1,
+        algorithm=BEHIND_VIEW,
+        model="same",
+        seconds=ports.clock.now() - started,
+    )
+    if reason := rejection(answer, input_tokens=tokens, count=question.counter.text):
+        text = f"the answer behind the view cannot be used: {reason}"
+        means.observer.emit("summary_rejected", text, reason=reason, kind="same")
+        return stats
+    return Summary(clean(answer.text), covered, stats)
+
+
+def _request_behind(
+    question: Question, plan: Plan, units: Sequence[Unit], same: SameModel
+) -> tuple[list[Any], int] | None:
+    """The view with an instruction behind it, and tokens for the answer; None if that does not fit the window.
+
+    What leaves and stands shortened in the view is added in full: no text counts as summarized that was not read.
+    """
+    options, view = question.policy.summary, build(question.history, question.record, sending=True)
+    told = "\n".join(text for text in (options.instructions, question.instructions) if text)
+    wording = Wording(language_name(question.language), options.prompt, told)
+    room = material.prose_room(question, plan)
+    instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
+    edited = {edit.index for edit in question.record.edits} if question.record else set()
+    if shortened := [unit.text for unit in units if edited.intersection(unit.indices)]:
+        text = "\n\n".join(map(neutralize, shortened))
+        instruction += f"\n\nIn full, what stands shortened above:\n<conversation>\n{text}\n</conversation>"
+    left = question.limits.window - question.view_tokens - question.counter.text(instruction)
+    return ([*view.wire, same.said(instruction)], min(left, 2 * room + 256)) if left >= room else None
+
+
+def _together(first: SummaryStats, last: SummaryStats) -> SummaryStats:
+    return replace(
+        last,
+        input_tokens=first.input_tokens + last.input_tokens,
+        output_tokens=first.output_tokens + last.output_tokens,
+        calls=first.calls + last.calls,
+        seconds=first.seconds + last.seconds,
+        cost=None,
+    )
 
 
 def _learned_window(question: Question) -> int | None:

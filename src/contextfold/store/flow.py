@@ -304,7 +304,7 @@ class _Settling:
 
     def _means(self, layout: Layout) -> Means:
         archive = _BySequence(self.flow.archive, layout) if self.flow.archive is not None else None
-        return Means(self.ports, self.observer, self.flow.means.summarizer, archive, self.request.retries)
+        return Means(self.ports, self.observer, self.flow.means.summarizer, archive, retries=self.request.retries)
 
     async def _record(self, owner: str, loaded: Loaded, material: Material, made: Made, seconds: float) -> Step:
         """Record what was made, and put it in force unless it was made for later."""

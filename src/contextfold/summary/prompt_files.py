@@ -14,8 +14,9 @@ from typing import Literal
 
 from contextfold.summary.render import neutralize
 
-Kind = Literal["summarize", "chunk", "update", "merge", "shorten"]
-"""``chunk``: as ``summarize``, in few words, for requests that are mostly prompt otherwise."""
+Kind = Literal["summarize", "chunk", "update", "merge", "shorten", "same"]
+"""``chunk``: as ``summarize``, in few words, for requests that are mostly prompt otherwise. ``same``: an instruction
+behind the messages themselves."""
 
 _PLACEHOLDER = re.compile(r"\{(messages|previous|language|max_tokens|instructions|rules|reason)\}")
 

@@ -1,0 +1,103 @@
+"""``summarizer="same"``: the model that a request goes to writes the summary, behind the very view it has just read.
+
+A provider keeps what it read of a prompt for some minutes and takes a tenth of the price for reading it again. So the
+request for the summary is the view byte for byte, sent the same way (system prompt, tools and cache marks included),
+with one instruction behind it. Where that does not fit, is refused, or brings no summary, the same model is asked the
+usual way: with the text of what leaves, in chunks.
+
+What belongs here: these two requests, and reading the text of any provider's answer. What does not: whether an answer
+will do (``summary.accept``), and when to summarize (``passes``).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contextfold.calls.usage import get, read_usage
+from contextfold.formats.base import Format
+from contextfold.messages import Message, Text
+from contextfold.summary.summarizer import Answer, to_answer
+
+SAME = "same"
+
+Ask = Callable[[list[Any], bool, int], Any]
+"""Sends messages and returns the provider's response: ``ask(messages, whole, answer_tokens)``. ``whole``: as the
+request itself is sent, with its system prompt and tools. May be ``async def``."""
+
+_SUMMARY = re.compile(r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?<summary>", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass
+class SameModel:
+    """The model of one request as a summarizer. ``sample``: one of the caller's messages, None if there is none: a new
+    one gets its shape, object or mapping.
+    """
+
+    ask: Ask
+    format: Format
+    sample: Any = None
+    window: int | None = None
+
+    def complete(self, prompt: str) -> Any:
+        """The answer to a prompt by itself, as for any summarizer."""
+        value = self.ask([self.said(prompt)], False, 0)
+        return self._awaited(value) if inspect.isawaitable(value) else answer_of(value)
+
+    def said(self, text: str) -> Any:
+        """A message of the user in the caller's format."""
+        before = [] if self.sample is None else [self.format.decode(self.sample)]
+        return self.format.encode([*before, Message("user", (Text(text),))])[-1]
+
+    def read(self, response: Any) -> Answer:
+        """What the model said behind a view. One that does not begin as it was asked to has gone on with the task."""
+        answer = answer_of(response)
+        if answer.text.strip() and not answer.has_tool_calls and not _SUMMARY.match(answer.text):
+            return replace(answer, text="")
+        return answer
+
+    @staticmethod
+    async def _awaited(value: Awaitable[Any]) -> Answer:
+        return answer_of(await value)
+
+
+def answer_of(response: Any) -> Answer:
+    """What any provider's response says: Chat Completions, Responses, Anthropic, LangChain, or a text."""
+    if response is None or isinstance(response, str | Answer):
+        return to_answer(response)
+    results = get(response, "result")
+    if isinstance(results, list | tuple) and results:  # LangChain's ModelResponse
+        response = results[-1]
+    usage = read_usage(response)
+    text, called = _read(response)
+    return Answer(text, usage.finish, called, usage.input_tokens, usage.output_tokens)
+
+
+def _read(response: Any) -> tuple[str, bool]:
+    choices = get(response, "choices")
+    if isinstance(choices, list | tuple) and choices:
+        message = get(choices[0], "message")
+        return _text_of(get(message, "content")), bool(get(message, "tool_calls") or get(message, "function_call"))
+    output = get(response, "output")
+    if isinstance(output, list | tuple):
+        said = [item for item in output if get(item, "type") == "message"]
+        calls = [item for item in output if str(get(item, "type") or "").endswith("_call")]
+        return "".join(_text_of(get(item, "content")) for item in said), bool(calls)
+    content = get(response, "content")
+    blocks = content if isinstance(content, list | tuple) else ()
+    called = bool(get(response, "tool_calls")) or any(get(block, "type") == "tool_use" for block in blocks)
+    return _text_of(content), called
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list | tuple) else ()
+    return "".join(
+        block if isinstance(block, str) else str(get(block, "text") or "")
+        for block in blocks
+        if isinstance(block, str) or get(block, "type") in (None, "text", "output_text")
+    )

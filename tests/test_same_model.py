@@ -1,0 +1,173 @@
+"""``summarizer="same"``: the model that a request goes to summarizes behind the very view it has just read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor, Policy, PolicyError
+from contextfold.calls.same import answer_of
+
+Message = dict[str, Any]
+WINDOW = 8_000
+SUMMARY = "<summary>\nThe user asked for one module after the other, and all were read.\n</summary>"
+
+
+def said(text: str, finish: str = "stop", calls: list[Any] | None = None) -> dict[str, Any]:
+    return {
+        "choices": [{"message": {"role": "assistant", "content": text, "tool_calls": calls}, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 6_000, "completion_tokens": 40},
+    }
+
+
+class Model:
+    """A model that answers requests, and one behind a view with ``answers`` in turn, the last one for ever."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.requests: list[list[Message]] = []
+        self.summaries: list[list[Message]] = []
+
+    def send(self, view: list[Message]) -> Any:
+        if "Pause the task" in str(view[-1]["content"]) or "<conversation>" in str(view[-1]["content"]):
+            self.summaries.append(view)
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        self.requests.append(view)
+        return said("ok")
+
+
+def turns(start: int, count: int) -> list[Message]:
+    return [
+        message
+        for n in range(start, start + count)
+        for message in (
+            {"role": "user", "content": f"Please look at module_{n:04}.py and tell me what it does."},
+            {"role": "assistant", "content": f"module_{n:04}.py sets limit_{n} and returns rows. " * 4},
+        )
+    ]
+
+
+def conversation(compactor: Compactor, model: Model) -> Any:
+    """Calls with growing messages until one has compacted; its result."""
+    results: list[Any] = []
+    messages: list[Message] = [{"role": "system", "content": "You help."}]
+    for number in range(300):
+        messages = [*messages, *turns(number, 1)]
+        previous = results[-1].compaction if results else None
+        compactor.call(
+            model.send, [*messages, {"role": "user", "content": "go on"}], previous, on_result=results.append
+        )
+        if results[-1].changed:
+            return results[-1]
+    raise AssertionError("nothing was compacted")
+
+
+def compactor(**policy: Any) -> Compactor:
+    return Compactor(window=WINDOW, summarizer="same", policy=Policy(**policy))
+
+
+def test_the_request_for_the_summary_is_the_view_with_one_instruction_behind_it() -> None:
+    model = Model(said(SUMMARY))
+    out = conversation(compactor(), model)
+    (asked,) = model.summaries
+    last_view = model.requests[-2]  # the one before the pass; the newest messages are behind what was sent then
+    assert asked[: len(last_view) - 1] == last_view[:-1]
+    assert asked[-1]["role"] == "user"
+    assert "call no tool" in asked[-1]["content"]
+    assert out.summary.text == "The user asked for one module after the other, and all were read."
+    assert out.summary.calls == 1
+    assert out.summary.input_tokens == 6_000
+    assert not any("Pause the task" in str(message["content"]) for message in out.messages)
+
+
+@pytest.mark.parametrize(
+    "useless",
+    [
+        said("I will look at the next module now."),
+        said("", calls=[{"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]),
+        said(SUMMARY, finish="length"),
+        said(""),
+        RuntimeError("400: this endpoint takes no such request"),
+    ],
+)
+def test_what_is_no_summary_is_none_and_the_usual_way_is_gone(useless: Any) -> None:
+    model = Model(useless, said(SUMMARY))
+    out = conversation(compactor(), model)
+    behind, alone = model.summaries
+    assert len(behind) > 5
+    assert len(alone) == 1
+    assert "<conversation>" in alone[0]["content"]
+    assert "one module after the other" in out.summary.text
+    assert out.summary.calls == (1 if isinstance(useless, Exception) else 2)
+
+
+def test_what_does_not_fit_is_asked_the_usual_way() -> None:
+    model = Model(said(SUMMARY))
+    results: list[Any] = []
+    messages = [*turns(0, 200), {"role": "user", "content": "go on"}]
+    compactor().call(model.send, messages, on_result=results.append)
+    assert results[0].changed
+    assert all(len(asked) == 1 for asked in model.summaries)
+
+
+def test_a_model_that_only_fails_changes_nothing_while_the_view_fits() -> None:
+    model = Model(RuntimeError("no credit left"))
+    subject = compactor(on_failure="raise")
+    with pytest.raises(RuntimeError, match="no credit"):
+        conversation(subject, model)
+
+
+def test_async_code_does_the_same() -> None:
+    model = Model(said(SUMMARY))
+    results: list[Any] = []
+
+    async def send(view: list[Message]) -> Any:
+        return model.send(view)
+
+    async def main() -> None:
+        subject, messages = compactor(), []
+        for number in range(300):
+            messages = [*messages, *turns(number, 1)]
+            previous = results[-1].compaction if results else None
+            ask = [*messages, {"role": "user", "content": "go on"}]
+            await subject.acall(send, ask, previous, on_result=results.append)
+            if results[-1].changed:
+                return
+
+    asyncio.run(main())
+    assert results[-1].summary.text.startswith("The user asked")
+    assert len(model.summaries) == 1
+    assert len(model.summaries[0]) > 5
+
+
+def test_where_nothing_is_sent_it_is_refused() -> None:
+    with pytest.raises(PolicyError, match="same"):
+        compactor().compact(turns(0, 3))
+    with pytest.raises(PolicyError, match="same"):
+        asyncio.run(compactor().acompact(turns(0, 3)))
+
+
+@pytest.mark.parametrize(
+    ("response", "text", "called"),
+    [
+        (said("hello"), "hello", False),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab", False),
+        ({"content": [{"type": "tool_use", "id": "t", "name": "n", "input": {}}], "stop_reason": "tool_use"}, "", True),
+        (
+            {"output": [{"type": "message", "content": [{"type": "output_text", "text": "r"}]}, {"type": "reasoning"}]},
+            "r",
+            False,
+        ),
+        ({"output": [{"type": "function_call", "name": "n", "arguments": "{}"}]}, "", True),
+        ("plain", "plain", False),
+        (None, "", False),
+    ],
+)  # fmt: skip
+def test_answers_of_all_providers_are_read(response: Any, text: str, called: bool) -> None:
+    answer = answer_of(response)
+    assert (answer.text, answer.has_tool_calls) == (text, called)
