@@ -59,6 +59,7 @@ LEVELS: Mapping[str, int] = {
     "context_built": logging.INFO,  # sessions: what the view is made of
     "summary_prepared": logging.INFO,  # in the background; not in force yet
     "summary_adopted": logging.INFO,  # one that was prepared is in force now
+    "recalled": logging.INFO,  # what the newest message asks about is quoted behind it
     "summary_discarded": logging.INFO,  # it came too late, or what it covers has changed
     "background_failed": logging.WARNING,  # the view goes on as it is
     "lease_lost": logging.WARNING,  # it could not be renewed in time: what is being made will be discarded

@@ -262,6 +262,25 @@ class Toggle(_Settings):
     enabled: bool = True
 
 
+class Recall(_Settings):
+    """Recall by itself: when a turn begins and something has left the view, what the newest message asks about is
+    looked up there and quoted behind it, word for word. Costs no model call.
+    """
+
+    enabled: bool = False
+    budget: Share = 0.03
+    """Share of the window that one block may take."""
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of what was asked, weighed by how rare each word is, that a message must have to be quoted."""
+    tools: bool = False
+    """Also behind results of tools, not only when a person has written."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _switch(cls, value: Any) -> Any:
+        return {"enabled": value} if isinstance(value, bool) else {"enabled": False} if value is None else value
+
+
 class Oversized(_Settings):
     """Items inside the kept tail are clipped to no less than ``minimum`` tokens, when nothing else makes it fit."""
 
@@ -303,6 +322,8 @@ class Policy(_Settings):
     media: Toggle = Toggle()
     reasoning: Toggle = Toggle()
     oversized: Oversized = Oversized()
+    recall: Recall = Recall()
+    """What was evicted and is asked about comes back by itself: ``True``, ``False``, or its settings."""
     minimum_gain: Share = 0.05
     """A pass that would free less than this share of the window is not worth its rewrite, while the view fits."""
     evidence: bool = True

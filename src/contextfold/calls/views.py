@@ -28,10 +28,11 @@ from contextfold.passes.decide import Nothing
 from contextfold.passes.perform import Made, Means, archived, run_pass
 from contextfold.passes.prepared import Prepared
 from contextfold.passes.question import Proposal, Question, Trigger, floor_of, triggered
+from contextfold.passes.recalling import recalled
 from contextfold.passes.without_pass import Revise
 from contextfold.policy import PATIENCE, Pins, Policy
 from contextfold.ports import Ports
-from contextfold.record.compaction import Compaction
+from contextfold.record.compaction import Compaction, Recalled
 from contextfold.record.view import alternating, build, translate
 from contextfold.summary.summarizer import Summarizer, as_summarizer
 from contextfold.tokens import TokenCounter
@@ -180,12 +181,33 @@ class _Call:
             if not request.sending:  # what is sent may be refused: then the caller comes back without this record
                 conversation.attempt = None
             await self.ports.compute(conversation.rebuild, made)
+        came_back = None
+        if revise is None and self.policy.recall.enabled:
+            came_back = await self.ports.compute(self._recalled, overhead)
         _report_faults(conversation, self.observer)
         target = formats.get(request.to) if request.to else conversation.history.format
         wire, mended = await self._wire(target)
         if revise is None and self._is_soon(overhead):
             await self._start_preparing(overhead)
-        return self._result(made, before, overhead, wire, mended, target)
+        return self._result(made, before, overhead, wire, mended, target, came_back)
+
+    def _recalled(self, overhead: Mapping[str, int]) -> Recalled | None:
+        """What the newest message asks about and has left the view, put behind it; None where nothing is."""
+        conversation = self.conversation
+        found = recalled(self._question(overhead))
+        record = conversation.record
+        if found is None or record is None:
+            return None
+        conversation.rebuild(record.model_copy(update={"recalled": (*record.recalled, found)}))
+        self.observer.emit(
+            "recalled",
+            f"messages {', '.join(map(str, found.indices))} are quoted behind message {found.after}: {found.reason}",
+            after=found.after,
+            indices=list(found.indices),
+            tokens=found.tokens,
+            reason=found.reason,
+        )
+        return found
 
     def due(self) -> Trigger | None:
         """Why a pass is due; None when none is."""
@@ -213,6 +235,7 @@ class _Call:
         wire: list[Any],
         mended: Mapping[int, Account],
         target: Format,
+        came_back: Recalled | None,
     ) -> CompactionResult:
         conversation = self.conversation
         history, compaction = conversation.history, conversation.record
@@ -220,8 +243,8 @@ class _Call:
         return CompactionResult(
             messages=wire,
             compaction=compaction,
-            changed=made is not None,
-            ledger=Ledger(compaction.runs if compaction else (), history.messages, mended),
+            changed=made is not None or came_back is not None,
+            ledger=Ledger(compaction.runs if compaction else (), history.messages, {**mended, **_quoted(compaction)}),
             tokens_before=before,
             tokens_after=self._size(overhead),
             trigger=made.trigger if made else None,
@@ -358,6 +381,18 @@ class _Call:
         if made.compaction.summary is not None and made.compaction.summary.calls and lasting:
             conversation.attempt = Prepared(made.compaction, made.compaction.parent)
         return made
+
+
+def _quoted(record: Compaction | None) -> dict[int, Account]:
+    """What the ledger says of evicted messages that are quoted again."""
+    fates: dict[int, Account] = {}
+    if record is not None and record.recalled:
+        reasons = {n: (run.fate, run.reason) for run in record.fates for n in range(run.start, run.stop)}
+        for one in record.recalled:
+            for n in one.indices:
+                fate, reason = reasons[n]
+                fates[n] = (fate, f"{reason}; quoted again behind message {one.after}, {one.reason}")
+    return fates
 
 
 # ---- the window ----

@@ -17,6 +17,7 @@ from contextfold.conversation.fingerprint import digest, fingerprint
 from contextfold.conversation.groups import Grouping, group
 from contextfold.formats.base import Format
 from contextfold.messages import Message
+from contextfold.recall.memory import MemoryIndex
 from contextfold.summary.extractive_facts import Note
 from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
 
@@ -38,6 +39,11 @@ class History:
         self._read: dict[tuple[str, Any], evidence.Line] = {}
         """Lines that were read lately. They repeat themselves, and what is made of them shares their texts."""
         self._notes: dict[int, Note] = {}
+
+    @cached_property
+    def index(self) -> MemoryIndex:
+        """The words of its first messages, for who looks something up in it: filled as far as that was needed."""
+        return MemoryIndex()
 
     def extend(self, wire: Sequence[Any]) -> None:
         """Append wire objects. Raises ``FormatError`` and leaves the history as it was if one is not a message."""
@@ -74,6 +80,7 @@ class History:
             self._notes.pop(index, None)
             del self._digests[index:]
         if changed:
+            self.__dict__.pop("index", None)
             self.__dict__.pop("grouping", None)
         return changed
 

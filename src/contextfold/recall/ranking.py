@@ -142,12 +142,16 @@ class _Part:
     weight: float
 
 
-def rank(query: Query, index: Index, limit: int, order: Order = "best") -> list[Ranked]:
-    """The messages that answer a query, at most ``limit``."""
+def rank(
+    query: Query, index: Index, limit: int, order: Order = "best", *, among: set[int] | None = None
+) -> list[Ranked]:
+    """The messages that answer a query, at most ``limit``. ``among``: only these."""
     if not index.messages:
         return []
     parts = list(_parts(query, index))
     allowed = _allowed(parts)
+    if among is not None:
+        allowed = among & ({sequence_of(n) for part in parts for n in part.places} if allowed is None else allowed)
     if allowed is not None and not allowed:
         return []
     average = max(1.0, index.words / index.messages)
@@ -160,6 +164,21 @@ def rank(query: Query, index: Index, limit: int, order: Order = "best") -> list[
     if order == "newest":
         return [scored[n] for n in candidates]
     return sorted((scored[n] for n in candidates), key=lambda one: (-one.exact, -one.score, -one.index))[:limit]
+
+
+def coverage(query: Query, index: Index, sequence: int) -> tuple[float, list[str]]:
+    """What share of a query stands in a message, weighed by how rare it is, and the words that do.
+
+    Words that no message has do not count: nothing could answer them.
+    """
+    text = index.texts([sequence]).get(sequence)
+    if text is None:
+        return 0.0, []
+    parts = [part for part in _parts(query, index) if part.places]
+    held = [part for part in parts if _times(text, part.ask)]
+    whole = sum(part.idf * part.weight for part in parts)
+    words = [" ".join(part.unit.words) for part in sorted(held, key=lambda part: -part.idf)]
+    return (sum(part.idf * part.weight for part in held) / whole if whole else 0.0), words
 
 
 def _parts(query: Query, index: Index) -> Iterator[_Part]:

@@ -114,6 +114,21 @@ class FateRun(BaseModel):
         return Run(self.start, self.stop, self.fate, self.reason)
 
 
+class Recalled(BaseModel):
+    """What was looked up among evicted messages and is quoted behind message ``after``, which asked for it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    after: Annotated[int, Field(ge=0)]
+    digest: str
+    """Of the message that asked, so that the block never stands behind another one."""
+    text: str
+    indices: tuple[int, ...] = ()
+    """The messages that are quoted."""
+    reason: str = ""
+    tokens: int = 0
+
+
 class Compaction(BaseModel):
     """One compaction. Plain, immutable data: ``to_json`` and ``from_json`` bring it through any store."""
 
@@ -135,6 +150,8 @@ class Compaction(BaseModel):
     thinking_from: Annotated[int, Field(ge=0)] = 0
     """Signed thinking of messages before this index was made under an earlier view and is not in this one. The index
     is the length of the history when the view changed, so it may lie behind ``covers``."""
+    recalled: tuple[Recalled, ...] = ()
+    """What is quoted again since then, in the order of the messages that it stands behind."""
     alternate: bool = False
     trigger: str = ""
     window: int = 0
@@ -230,6 +247,11 @@ def reduce(message: Message, edits: Sequence[Edit]) -> Message:
     if len(kept) == len(message.parts) and all(new is old for new, old in zip(kept, message.parts, strict=True)):
         return message
     return message.with_parts(kept)
+
+
+def recalled_message(recalled: Recalled, role: Literal["user", "system", "developer", "assistant"]) -> Message:
+    """The message that carries what was looked up."""
+    return Message(role, (Text(recalled.text),))
 
 
 def summary_message(summary: SummaryRecord) -> Message:

@@ -12,12 +12,13 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account
 from contextfold.conversation.repair import EMPTY, REPEATED, answer_pending, bare_end, conform, repair
 from contextfold.formats.base import Format
 from contextfold.messages import Message
-from contextfold.record.compaction import Compaction, Edit, reduce, summary_message
+from contextfold.record.compaction import Compaction, Edit, recalled_message, reduce, summary_message
 
 WITHOUT_THINKING: Account = ("shortened", "thinking that was made under an earlier view")
 """Its signature holds for the messages that stood before it then, so a provider would refuse it here."""
@@ -49,6 +50,8 @@ def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewIt
     edits: dict[int, list[Edit]] = {}
     for edit in record.edits:
         edits.setdefault(edit.index, []).append(edit)
+    quoted = {one.after: one for one in record.recalled}
+    role = record.summary.role if record.summary is not None else "user"
     items: list[ViewItem] = []
     for index, message in enumerate(messages):
         if index in gone:
@@ -58,6 +61,8 @@ def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewIt
         items.append(
             ViewItem(left, index, changed=left is not message, account=None if left is reduced else WITHOUT_THINKING)
         )
+        if index in quoted and digest(message).hex() == quoted[index].digest:
+            items.append(ViewItem(recalled_message(quoted[index], role), None, changed=True))
     if record.summary is not None:
         place = sum(1 for item in items if item.index is not None and item.index <= record.summary_after)
         items.insert(place, ViewItem(summary_message(record.summary), None, changed=True))
