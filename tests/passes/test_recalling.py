@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfold import Compactor, Policy
 from contextfold.record.compaction import Compaction
+from effort import examples
 
 WINDOW = 4_000
 ON = Policy(recall=True)
@@ -47,7 +47,8 @@ def test_what_is_asked_about_stands_behind_the_question_word_for_word() -> None:
     assert out.messages[-2]["content"].startswith("Which port")
     block = out.messages[-1]["content"]
     assert "[assistant, message 8]\nThe gateway listens on port 8443 behind the old balancer." in block
-    assert block.startswith("<history>") and block.endswith("</history>")
+    assert block.startswith("<history>")
+    assert block.endswith("</history>")
     assert out.changed
     (event,) = [event for event in out.events if event.name == "recalled"]
     assert event.data["indices"] == [8]

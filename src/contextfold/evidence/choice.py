@@ -78,7 +78,7 @@ def select(
     already: Collection[str],
     count: Callable[[str], int],
     now: int,
-    beside: Iterable[Block] = (),
+    beside: Sequence[Block] = (),
     sizes: Sizes | None = None,
     words: Vocabulary | None = None,
     shown: str = "",
@@ -99,7 +99,7 @@ def select(
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
     material = _Material(blocks, words, sizes)
     weights = material.weights(now, _numbers(already, beside, words))
-    choice = _Choice(material, weights, _needless(blocks, shown))
+    choice = _Choice(material, weights, _needless(blocks, beside, shown))
     chosen = choice.make(budget)
     quoted = {n: as_quoted(material.texts[n]) for n in chosen}
     text = _fitted(quoted, material.speakers, chosen, budget, sizes)
@@ -124,26 +124,38 @@ def _fitted(quoted: Mapping[int, str], speakers: bytes, chosen: list[int], budge
     return "\n".join(lines_under_marks(quoted, speakers, chosen))
 
 
-def _needless(blocks: Sequence[tuple[int, Block]], shown: str) -> Flags:
+def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], shown: str) -> Flags:
     """The lines of users that stand in ``shown``, and those that the user said again later about something else.
 
-    Said again is what has the same plain words with other names or figures: ``the budget is $900``. Later words win.
+    Said again is what has the same plain words with other names or figures: ``the budget is $900``. Later words win,
+    also those that stand in the view (``beside``).
     """
     latest: dict[bytes, str] = {}
+    for block in reversed(beside):
+        for n in _said_by_users(block):
+            latest.setdefault(_words_of(block, n), block.texts[n])
     flags: list[Flags] = []
     for _, block in reversed(blocks):
         needless = np.zeros(len(block), dtype=bool)
-        starts = np.concatenate([[0], np.cumsum(block.counts)])
-        for n in range(len(block) - 1, -1, -1) if block.speakers.count(0) else ():  # 0: the user's
-            if block.speakers[n]:
-                continue
-            text = block.texts[n]
-            if block.bonuses[n]:
-                said = np.sort(block.shown[starts[n] + block.named[n] : starts[n + 1]])
-                needless[n] = len(said) >= LEAST_SAID and latest.setdefault(said.tobytes(), text) != text
+        for n in _said_by_users(block):
+            text, key = block.texts[n], _words_of(block, n)
+            if block.bonuses[n] and key:
+                needless[n] = latest.setdefault(key, text) != text
             needless[n] |= bool(shown) and " ".join(text.split()) in shown
         flags.append(needless)
     return np.concatenate([np.zeros(0, dtype=bool), *reversed(flags)])
+
+
+def _said_by_users(block: Block) -> list[int]:
+    """The numbers of a block's lines that a user said, the last first."""
+    return [n for n in range(len(block) - 1, -1, -1) if block.speakers[n] == 0] if 0 in block.speakers else []
+
+
+def _words_of(block: Block, n: int) -> bytes:
+    """What tells whether two lines are about the same: their plain words; empty where there are too few."""
+    start = int(block.counts[:n].sum())
+    said = np.sort(block.shown[start + int(block.named[n]) : start + int(block.counts[n])])
+    return said.tobytes() if len(said) >= LEAST_SAID else b""
 
 
 def _faded(age: int) -> float:

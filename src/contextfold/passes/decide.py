@@ -406,16 +406,17 @@ class _Pass:
         """User messages older than the tail that stay, how long ones are shortened, and their size then.
 
         Within their budget and a part of what is left. Half of it goes to the newest, the rest by worth: rules, then
-        corrections and answers to a question, then what is newer. Of messages that say the same the newest stays.
+        corrections and answers to a question, then what is newer. Of rules that say the same of other names or
+        figures the newest stays.
         """
         room = left_over = min(self.limits.recent_users, max(0, left) // 4)
         found = [n for n in reversed(self._present()) if n not in kept and n not in self.held and self._is_said(n)]
         users: dict[int, str] = {}
         clips: list[Shortening] = []
-        texts: set[str] = set()
+        said = {self._about(n) for n in kept if self._is_said(n)}
         for newest in (True, False):
             for index in found if newest else sorted(found, key=lambda n: (-self._worth(n), -n)):
-                if index in users or self.question.messages[index].text in texts:
+                if index in users or (key := self._about(index)) in said:
                     continue
                 clip = self._shortened_user(index, room // 3)
                 size = clip.sizes.get(index, self.sizes[index])
@@ -425,7 +426,7 @@ class _Pass:
                     break
                 left_over -= size
                 users[index] = "recent user message"
-                texts.add(self.question.messages[index].text)
+                said.add(key)
                 clips.append(clip)
         return users, combined(clips), room - left_over
 
@@ -440,6 +441,9 @@ class _Pass:
 
     def _is_said(self, index: int) -> bool:
         return pins.is_person(self.question.messages[index]) and not self.question.messages[index].tool_results
+
+    def _about(self, index: int) -> object:
+        return rules.about(self.question.messages[index].text[:_READ])
 
     def _worth(self, index: int) -> int:
         """How much is lost without a user message: 2 for a rule, 1 for a correction or an answer."""

@@ -6,6 +6,7 @@ steps (``engine``), rendering, choosing and writing themselves (``summary``, ``e
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -22,6 +23,7 @@ from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.bisect import Summary, SummaryStats
 from contextfold.summary.chunks import Unit
+from contextfold.summary.extractive_facts import Note
 from contextfold.summary.message import OPEN, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 
@@ -68,6 +70,7 @@ def extract(question: Question, plan: Plan) -> Summary:
         notes=notes,
         for_rules=own,
         plans=question.policy.pins.plans,
+        beside=_beside(question, plan),
     )
     stats = SummaryStats(
         input_tokens=sum(question.history.sizes[n] for n in plan.gone),
@@ -75,6 +78,16 @@ def extract(question: Question, plan: Plan) -> Summary:
         algorithm=EXTRACTIVE,
     )
     return Summary(text, frozenset(plan.gone), stats)
+
+
+def _beside(question: Question, plan: Plan) -> list[tuple[int, Note]]:
+    """What users said that stays in the view, each with how many messages that are gone come before it."""
+    gone = set(plan.gone)
+    return [
+        (bisect_left(plan.gone, n), question.history.note(n, message))
+        for n, message in enumerate(question.messages)
+        if n not in gone and pins.is_person(message)
+    ]
 
 
 def readable(message: Message, role: str = "user") -> Message:

@@ -240,10 +240,20 @@ def _candidates(parts: Sequence[_Part], allowed: set[int] | None, index: Index, 
         return list(scores)
     for part in parts:
         _count_repeats(part, index, scores, average)
-    first = heapq.nlargest(4 * most, scores, key=lambda n: (scores[n], n))
+    first = _first(scores, 4 * most)
     get = scores.get
     near = {n: scores[n] + NEIGHBOR * max(get(n - 1, 0.0), get(n + 1, 0.0)) for n in first}
     return heapq.nlargest(most, near, key=lambda n: (near[n], n))
+
+
+def _first(scores: Mapping[int, float], most: int) -> list[int]:
+    """The best messages, of equal ones the newest. Comparing bare scores is several times faster than with a key."""
+    if len(scores) <= most:
+        return list(scores)
+    least = heapq.nlargest(most, scores.values())[-1]
+    better = [n for n, score in scores.items() if score > least]
+    equal = sorted((n for n, score in scores.items() if score == least), reverse=True)
+    return better + equal[: most - len(better)]
 
 
 def _count_repeats(part: _Part, index: Index, scores: dict[int, float], average: float) -> None:

@@ -66,11 +66,13 @@ def summarize(
     notes: Sequence[Note] | None = None,
     for_rules: int = 0,
     plans: Collection[str] = (),
+    beside: Sequence[tuple[int, Note]] = (),
 ) -> str:
     """A summary of ``messages`` within ``budget`` tokens as ``count`` gives them, in ``language`` (a code).
 
-    ``for_rules``: tokens beyond the budget that the rules of the user may take. ``plans``: names of tools that
-    write a todo list or plan. ``notes``: what ``Note.of`` says of each message, for a caller that keeps it.
+    ``for_rules``: tokens beyond the budget that the rules of the user may take. ``plans``: names of tools that write a
+    todo list or plan. ``beside``: what ``rules`` wants to know of the messages in the view. ``notes``: what ``Note.of``
+    says of each message, for a caller that keeps it.
 
     Without a language it is that of the users' words. Never empty for messages that are not, unless the budget does
     not even allow for a few words.
@@ -82,7 +84,7 @@ def summarize(
     room = budget + for_rules
     limit = min(room, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(room / LONGEST_SHARE) + 1))))
     scope = _scope(notes, wording)
-    facts = [*plan(messages, plans), *_facts(messages, notes, wording)]
+    facts = [*plan(messages, plans), *_facts(messages, notes, wording, beside)]
     first = _ruling(
         facts, limit - count(scope) - 2, int(for_rules + RULING * budget) if for_rules else 0, count, wording
     )
@@ -124,9 +126,11 @@ def _scope(notes: Sequence[Note], wording: Words) -> str:
 # ---- what there is to say ----
 
 
-def _facts(messages: Sequence[Message], notes: Sequence[Note], wording: Words) -> list[Fact]:
+def _facts(
+    messages: Sequence[Message], notes: Sequence[Note], wording: Words, beside: Sequence[tuple[int, Note]]
+) -> list[Fact]:
     """Everything that could be quoted, once each, the newest of equal lines."""
-    found = [*rules(notes), *spoken(messages, notes), *_done(list(actions(notes)), wording), *errors(notes)]
+    found = [*rules(notes, beside), *spoken(messages, notes), *_done(list(actions(notes)), wording), *errors(notes)]
     span = max(1, len(messages) - 1)
     latest: dict[tuple[Section, str], Fact] = {}
     for fact in sorted(found, key=lambda fact: fact.order):

@@ -130,9 +130,18 @@ class _Result(NamedTuple):
     lines: int
 
 
-def rules(notes: Sequence[Note]) -> Iterator[Fact]:
-    """What the user demanded, forbade or limited, and did not take back. Rules do not fade; the newest go first."""
-    for n, rule in in_force((n, note.rules) for n, note in enumerate(notes)):
+def rules(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Iterator[Fact]:
+    """What the user demanded, forbade or limited, and did not take back. Rules do not fade; the newest go first.
+
+    ``beside``: messages that stand in the view, each with how many of ``notes`` come before it. They may replace what
+    was said before them, and need not be told.
+    """
+    said = [(2 * n + 1, note.rules) for n, note in enumerate(notes) if note.rules]
+    said += [(2 * before, note.rules) for before, note in beside if note.rules]
+    for place, rule in in_force(sorted(said, key=lambda one: one[0])):
+        if place % 2 == 0:
+            continue
+        n = place // 2
         strict = 1.0 if cues.STRICT.search(rule.text) else 0.0
         yield Fact("constraints", rule.text, n, RULE + strict + n / max(1, len(notes)))
 

@@ -21,6 +21,9 @@ from contextfold.summary import extractive_cues as cues
 WHOLE = 240
 """Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
 
+LEAST_SAID = 3
+"""Plain words that two statements must have in common, and no others, to be about the same thing."""
+
 SAME = 0.7
 """Share of their plain words that two statements have in common that say the same about something else."""
 
@@ -80,6 +83,15 @@ def in_force(said: Iterable[tuple[int, Sequence[Statement]]]) -> list[tuple[int,
             if one.is_rule:
                 rules = [*rules[1 - MOST :], (place, one)]
     return rules
+
+
+def about(text: str) -> object:
+    """What a rule says, whatever it says it of: the same for two that differ in names and figures alone.
+
+    Of a text that sets no rule, the text itself: to look at part 3 and to look at part 4 are two wishes.
+    """
+    words = _plain(text) if len(text) <= WHOLE and cues.PROHIBITION.search(text) else frozenset()
+    return words if len(words) >= LEAST_SAID else text
 
 
 def _replaces(new: frozenset[str], old: frozenset[str], withdraws: bool) -> bool:
