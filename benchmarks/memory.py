@@ -161,7 +161,7 @@ def measure_rules(budgets: list[float]) -> None:
             stale += sum(squeezed(sign) in summary for sign in replaced)
             total, gone = total + len(standing), gone + len(replaced)
         print(
-            f"{budget:.0%} of the characters: {kept / total:.2f} stand, {stale / gone:.2f} of the replaced ones are still in the summary"
+            f"{budget:.0%} of the characters: {kept / total:.2f} stand, {stale / gone:.2f} of the replaced are summarized"
         )
 
 
