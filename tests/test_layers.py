@@ -39,6 +39,7 @@ ALLOWED = {
     ("calls/memory.py", "threading"): "a lock around what it remembers of conversations",
     ("cli/", "typer"): "the commands are declared with it; cli.main imports these modules when it runs",
     ("inspector/server.py", "anyio"): "it serves pages; a store blocks, so it is asked in worker threads",
+    ("inspector/records.py", "sqlalchemy"): "only where the records are in a database",
     ("inspector/server.py", "starlette"): "only contextfold view imports it, when it serves a page",
     ("evidence/", "numpy"): "lines are weighed in arrays; loaded with the first choice, not with contextfold",
     ("integrations/deepagents/", "deepagents"): "only users of deepagents import these modules",

@@ -294,6 +294,42 @@ def test_nothing_moves_for_those_who_asked_for_less_motion(page: str) -> None:
     assert "prefers-reduced-motion: reduce" in held
 
 
+# ---- how fast it is ----
+
+
+@pytest.mark.strict
+def test_a_report_of_a_thousand_messages_is_there_within_a_second_and_scrolls(browser: Browser, tmp_path: Path) -> None:
+    messages = tool_loop(498, lines=12)
+    assert len(messages) == 1_000
+    page = written(tmp_path / "thousand.html", document(messages, 16_000))
+    browser.open(page)
+    browser.open(page)
+    shown = browser.js(
+        "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
+        " performance.getEntriesByName('contextfold-shown')[0].startTime]"
+    )
+    assert shown[0] < 1_000, "milliseconds to the first paint"
+    assert shown[1] < 1_000, "milliseconds until the conversation is there"
+    frames = sorted(browser.js(SCROLLED))
+    assert frames[len(frames) // 2] < 34, "two frames of a screen"
+    assert browser.count(".panel.history .row") < 60, "only what can be seen is in the page"
+
+
+SCROLLED = """(async () => {
+  const list = inspector.history.root;
+  list.scrollTop = 0;
+  const times = [];
+  for (let last = performance.now(), frame = 0; frame < 200; frame++) {
+    list.scrollTop += 120;
+    await new Promise((done) => requestAnimationFrame(done));
+    const now = performance.now();
+    times.push(now - last);
+    last = now;
+  }
+  return times;
+})()"""
+
+
 # ---- hostile transcripts ----
 
 MARKUP = [

@@ -22,8 +22,11 @@ from browser import Browser
 from talks import fates, shown, tool_loop
 
 from contextfold import Compactor
+from contextfold.gateway.records import Records
+from contextfold.inspector import records
 from contextfold.inspector.stored import stored
 from contextfold.store import Session, open_store
+from contextfold.store.database import Database
 
 MESSAGES = tool_loop(20)
 WINDOW = 3_000
@@ -73,6 +76,51 @@ def test_a_session_that_never_compacted_is_all_there(tmp_path: Path) -> None:
     run = stored(open_store(url), one.thread)["runs"][0]
     assert len(run["states"]) == 1
     assert run["requests"]["view"] == run["requests"]["history"]
+
+
+def with_gateway_records(url: str) -> list[Any]:
+    """What a gateway keeps of one conversation, written by its own code."""
+    kept, record, made = Records(url), None, []
+    compactor = Compactor(window=WINDOW)
+    for index in range(2, len(MESSAGES) + 1, 2):
+        result = compactor.compact(MESSAGES[:index], previous=record)
+        if result.changed and result.compaction is not None:
+            kept.save("scope", f"{index:032d}", result.compaction.covers, result.compaction)
+            made.append(result.compaction)
+        record = result.compaction
+    kept.close()
+    return made
+
+
+def test_what_a_gateway_keeps_has_a_document_without_messages(tmp_path: Path) -> None:
+    made = with_gateway_records(url_of(tmp_path))
+    database = Database(url_of(tmp_path))
+    assert records.has_records(database)
+    (line,) = records.lines(database)
+    found = records.recorded(line)
+    run = found["runs"][0]
+    assert [state["compaction"]["id"] for state in run["states"][1:]] == [one.id for one in made]
+    assert run["requests"]["view"] == [one.tokens_after for one in made]
+    assert len(found["messages"]) == made[-1].covers
+    assert "handler_003_total" not in json.dumps(found["messages"])
+    assert run["states"][-1]["summary"]["evidence"]
+    database.close()
+
+
+def test_the_list_has_what_went_through_a_gateway_too(browser: Browser, tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    played(url, MESSAGES[:4], "stored")
+    made = with_gateway_records(url)
+    with serving("--store", url, "--allow-changes") as address:
+        browser.open(address)
+        browser.wait("document.querySelectorAll('.sessions tbody a').length === 2")
+        assert "through the gateway" in browser.text(".sessions")
+        browser.js("[...document.querySelectorAll('.sessions a')].find((link) => link.innerText !== 'stored').click()")
+        browser.wait(f"window.inspector?.model && inspector.run.compactions.length === {len(made)}")
+        assert browser.count(".actions button") == 0, "a gateway's conversation is changed by its client alone"
+        assert browser.count(".panel.view .row.summary") == 1
+        browser.js("inspector.setChart('money')")
+        assert browser.problems == []
 
 
 def test_what_was_undone_is_marked(tmp_path: Path) -> None:

@@ -230,10 +230,13 @@ def _live(
 ) -> Callable[[str], Starlette]:
     opened = _open(store, thread, namespace)
     with _extra():
-        from contextfold.inspector import server
-    source = server.Store(opened, opened.database.name, namespace)
+        from contextfold.inspector import records, server
+    sessions = server.Store(opened, opened.database.name, namespace)
+    source: server.Source = sessions
+    if thread is None and not namespace and records.has_records(opened.database):
+        source = server.Together(sessions, server.Gateway(opened.database, sessions.name))
     shown = None if thread is None else _thread(thread, namespace)
-    changes = _changes(source, given, named) if allow_changes else {}
+    changes = _changes(sessions, given, named) if allow_changes else {}
     return lambda token: server.live_app(server.Live(source, shown, changes), token)
 
 

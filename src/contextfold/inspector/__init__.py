@@ -8,6 +8,7 @@
     document    the JSON document between the engine and the page, its version and its fields
     replayed    a document from a file: the conversation is replayed under one or two settings
     stored      a document from a store: what was recorded while the session ran
+    records     a document from what a gateway keeps, which holds no messages
     page        the document and the page's own files as one HTML file that asks nothing of any network
     server      the same page on loopback, and what of a store it is kept up to date with
 

@@ -24,12 +24,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from contextfold.errors import ContextfoldError
-from contextfold.inspector import page
+from contextfold.errors import ContextfoldError, InputError
+from contextfold.inspector import page, records
 from contextfold.inspector.document import as_json, redactor
 from contextfold.inspector.money import LISTS
 from contextfold.inspector.stored import Figures, figures, row, stored
 from contextfold.store import Thread
+from contextfold.store.database import Database
 
 HOST = "127.0.0.1"
 POLL = 1.0
@@ -38,6 +39,9 @@ ALIVE = 15
 """Looks after which a page that has nothing to hear gets a comment, so that both ends know of each other."""
 WORK = 0.5
 """Seconds of a look that may go into figures of sessions that changed; the others wait for the next one."""
+
+THROUGH_GATEWAY = "through the gateway"
+"""Stands in the list where sessions of a store have their namespace."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -54,7 +58,8 @@ Change = Callable[[Thread], str]
 class Source(Protocol):
     """Where live sessions are: ``Store`` here, and whatever else keeps records of them."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def sessions(self) -> list[dict[str, Any]]:
         """The lines of the list, as ``stored.row`` makes them, what was written to last first."""
@@ -120,6 +125,54 @@ def _signature(state: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
+class Gateway:
+    """Conversations that went through a gateway: what it keeps of them, in the database of a store."""
+
+    database: Database
+    name: str
+    keys: tuple[str, ...] = ()
+
+    def sessions(self) -> list[dict[str, Any]]:
+        return [{**records.row(line), "namespace": THROUGH_GATEWAY} for line in records.lines(self.database)]
+
+    def document(self, thread: Thread) -> dict[str, Any]:
+        line = next((line for line in records.lines(self.database) if line.name == thread.id), None)
+        if line is None:
+            raise InputError(f"the gateway has no records of a conversation {thread.id!r} any more")
+        return records.recorded(line, keys=self.keys)
+
+    def signature(self, thread: Thread | None) -> Any:
+        return records.signature(self.database)
+
+
+@dataclass(frozen=True)
+class Together:
+    """A store and the gateway that keeps its records in the same database."""
+
+    store: Store
+    gateway: Gateway
+
+    @property
+    def name(self) -> str:
+        return self.store.name
+
+    def sessions(self) -> list[dict[str, Any]]:
+        found = [*self.store.sessions(), *self.gateway.sessions()]
+        return sorted(found, key=lambda line: -(line["updated_at"] or 0))
+
+    def document(self, thread: Thread) -> dict[str, Any]:
+        return self._of(thread).document(thread)
+
+    def signature(self, thread: Thread | None) -> Any:
+        if thread is None:
+            return self.store.signature(None), self.gateway.signature(None)
+        return self._of(thread).signature(thread)
+
+    def _of(self, thread: Thread) -> Source:
+        return self.gateway if thread.namespace == THROUGH_GATEWAY else self.store
+
+
+@dataclass(frozen=True)
 class Live:
     """What a server of a source is allowed: ``thread`` alone (None: all), and these changes (none: it only reads)."""
 
@@ -156,7 +209,7 @@ def live_app(live: Live, token: str) -> Starlette:
             "namespace": thread.namespace,
             "list": live.thread is None,
             "follows": True,
-            "allow": bool(live.changes),
+            "allow": bool(live.changes) and thread.namespace != THROUGH_GATEWAY,
         }
         return _html(page.live(thread.id, config), page.policy(connects=True))
 

@@ -1,0 +1,160 @@
+"""A document from what a gateway keeps: its records of compactions, which hold summaries and no message.
+
+What belongs here: finding the conversations among the records, and a document of each. What does not: the tables
+(``gateway.records``), and sessions of a store, which hold their messages (``stored``).
+
+A gateway knows a conversation by the messages themselves, and keeps none of them. A record names the one that it was
+made from, so records form lines; the newest of each line stands for a conversation, known by the digest of the oldest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import inspect, text
+
+from contextfold.inspector.document import Scrub, Shared, document, redactor, state_entry
+from contextfold.inspector.money import LISTS
+from contextfold.inspector.replay import COLUMNS
+from contextfold.record.compaction import Compaction
+from contextfold.store.database import Database
+
+SHOWN = 12
+"""Digits of a digest that name a conversation."""
+
+ABSENT = {"type": "other", "name": "not stored", "text": "The gateway keeps no messages, only what became of them."}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of the gateway."""
+
+    digest: str
+    compaction_id: str
+    record: Compaction
+    made_at: float
+    used_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A conversation: its records, oldest first."""
+
+    name: str
+    records: tuple[Record, ...]
+
+
+def has_records(database: Database) -> bool:
+    """Whether a gateway ever wrote to this database."""
+    with database.read() as connection:
+        return inspect(connection).has_table("gateway_records")
+
+
+def lines(database: Database) -> list[Line]:
+    """The conversations of a gateway, the one that was used last first."""
+    query = text("SELECT digest, compaction_id, record, made_at, used_at FROM gateway_records ORDER BY made_at")
+    with database.read() as connection:
+        rows = connection.execute(query).all()
+    found = [Record(row[0], row[1], Compaction.from_json(row[2]), row[3], row[4]) for row in rows]
+    by_id = {one.compaction_id: one for one in found}
+    parents = {one.record.parent for one in found}
+    heads = [one for one in found if one.compaction_id not in parents]
+    made = [_line(head, by_id) for head in sorted(heads, key=lambda head: -head.used_at)]
+    return [Line(_unique(made, place), line) for place, line in enumerate(made)]
+
+
+def signature(database: Database) -> Any:
+    """Something that differs once a record was added."""
+    with database.read() as connection:
+        return tuple(connection.execute(text("SELECT count(*), max(made_at) FROM gateway_records")).one())
+
+
+def _line(head: Record, by_id: Mapping[str, Record]) -> tuple[Record, ...]:
+    line: list[Record] = []
+    one: Record | None = head
+    while one is not None and one not in line:
+        line.append(one)
+        one = by_id.get(one.record.parent or "")
+    return tuple(reversed(line))
+
+
+def _unique(made: Sequence[Sequence[Record]], place: int) -> str:
+    """The oldest record's digest; with the newest one's where several conversations began alike."""
+    line = made[place]
+    alike = sum(other[0].digest == line[0].digest for other in made)
+    root = line[0].digest[:SHOWN]
+    return root if alike == 1 else f"{root}-{line[-1].digest[:SHOWN]}"
+
+
+def row(line: Line) -> dict[str, Any]:
+    """A line of the list of sessions; sizes are those of the newest compaction."""
+    newest = line.records[-1]
+    return {
+        "thread": line.name,
+        "namespace": "",
+        "messages": newest.record.covers,
+        "tokens": _history(newest.record),
+        "view_tokens": newest.record.tokens_after,
+        "compactions": len(line.records),
+        "saved": None,
+        "busy": False,
+        "updated_at": newest.used_at,
+        "error": "",
+    }
+
+
+def recorded(line: Line, *, keys: Iterable[str] = ()) -> dict[str, Any]:
+    """The document of a conversation: a request for each compaction, and messages by their places alone."""
+    clean = redactor(keys)
+    newest = line.records[-1].record
+    entries = [{"role": "message", "tokens": 0, "parts": [ABSENT]} for _ in range(newest.covers)]
+    shared = Shared([], entries, clean)
+    states = [state_entry(0, (), None, shared), *(_state(at, one, shared) for at, one in enumerate(line.records))]
+    columns = _columns(line.records)
+    run = {
+        "name": "recorded",
+        "settings": {
+            "window": newest.window,
+            "window_source": "record",
+            "trigger": None,
+            "target": newest.target,
+        },
+        "overhead": 0,
+        "pending": False,
+        "requests": columns,
+        "states": states,
+        "marks": [],
+        "needs": [],
+        "needed": {"needed": 0, "whole": 0, "carried": 0, "bare": 0, "lost": 0},
+        "money": {prices.key: {"with": [], "without": []} for prices in LISTS},
+    }
+    return document(_source(line, newest, clean), entries, shared, [run])
+
+
+def _source(line: Line, newest: Compaction, clean: Scrub) -> dict[str, Any]:
+    return {"kind": "gateway", "name": clean(line.name), "format": newest.format, "recorded": True}
+
+
+def _state(at: int, one: Record, shared: Shared) -> dict[str, Any]:
+    """What a record says. The cuts in shortened messages cannot be shown without the messages."""
+    known = one.record.model_copy(update={"edits": ()})
+    return state_entry(at, one.record.runs, known, shared, created_at=one.made_at)
+
+
+def _columns(records: Sequence[Record]) -> dict[str, list[int]]:
+    columns: dict[str, list[int]] = {name: [0] * len(records) for name in COLUMNS}
+    columns["index"] = [one.record.covers for one in records]
+    columns["history"] = [_history(one.record) for one in records]
+    columns["view"] = [one.record.tokens_after for one in records]
+    columns["rewritten"] = [1] * len(records)
+    columns["state"] = [at + 1 for at in range(len(records))]
+    return columns
+
+
+def _history(record: Compaction) -> int:
+    """Tokens of everything that was said: what left, by its own size, and what is in the view besides the summary."""
+    if record.summary is None:
+        return record.tokens_before
+    return record.tokens_after - record.summary.tokens + record.summary.original_tokens
