@@ -40,6 +40,15 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """Why a summary has to be in force before the next request. ``by_policy``: the policy's own trigger says so; else
+    a pass has to be told, because the policy alone would not make it."""
+
+    reason: str
+    by_policy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """All that a decision depends on besides the size."""
 
@@ -47,15 +56,15 @@ class Rules:
     policy: Policy
     limits: Limits
 
-    def due(self, size: Size) -> str | None:
-        """Why a summary has to be in force before the next request, in words; None when none has."""
+    def due(self, size: Size) -> Due | None:
+        """Why a summary has to be in force before the next request; None when none has."""
         if not self.options.enable_context_optimization:
             return None
         if trigger := triggered(self.policy, self.limits, size.tokens, size.messages):
-            return trigger.reason
+            return Due(trigger.reason, by_policy=True)
         upper = self.options.upper_threshold
         if upper is not None and size.message_tokens > upper and self.worthwhile(size):
-            return f"tokens:{upper}"
+            return Due(f"tokens:{upper}")
         return None
 
     def soon(self, size: Size) -> bool:

@@ -29,13 +29,13 @@ from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
 from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass
-from contextfold.passes.question import MANUAL, Question, triggered
+from contextfold.passes.question import Question
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build
 from contextfold.store import loading, recording
-from contextfold.store.decision import Rules, Size, report_budget, report_built
+from contextfold.store.decision import Due, Rules, Size, report_budget, report_built
 from contextfold.store.layout import WHOLE, Layout, gone_from
 from contextfold.store.lease import Loan
 from contextfold.store.loading import Loaded, Material
@@ -48,9 +48,9 @@ from contextfold.window import bounds
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
 """Seconds between looks whether somebody else has finished summarizing: the first, and at most."""
 
-SOFT = "soft threshold"
+SOFT = Due("soft threshold")
 
-OVER_WINDOW = "over the window"
+OVER_WINDOW = Due("over the window")
 
 FEW_MESSAGES = 10
 """A session of at most so many is not worth a line in the log."""
@@ -108,7 +108,8 @@ class Flow:
         resting = self.is_idle(state)
         loaded, rules, size = await settling.read_on(state, resting)
         self.reader.remember(loaded)
-        return None if resting else rules.due(size)
+        due = None if resting else rules.due(size)
+        return due.reason if due is not None else None
 
     async def look(self, request: Request, ports: Ports) -> tuple[Size, Limits]:
         """How large the view is, summarized or not, and the limits for it."""
@@ -184,17 +185,17 @@ class _Settling:
             if self.before is None:
                 self.before = size.tokens
             complete = loaded.until == state.message_count
-            reason = None if resting else rules.due(size)
+            due = None if resting else rules.due(size)
             if complete and self.forced and state.message_count:
-                reason = MANUAL if self.forced == "manual" else self.forced
-            if reason is None and complete and self._would_be_refused(state, rules, size):
-                reason = OVER_WINDOW
-            if reason is None:
+                due = Due(self.forced)
+            if due is None and complete and self._would_be_refused(state, rules, size):
+                due = OVER_WINDOW
+            if due is None:
                 self._report(rules, size)
                 return Settled(loaded, rules, size, self.before, self.changed, await self._wire(loaded))
             self._tell_progress(loaded, complete)
             self.ports.check()  # what is in force stays in force: the next call goes on behind it
-            await self._compact(loaded, rules, size, reason, complete)
+            await self._compact(loaded, rules, size, due, complete)
 
     def _would_be_refused(self, state: SessionState, rules: Rules, size: Size) -> bool:
         """Whether a view that is about to be sent does not fit, though nothing is to be compacted by itself: what was
@@ -257,11 +258,11 @@ class _Settling:
 
     # ---- one attempt ----
 
-    async def _compact(self, loaded: Loaded, rules: Rules, size: Size, reason: str, complete: bool) -> None:
+    async def _compact(self, loaded: Loaded, rules: Rules, size: Size, due: Due, complete: bool) -> None:
         """One attempt to bring a summary into force; the next look at the session shows what came of it."""
-        if self.forced is None and await self._adopt(loaded, rules, size, reason):
+        if self.forced is None and await self._adopt(loaded, rules, size, due):
             return
-        step = await self._pass(loaded, rules, size, reason)
+        step = await self._pass(loaded, rules, size, due)
         if step == "busy":
             await self._wait(loaded.state)
             return
@@ -270,7 +271,7 @@ class _Settling:
         if step in ("made", "nothing") and complete:
             self.forced, self.changed = None, self.changed or step == "made"
 
-    async def _pass(self, loaded: Loaded, rules: Rules, size: Size, reason: str) -> Step:
+    async def _pass(self, loaded: Loaded, rules: Rules, size: Size, due: Due) -> Step:
         """A pass under the lease. Nobody else makes a summary of this session meanwhile."""
         thread = self.flow.thread
         loan = Loan(self.flow.store, thread, self.flow.options.lease_seconds)
@@ -279,14 +280,14 @@ class _Settling:
                 return "busy"
             if (await self.reader.state(self.ports)).revision != loaded.state.revision:
                 return "lost"
-            return await self._pass_as(loan.owner, loaded, rules, size, reason)
+            return await self._pass_as(loan.owner, loaded, rules, size, due)
         finally:
             if not await loan.back(self.ports):
                 self.observer.emit("lease_lost", f"the lease on session {thread} could not be renewed in time")
 
-    async def _pass_as(self, owner: str, loaded: Loaded, rules: Rules, size: Size, reason: str) -> Step:
+    async def _pass_as(self, owner: str, loaded: Loaded, rules: Rules, size: Size, due: Due) -> Step:
         material = await self._material(loaded)
-        question = self._question(loaded, material, rules, size, reason)
+        question = self._question(loaded, material, rules, size, due)
         means = self._means(material.layout)
         started = self.ports.clock.now()
         made = await self._made(question, means)
@@ -344,9 +345,7 @@ class _Settling:
         already = gone_from(loaded.layout, loaded.summary.record) if loaded.summary else []
         return recording.new_links(layout, record, set(already))
 
-    def _question(self, loaded: Loaded, material: Material, rules: Rules, size: Size, reason: str) -> Question:
-        trigger = triggered(rules.policy, rules.limits, size.tokens, size.messages)
-        fires = trigger is not None and trigger.reason == reason
+    def _question(self, loaded: Loaded, material: Material, rules: Rules, size: Size, due: Due) -> Question:
         view = loaded.conversation.view
         tokens, messages = size.tokens, len(view.wire)
         if material.record is None and loaded.summary is not None:  # it was set aside
@@ -361,7 +360,7 @@ class _Settling:
             limits=rules.limits,
             policy=rules.policy,
             summary_is_free=self.flow.means.summarizer is None,
-            forced=None if fires else reason,
+            forced=None if due.by_policy else due.reason,
             instructions=self.request.instructions,
         )
 
@@ -395,7 +394,7 @@ class _Settling:
 
     # ---- what others made ----
 
-    async def _adopt(self, loaded: Loaded, rules: Rules, size: Size, reason: str) -> bool:
+    async def _adopt(self, loaded: Loaded, rules: Rules, size: Size, due: Due) -> bool:
         """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again.
 
         Whoever prepared it may have had another archive, or none: the originals go to ours before they leave the view.
@@ -413,7 +412,7 @@ class _Settling:
             flow.rejected.add(state.prepared_id)
             self._discard(state.prepared_id, problem or "")
             return False
-        question = self._question(loaded, Material(prepared.layout, history, prepared.record), rules, size, reason)
+        question = self._question(loaded, Material(prepared.layout, history, prepared.record), rules, size, due)
         if not await archived(prepared.record, question, self._means(prepared.layout)):
             return False
         links = self._links(loaded, prepared.layout, prepared.record)
