@@ -28,6 +28,8 @@ from openai import BadRequestError
 from pydantic import Field, PrivateAttr
 
 from contextfold import Compactor, ContextOverflow, Policy
+from contextfold.integrations.langgraph import CompactionState, Context, SessionContext
+from contextfold.testing.dict_store import DictStore
 
 SUMMARY = "SUMMARYTOKEN The user asks about rooms, and gets to know where each is described."
 WINDOW = 32_000
@@ -75,6 +77,8 @@ class Setting:
     trigger: Any = TRIGGER
     keep: Any = KEEP
     is_async: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+    """More settings, by name."""
 
     def but(self, **changes: Any) -> Setting:
         return replace(self, **changes)
@@ -90,7 +94,7 @@ class Setting:
         return "\n".join(str(message.text) for sent in self.writer.sent for message in sent)
 
     def compactor(self) -> Compactor:
-        policy = Policy(trigger=self.trigger, keep=self.keep)
+        policy = Policy(trigger=self.trigger, keep=self.keep, **self.extra)
         return Compactor(window=WINDOW, policy=policy, summarizer=self.writer)
 
 
@@ -162,7 +166,7 @@ def middleware(setting: Setting) -> Tell:
 
     from contextfold.integrations.langchain import CompactionMiddleware
 
-    policy = Policy(trigger=setting.trigger, keep=setting.keep)
+    policy = Policy(trigger=setting.trigger, keep=setting.keep, **setting.extra)
     made = CompactionMiddleware(window=WINDOW, policy=policy, summarizer=setting.writer)
     return _agent(setting, create_agent(setting.main, middleware=[made], checkpointer=InMemorySaver()))
 
@@ -172,7 +176,7 @@ def langchain(setting: Setting) -> Tell:
 
     from contextfold.integrations.langchain import SummarizationMiddleware
 
-    made = SummarizationMiddleware(setting.writer, trigger=setting.trigger, keep=setting.keep)
+    made = SummarizationMiddleware(setting.writer, trigger=setting.trigger, keep=setting.keep, **setting.extra)
     return _agent(setting, create_agent(setting.main, middleware=[made], checkpointer=InMemorySaver()))
 
 
@@ -186,16 +190,21 @@ def deepagents(setting: Setting) -> Tell:
     trigger = setting.trigger
     if trigger is not None and trigger[0] == "tokens":  # its tools and its system prompt take some 2,400 tokens
         trigger = ("tokens", trigger[1] + 2_400)
-    made = SummarizationMiddleware(setting.writer, backend=backend, trigger=trigger, keep=setting.keep)
+    made = SummarizationMiddleware(setting.writer, backend=backend, trigger=trigger, keep=setting.keep, **setting.extra)
     agent = create_deep_agent(setting.main, backend=backend, middleware=[made], checkpointer=InMemorySaver())
     return _agent(setting, agent)
 
 
 def langgraph(setting: Setting) -> Tell:
-    from contextfold.integrations.langgraph import CompactionState, Context
+    return _graph(setting, Context(setting.compactor()))
 
-    context = Context(setting.compactor())
 
+def langgraph_on_a_session(setting: Setting) -> Tell:
+    compactor, store = setting.compactor(), DictStore()
+    return _graph(setting, SessionContext(lambda thread_id: compactor.session(thread_id, store=store)))
+
+
+def _graph(setting: Setting, context: Context) -> Tell:
     def node(state: Any) -> dict[str, Any]:
         prepared = context.prepare(state)
         return {"messages": [setting.main.answer(prepared.messages)], **prepared.update}
@@ -295,4 +304,5 @@ FACES: dict[str, Callable[[Setting], Tell]] = {
     "LangChain drop-in": langchain,
     "deepagents drop-in": deepagents,
     "LangGraph": langgraph,
+    "LangGraph on a session": langgraph_on_a_session,
 }

@@ -16,7 +16,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from promise_faces import FACES, SUMMARY, Model, Setting, Tell
 
-from contextfold import ContextOverflow
+from contextfold import ContextOverflow, PolicyError
 
 Face = Callable[[Setting], Tell]
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
@@ -202,6 +202,12 @@ def a_number_is_that_number(face: Face) -> None:
     assert len(setting.writer.sent) <= 0.75 * len(sizes), "and not every turn pays for a pass"
 
 
+def a_setting_is_honored_or_refused(face: Face) -> None:
+    """A setting that a face does not know is refused by its name, when the face is made."""
+    with pytest.raises((PolicyError, TypeError), match="kep"):
+        face(Setting(extra={"kep": 3}))
+
+
 def last_resort(face: Face) -> None:
     """A refusal for size is answered by a strictly smaller request."""
     refusing = Model(script=lambda number: ContextOverflow("prompt is too long") if number == 9 else "ok")
@@ -254,6 +260,7 @@ PROMISES: dict[str, Callable[[Face], None]] = {
     "determinism": determinism,
     "switched off means off": off_means_off,
     "a number means that number": a_number_is_that_number,
+    "a setting is honored or refused": a_setting_is_honored_or_refused,
     "last resort": last_resort,
     "never pay twice": never_paid_twice,
     "sync equals async": sync_equals_async,
@@ -264,6 +271,7 @@ EXCUSED: dict[tuple[str, str], str] = {
     ("never pay twice", "compact"): "its result is the caller's: pass `out.compaction` as `previous`",
     ("last resort", "LangChain drop-in"): "LangChain's class does not stand around the model call's errors",
     ("last resort", "LangGraph"): "the node sends by itself: use `Compactor.call` in it",
+    ("last resort", "LangGraph on a session"): "the node sends by itself: use `session.call` in it",
 }
 
 
@@ -295,8 +303,8 @@ def written() -> str:
         "|---" * (len(FACES) + 1) + "|",
         *("| " + " | ".join(row) + " |" for row in rows),
         "",
-        "The command line is `compact` over a file, one process a call: it keeps no record between them. The gateway is",
-        "held to the same promises over real connections and SDKs, in `tests/gateway/`.",
+        "The command line is `compact` over a file, one process a call: it keeps no record between them. The gateway",
+        "is held to the same promises over real connections and SDKs, in `tests/gateway/`.",
         "",
         *(f"{number}. {reason[0].upper()}{reason[1:]}." for reason, number in notes.items()),
         "",

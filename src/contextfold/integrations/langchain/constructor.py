@@ -19,7 +19,10 @@ DEFAULT_KEEP = ("messages", 20)
 
 
 def renamed(trigger: Any, keep: Any, deprecated: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Trigger and keep, from their old names too."""
+    """Trigger and keep, from their old names too. Raises ``TypeError`` for a name that is not one of these."""
+    unknown = [name for name in deprecated if name not in ("max_tokens_before_summary", "messages_to_keep")]
+    if unknown:
+        raise TypeError(f"SummarizationMiddleware got an unexpected keyword argument {unknown[0]!r}")
     if "max_tokens_before_summary" in deprecated:
         _warn("max_tokens_before_summary is deprecated. Use trigger=('tokens', value) instead.")
         if trigger is None and deprecated["max_tokens_before_summary"] is not None:
