@@ -133,6 +133,7 @@ class Provider:
             return ErrorAnswer(problem, body, fault.headers, in_stream=bool(fault.in_stream))
         window = self.window_of(request.model)
         refusal = wire.unknown_model(request.model) if window is None else wire.problem(request.body)
+        refusal = refusal or wire.bound_problem(request.body, request.headers)
         if refusal is not None:
             return ErrorAnswer(refusal, wire.error_body(refusal))
         if fault.overflow is not None:

@@ -6,6 +6,7 @@ What belongs here: reading the request and writing the answer. What does not: wh
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from emulator.answers import Finish
@@ -14,6 +15,7 @@ from emulator.prompt import Segment, segment_of, tools_segment
 from emulator.requests import Request
 from emulator.sse import Event, pieces
 from emulator.wires.anthropic_rules import anthropic_problem
+from emulator.wires.anthropic_thinking import binding_problem, thought
 from emulator.wires.base import Body, Reply, Wire, listed, whole_number
 
 STOPS: dict[Finish, str] = {
@@ -58,6 +60,9 @@ class AnthropicMessages(Wire):
 
     def problem(self, body: Body) -> Problem | None:
         return anthropic_problem(body)
+
+    def bound_problem(self, body: Body, headers: Mapping[str, str]) -> Problem | None:
+        return binding_problem(body, headers)
 
     def body(self, reply: Reply) -> dict[str, Any]:
         return {
@@ -112,13 +117,18 @@ def _blocks(reply: Reply) -> list[dict[str, Any]]:
         }
         for place, call in enumerate(answer.tool_calls)
     ]
-    return [*texts, *calls]
+    thinking = thought(reply.request.body, reply.request.model, reply.number)
+    return [*([thinking] if thinking else []), *texts, *calls]
 
 
 def _block_events(place: int, block: dict[str, Any]) -> list[Event]:
     if block["type"] == "text":
         opening: dict[str, Any] = {"type": "text", "text": ""}
         deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
+    elif block["type"] == "thinking":
+        opening = {"type": "thinking", "thinking": "", "signature": ""}
+        deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])]
+        deltas.append({"type": "signature_delta", "signature": block["signature"]})
     else:
         opening = {**block, "input": {}}
         parts = pieces(json.dumps(block["input"], ensure_ascii=False))

@@ -65,6 +65,10 @@ class Wire(ABC):
     def problem(self, body: Body) -> Problem | None:
         """What the provider would refuse: fields, roles, pairing. None if nothing."""
 
+    def bound_problem(self, body: Body, headers: Mapping[str, str]) -> Problem | None:
+        """What the provider would refuse because it was made under another prefix. None if nothing."""
+        return None
+
     @abstractmethod
     def body(self, reply: Reply) -> dict[str, Any]:
         """The answer as one JSON object."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
+import anthropic
 import pytest
+from emulator import ProviderServer
 
 from contextfold import Compaction, Compactor, Policy
+from contextfold.integrations.anthropic import BETA, with_compaction
 from contextfold.overflow import classify
 
 REFUSAL = "Invalid signature in thinking block. The block is bound to a different conversation prefix."
@@ -164,3 +168,76 @@ def test_a_compaction_that_the_provider_cannot_read_gives_way_to_the_originals()
     Compactor(window=50_000).call(send, history, format="openai-responses")
     assert len(sent) == 2
     assert sent[1] == [entry for entry in history if entry is not native]
+
+
+# ---- through the SDK, against a provider that enforces the rule ---
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ProviderServer]:
+    with ProviderServer(answers=lambda request: "done " + "with it " * 60) as server:
+        yield server
+
+
+@pytest.fixture
+def client(provider: ProviderServer) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(api_key="x", base_url=provider.anthropic_url, max_retries=0) as made:
+        yield made
+
+
+def think(
+    provider: ProviderServer, client: anthropic.Anthropic, *, stream: bool, turns: int = 10, **options: Any
+) -> list[dict[str, Any]]:
+    """A conversation with a model that binds its thinking; what was sent, as the provider got it."""
+    create = with_compaction(client.messages.create, Compactor(window=2_500), **options)
+    history: list[Any] = []
+    before = len(provider.requests)
+    for n in range(turns):
+        history.append({"role": "user", "content": f"look at file_{n}.py " + "and more " * 40})
+        asked = {"model": "claude-fable-5-1", "max_tokens": 900, "messages": history, "thinking": {"type": "adaptive"}}
+        if stream:
+            with_events = list(create(**asked, stream=True))
+            blocks: list[dict[str, Any]] = []
+            for event in with_events:
+                if event.type == "content_block_start":
+                    blocks.append(event.content_block.model_dump(exclude_none=True))
+                elif event.type == "content_block_delta":
+                    for key in ("text", "thinking", "signature"):
+                        blocks[-1][key] = blocks[-1].get(key, "") + (getattr(event.delta, key, None) or "")
+                    blocks[-1] = {key: value for key, value in blocks[-1].items() if value}
+            history.append({"role": "assistant", "content": blocks})
+        else:
+            history.append({"role": "assistant", "content": create(**asked).model_dump(exclude_none=True)["content"]})
+        assert history[-1]["content"][0]["type"] == "thinking"
+    assert create.compaction is not None
+    return list(provider.requests[before:])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+def test_a_model_that_binds_its_thinking_is_never_sent_what_it_refuses(
+    provider: Any, client: Any, stream: bool
+) -> None:
+    requests = think(provider, client, stream=stream)
+    assert [request.status for request in requests] == [200] * 10
+    assert any("conversation_summary" in json.dumps(request.body) for request in requests)
+    assert any(
+        '"thinking", "thinking"' in json.dumps(request.body) or '"signature"' in json.dumps(request.body["messages"])
+        for request in requests
+    )
+
+
+def test_the_provider_refuses_thinking_under_another_prefix_unless_it_may_drop_it(provider: Any, client: Any) -> None:
+    asked: dict[str, Any] = {"model": "claude-opus-5-5", "max_tokens": 99, "thinking": {"type": "adaptive"}}
+    first = [{"role": "user", "content": "one"}]
+    said = client.messages.create(**asked, messages=first).model_dump(exclude_none=True)["content"]
+    changed: list[Any] = [{"role": "user", "content": "two"}, {"role": "assistant", "content": said}, *first]
+    with pytest.raises(anthropic.BadRequestError, match="bound to a different conversation") as refusal:
+        client.messages.create(**asked, messages=changed)
+    assert classify(refusal.value).about == "thinking"
+    wrapped = with_compaction(client.messages.create, Compactor(window=50_000), drop_block=True)
+    assert wrapped(**asked, messages=changed).content
+    assert BETA in provider.requests[-1].headers["anthropic-beta"]
+    assert '"signature"' in json.dumps(provider.requests[-1].body["messages"])
+    once = with_compaction(client.messages.create, Compactor(window=50_000))
+    assert once(**asked, messages=changed).content
+    assert '"signature"' not in json.dumps(provider.requests[-1].body["messages"])

@@ -32,6 +32,7 @@ def with_compaction(
     *,
     previous: Compaction | None = None,
     calibration: Calibration | None = None,
+    drop_block: bool = False,
 ) -> WithCompaction[P, R]:
     """The same method, for one conversation, that never ends in "prompt is too long".
 
@@ -40,8 +41,27 @@ def with_compaction(
             an async client.
         compactor: may serve any number of conversations.
         previous, calibration: of this conversation, where it was stored.
+        drop_block: where thinking is asked for, have the server drop what is not bound to this conversation any more
+            instead of refusing it: beta ``thinking-binding-controls-2026-08-01``. Without it, a pass leaves out such
+            thinking by itself, and a refusal is answered once without any.
     """
-    return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration)
+    adjust = _dropping if drop_block else dict
+    return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration, adjust=adjust)
+
+
+BETA = "thinking-binding-controls-2026-08-01"
+
+
+def _dropping(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a request, asking the server to drop thinking that another prefix stood before."""
+    thinking = arguments.get("thinking")
+    if not isinstance(thinking, Mapping):
+        return arguments
+    headers = dict(arguments.get("extra_headers") or {})
+    given = next((name for name in headers if name.lower() == "anthropic-beta"), "anthropic-beta")
+    headers[given] = ",".join(dict.fromkeys([*filter(None, headers.get(given, "").split(",")), BETA]))
+    binding = {"prefix_mismatch_behavior": "drop_block", **(thinking.get("block_binding") or {})}
+    return {**arguments, "thinking": {**thinking, "block_binding": binding}, "extra_headers": headers}
 
 
 def _dialect(arguments: Mapping[str, Any]) -> Dialect:

@@ -54,8 +54,10 @@ class WithCompaction(Generic[P, R]):
         *,
         previous: Compaction | None = None,
         calibration: Calibration | None = None,
+        adjust: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     ) -> None:
         self.compaction = previous
+        self.adjust = adjust
         self.calibration = calibration
         self.result: CompactionResult | None = None
         self._method: Callable[..., Any] = method
@@ -179,7 +181,7 @@ class _Call:
         changed: dict[str, Any] = {self.dialect.messages: self.original if same else view}
         if max_tokens is not None:
             changed[self.limit] = max_tokens
-        return {**self.arguments, **changed}
+        return self.owner.adjust({**self.arguments, **changed})
 
     def for_summary(self, messages: list[Any], whole: bool, answer_tokens: int) -> dict[str, Any]:
         """The method's arguments for a summary: as the request itself is sent, but not as a stream of events; or the
