@@ -308,8 +308,20 @@ def reasoning_is_whole_or_gone(case: Pass) -> Iterator[str]:
     if newest is None or not newest.calls:
         return
     there = [entry for entry in case.view if set(newest.calls) <= set(entry.calls)]
-    if there and not any(set(newest.reasoning) <= set(entry.reasoning) for entry in there):
+    wanted = {block for block in newest.reasoning if not is_signed(block)}
+    if there and not any(wanted <= set(entry.reasoning) for entry in there):
         yield "L2 the reasoning of the newest turn, which called tools, is gone"
+
+
+def is_signed(block: str) -> bool:
+    """Whether a block of thinking is bound to what stood before it: a changed view has to do without it."""
+    return '"redacted_thinking"' in block or ('"thinking"' in block and '"signature"' in block)
+
+
+def no_thinking_is_under_a_view_that_it_was_not_made_under(case: Pass) -> Iterator[str]:
+    """Signed thinking is refused behind anything but what stood before it when it was made."""
+    if case.out.changed and any(is_signed(block) for entry in case.view for block in entry.reasoning):
+        yield "L2 signed thinking of before the pass is in the view that it made"
 
 
 def reasoning_items_stay_with_their_neighbors(case: Pass) -> Iterator[str]:
@@ -469,6 +481,7 @@ CHECKS: tuple[Callable[[Pass], Iterator[str]], ...] = (
     parallel_calls_stay_whole,
     pending_calls_are_kept,
     reasoning_is_whole_or_gone,
+    no_thinking_is_under_a_view_that_it_was_not_made_under,
     reasoning_items_stay_with_their_neighbors,
     roles_are_in_order,
     the_end_of_the_history_is_in_the_view,
