@@ -221,6 +221,7 @@ def test_the_list_says_of_each_session_what_there_is(reading: str) -> None:
     by_name = {line["thread"]: line for line in lines}
     assert set(by_name) == {"demo", "another"}
     assert by_name["demo"]["messages"] == len(MESSAGES)
+    assert by_name["demo"]["turns"] == sum(message["role"] == "assistant" for message in MESSAGES)
     assert by_name["demo"]["compactions"] > 1
     assert by_name["demo"]["view_tokens"] < by_name["demo"]["tokens"]
     assert by_name["another"]["compactions"] == 0

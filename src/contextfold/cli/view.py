@@ -231,7 +231,8 @@ def _live(
     opened = _open(store, thread, namespace)
     with _extra():
         from contextfold.inspector import records, server
-    sessions = server.Store(opened, opened.database.name, namespace)
+    name = opened.database.name.replace("+pysqlite", "").replace("+psycopg", "")
+    sessions = server.Store(opened, name, namespace)
     source: server.Source = sessions
     if thread is None and not namespace and records.has_records(opened.database):
         source = server.Together(sessions, server.Gateway(opened.database, sessions.name))

@@ -94,6 +94,7 @@ def row(line: Line) -> dict[str, Any]:
     return {
         "thread": line.name,
         "namespace": "",
+        "turns": None,
         "messages": newest.record.covers,
         "tokens": _history(newest.record),
         "view_tokens": newest.record.tokens_after,

@@ -205,8 +205,9 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the list says of a session besides its row: the size of its view, and dollars that compaction saved."""
+    """What the list says of a session besides its row: answers, tokens of its view, billionths of a dollar saved."""
 
+    turns: int
     view_tokens: int
     saved: float | None
     compactions: int
@@ -218,7 +219,8 @@ def figures(document: Mapping[str, Any], prices: str) -> Figures:
     paid = run["money"][prices]
     saved = sum(paid["without"]) - sum(paid["with"]) if run["requests"]["index"] else None
     made = [state for state in run["states"] if state["compaction"]]
-    return Figures(_last(run["requests"]["view"]), saved, len(made))
+    turns = len(run["requests"]["index"]) - run["pending"]
+    return Figures(turns, _last(run["requests"]["view"]), saved, len(made))
 
 
 def _last(values: Sequence[int]) -> int:
@@ -232,6 +234,7 @@ def row(state: SessionState, found: Figures | None, error: str, now: float) -> d
     return {
         "thread": state.thread.id,
         "namespace": state.thread.namespace,
+        "turns": found.turns if found else None,
         "messages": state.message_count,
         "tokens": state.token_count,
         "view_tokens": found.view_tokens if found else state.token_count,

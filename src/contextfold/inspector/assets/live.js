@@ -101,7 +101,7 @@ export class SessionList {
     this.dot = el("span", { class: "live" }, el("i"), "live");
     this.filter = el("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name" });
     this.filter.addEventListener("input", () => this.show());
-    const heads = ["Session", "Messages", "Tokens", "View", "Compactions", "Saved", "Last written", "Last error"];
+    const heads = ["Session", "Turns", "Messages", "Tokens", "View", "Compactions", "Saved", "Last written", "Last error"];
     replace(
       root,
       el(
@@ -135,16 +135,17 @@ export class SessionList {
           "tr",
           {},
           el("th", { scope: "row" }, el("a", { href: address("/session", { thread: one.thread, namespace: one.namespace }) }, visible(one.thread)), one.namespace ? el("span", { class: "quiet" }, ` ${visible(one.namespace)}`) : null, one.busy ? el("span", { class: "tag" }, "summarizing") : null),
+          el("td", {}, one.turns === null ? "–" : number(one.turns)),
           el("td", {}, number(one.messages)),
           el("td", {}, number(one.tokens)),
           el("td", {}, number(one.view_tokens)),
           el("td", {}, number(one.compactions)),
-          el("td", { class: one.saved < 0 ? "bad" : "good" }, one.saved === null ? "–" : dollars(one.saved)),
+          el("td", { class: one.saved === null ? "quiet" : one.saved < 0 ? "bad" : "good" }, one.saved === null ? "–" : dollars(one.saved)),
           el("td", {}, when(one.updated_at)),
           el("td", { class: one.error ? "bad" : "quiet" }, one.error ? visible(one.error) : "–"),
         ),
       ),
-      shown.length ? null : el("tr", {}, el("td", { colspan: "8", class: "quiet empty" }, this.sessions?.length ? "No session has this in its name." : "No session is in this store yet. It appears here as soon as one is written.")),
+      shown.length ? null : el("tr", {}, el("td", { colspan: "9", class: "quiet empty" }, this.sessions?.length ? "No session has this in its name." : "No session is in this store yet. It appears here as soon as one is written.")),
     );
   }
 }

@@ -1,0 +1,98 @@
+"""``contextfold view``: what can be typed, what is written, and which mistakes end it in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from talks import tool_loop
+from typer.testing import CliRunner, Result
+
+from contextfold import Compactor
+from contextfold.cli.app import app
+from contextfold.inspector.page import unpacked
+
+MESSAGES = tool_loop(16)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(MESSAGES), encoding="utf-8")
+    return path
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(app, ["view", *map(str, arguments)])
+
+
+def test_out_writes_one_file_that_holds_the_document(file: Path, tmp_path: Path) -> None:
+    done = run(file, "--window", 3000, "--out", tmp_path / "report.html")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "report.html").read_bytes()
+    assert page.startswith(b"<!doctype html>")
+    found = unpacked(page)
+    assert found["runs"][0]["settings"]["window"] == 3000
+    assert run(file, "--window", 3000, "--out", tmp_path / "document.json").exit_code == 0
+    plain = json.loads((tmp_path / "document.json").read_bytes())
+    assert plain["runs"][0]["requests"] == found["runs"][0]["requests"]
+
+
+def test_two_settings_are_compared(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    done = run(file, "--compare", "window=3000", "window=6000,keep=fraction:0.2", "--out", out)
+    assert done.exit_code == 0, done.output
+    one, other = unpacked(out.read_bytes())["runs"]
+    assert (one["name"], one["settings"]["window"]) == ("window=3000", 3000)
+    assert (other["settings"]["window"], other["settings"]["keep"]) == (6000, "fraction:0.2")
+
+
+def test_a_recorded_session_becomes_a_report_or_is_replayed(tmp_path: Path) -> None:
+    url, out = f"sqlite:///{tmp_path / 'sessions.db'}", tmp_path / "report.html"
+    session = Compactor(window=3_000).session("demo", url)
+    for at in range(0, len(MESSAGES), 2):
+        session.view()
+        session.append(MESSAGES[at : at + 2])
+    assert run("--store", url, "demo", "--out", out).exit_code == 0
+    recorded = unpacked(out.read_bytes())
+    assert recorded["source"]["recorded"] is True
+    assert run("--store", url, "demo", "--compare", "window=3000", "window=9000", "--out", out).exit_code == 0
+    replayed = unpacked(out.read_bytes())
+    assert replayed["source"]["recorded"] is False
+    assert len(replayed["runs"]) == 2
+    assert replayed["messages"] == recorded["messages"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give a session file, or --store URL"),
+        (["FILE", "--compare", "window", "window=9"], "'window' is not NAME=VALUE"),
+        (["FILE", "--compare", "window=zero", "window=9"], "a whole number of at least 1"),
+        (["FILE", "--compare", "widow=9000", "window=9000"], "widow"),
+        (["FILE", "--allow-changes"], "--allow-changes is for --store"),
+        (["FILE", "--out", "/nowhere/report.html"], "there is no folder /nowhere"),
+        (["/nowhere/session.json"], "cannot be read"),
+        (["--store", "sqlite:///:memory:", "--out", "report.html"], "name its thread"),
+    ],
+)
+def test_a_mistake_ends_in_one_line_that_says_the_way_out(file: Path, arguments: list[str], said: str) -> None:
+    done = run(*[file if argument == "FILE" else argument for argument in arguments])
+    assert done.exit_code == 2
+    assert said in done.output
+    assert len(done.output.strip().splitlines()) == 1
+
+
+def test_without_the_extra_a_report_can_still_be_written(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    monkeypatch.delitem(sys.modules, "contextfold.inspector.server", raising=False)
+    done = run(file, "--window", 3000, "--no-open")
+    assert done.exit_code == 2
+    assert "pip install 'contextfold[view]'" in done.output
+    assert run(file, "--window", 3000, "--out", tmp_path / "report.html").exit_code == 0
