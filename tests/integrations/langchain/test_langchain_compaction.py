@@ -581,3 +581,15 @@ def test_our_own_archive_has_every_original_before_it_leaves_and_the_model_is_to
     evicted = [message.text for what in made for message in what.evicted if message.text]
     assert evicted
     assert all(text in file for text in evicted)
+
+
+@pytest.mark.parametrize("window", [16_000, 1_000_000])
+def test_a_trigger_that_is_given_fires_in_every_window(window: int) -> None:
+    made: list[Any] = []
+    compaction = CompactionMiddleware(window=window, trigger=("tokens", 4_000), after_compaction=made.append)
+    agent: Any = create_agent(ScriptedModel(), middleware=[compaction], checkpointer=InMemorySaver())
+    for turn in range(20):
+        agent.invoke({"messages": talk(1, start=turn)}, {"configurable": {"thread_id": "t"}})
+        if made:
+            break
+    assert 4_000 <= made[0].compaction.tokens_before < 4_500
