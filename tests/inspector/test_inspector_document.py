@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from talks import WINDOW, conversation, document, fates, shown, tool_loop
 
-from contextfold import CannotFit, Compactor
+from contextfold import CannotFit, Compactor, Policy
 from contextfold.inspector import document as document_module
 from contextfold.inspector.document import VERSION, as_json, pieces
 from contextfold.inspector.replayed import Setting, replayed
+from contextfold.policy import Recall
 
 MESSAGES = tool_loop(24)
 
@@ -105,6 +106,18 @@ def test_every_quoted_line_leads_to_the_message_that_holds_it(made: dict[str, An
     for _, text, origin in (made["lines"][line] for line in set(quoted) if len(made["lines"][line]) == 3):
         said = json.dumps(made["messages"][origin]["parts"])
         assert all(word in said for word in text.replace(":", " ").split())
+
+
+def test_what_was_recalled_is_told_with_its_reason_from_the_request_on_that_asked() -> None:
+    messages = tool_loop(20)
+    messages[-1] = {"role": "user", "content": "What did handler_003_5 in app/module_003.py return?"}
+    compactor = Compactor(window=WINDOW, policy=Policy(recall=Recall(enabled=True)))
+    run = replayed(conversation(messages), [Setting("one", compactor)])["runs"][0]
+    (noted,) = run["states"][-1]["recalled"]
+    assert (noted["request"], noted["after"]) == (len(run["requests"]["index"]) - 1, len(messages) - 1)
+    assert noted["indices"] == [9]
+    assert "handler" in noted["reason"]
+    assert "handler_003_total = 3" in noted["text"]
 
 
 def test_the_needs_are_those_of_the_benchmark() -> None:

@@ -44,7 +44,7 @@ from contextfold.inspector.money import LISTS, PriceList, described
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.observe import scrub
 from contextfold.recall.tools import READ, SEARCH
-from contextfold.record.compaction import Compaction, Edit, SummaryRecord, reduce
+from contextfold.record.compaction import Compaction, Edit, Recalled, SummaryRecord, reduce
 
 VERSION = 1
 
@@ -203,7 +203,7 @@ def state_entry(
     return entry
 
 
-def recalled_entry(recalled: Any, request: int, clean: Scrub) -> dict[str, Any]:
+def recalled_entry(recalled: Recalled, request: int, clean: Scrub) -> dict[str, Any]:
     """What was quoted again from request number ``request`` on, behind message ``after`` that asked for it, and why."""
     return {
         "request": request,

@@ -164,7 +164,7 @@ class _Replay:
     def _note_recalled(self, number: int, record: Compaction | None) -> None:
         """What stands in the view again because the newest message asked about it."""
         noted = self._states[-1]["recalled"]
-        for one in getattr(record, "recalled", ())[len(noted) :]:
+        for one in record.recalled[len(noted) :] if record is not None else ():
             noted.append(recalled_entry(one, number, self._clean))
 
     def _step(self, number: int, request: Request) -> None:

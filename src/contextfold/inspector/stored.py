@@ -112,7 +112,7 @@ class _Run:
         for edit in summary.record.edits:
             if (index := places(edit.index)) is not None and index < len(talk.messages):
                 edits.setdefault(index, []).append(edit)
-        for one in getattr(summary.record, "recalled", ()):
+        for one in summary.record.recalled:
             after = places(one.after)
             if after is not None:
                 known = {**recalled_entry(one, request, self._shared.clean), "after": after}
