@@ -282,6 +282,9 @@ class TestPrompts:
 
 def differing(name: str) -> str:
     """A line of a settings file that gives this field another value than its default."""
+    default = Policy.model_fields[name].get_default()
+    if isinstance(default, bool) and name != "enabled":
+        return f"{name}: {str(not default).lower()}"
     return {
         "enabled": "enabled: true",
         "trigger": "trigger: tokens:9000",
@@ -289,6 +292,7 @@ def differing(name: str) -> str:
         "target": "target: tokens:3000",
         "keep": "keep: messages:6",
         "answer_reserve": "answer_reserve: 500",
+        "recall": "recall: true",
         "budgets": "budgets: {usage: 0.6, summary: 0.26, recent: 0.65}",
         "first_user": "first_user: false",
         "recent_users": "recent_users: 0.1",

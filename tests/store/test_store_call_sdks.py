@@ -1,4 +1,4 @@
-"""``Session.call`` with the official SDKs over HTTP, against the provider on loopback: plain and streamed, both colors."""
+"""``Session.call`` with the official SDKs over HTTP, against the provider on loopback: plain, streamed, both colors."""
 
 from __future__ import annotations
 

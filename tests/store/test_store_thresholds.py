@@ -287,3 +287,18 @@ def test_a_wrong_option_says_what_is_allowed(session: Callable[..., Session], wr
 def test_a_source_of_user_options_that_is_none_says_so() -> None:
     with pytest.raises(PolicyError, match="must be a function or a mapping, not int"):
         UserOptions("anna", 3)  # type: ignore[arg-type]
+
+
+def test_options_of_a_session_give_nothing_that_was_not_given() -> None:
+    """A policy obeys what is given by name to the letter: an option for one thing does not name the others."""
+    default = Policy()
+    shares = SessionOptions(target_usage_ratio=0.6).policy(default)
+    assert shares.budgets.usage == 0.6
+    assert shares.model_fields_set == {"budgets"}
+    assert not shares.has_own_trigger
+    outputs = SessionOptions(compress_tool_output=True, tool_output_max_tokens=300).policy(default)
+    assert (outputs.tool_outputs.enabled, outputs.tool_outputs.limit) == (True, 300)
+    assert outputs.model_fields_set == {"tool_outputs"}
+    own = SessionOptions(compress_tool_output=False).policy(Policy(trigger="tokens:4000", target="tokens:2000"))
+    assert own.model_fields_set == {"trigger", "target", "tool_outputs"}
+    assert own.has_own_trigger

@@ -110,9 +110,11 @@ class SessionOptions(BaseModel):
         outputs = {name: value for name, value in outputs.items() if value is not None}
         if not given and not outputs:
             return policy
-        fields = {name: getattr(policy, name) for name in type(policy).model_fields}
-        fields["budgets"] = {**policy.budgets.model_dump(), **given}
-        fields["tool_outputs"] = {**policy.tool_outputs.model_dump(), **outputs}
+        fields = {name: getattr(policy, name) for name in policy.model_fields_set}
+        if given:
+            fields["budgets"] = {**policy.budgets.model_dump(), **given}
+        if outputs:
+            fields["tool_outputs"] = {**policy.tool_outputs.model_dump(), **outputs}
         return Policy(**fields)
 
     def limits(self, limits: Limits, overhead: int) -> Limits:
