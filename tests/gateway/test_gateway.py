@@ -17,6 +17,7 @@ from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_f
 from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, post, turns
 
 from contextfold.gateway.serve import InThread
+from contextfold.policy import Policy
 
 WIRES = sorted(PATHS)
 ENOUGH = 40
@@ -509,6 +510,18 @@ def test_a_store_that_hangs_holds_requests_up_once(
     let_go.set()
     assert {response.status for response in responses} == {200}
     assert took < 8
+
+
+def test_with_its_summarizer_down_the_agent_goes_on(provider: ProviderServer, tmp_path: Path) -> None:
+    dead = {"summarizer": "openai:a-model", "base_url": "http://127.0.0.1:1/v1"}
+    policy = Policy(summary={"retries_on_failure": 0})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "key")
+        with InThread(settings_for(provider.url, tmp_path, policy=policy, **dead)) as gateway:
+            responses = play(gateway, "openai-chat", 30)
+    assert {response.status for response in responses} == {200}
+    assert "summary" in {response.headers.get("x-contextfold-failure") for response in responses}
+    assert responses[-1].headers["x-contextfold-action"] == "view"
 
 
 # ---- modes ----

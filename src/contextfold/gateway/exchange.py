@@ -336,6 +336,7 @@ class Exchanges:
         if result.compaction is not None and result.compaction is not state.record:
             await self._keep(call, scope, body, state, result.compaction)  # made without a pass, after a refusal
         self._tell(call, result, is_new=state.record is not before)
+        self._tell_of_summaries(call, result)
         answer: Answer = accepted.answer
         self._prepare_soon(call, wire, scope, body, state, result)
         return answer
@@ -398,6 +399,12 @@ class Exchanges:
                 self.metrics.add("money_saved_dollars_total", price_of(saved, call.model))
         if is_new and not self.settings.shadow:
             self.metrics.add("compactions_total", wire=call.wire.format if call.wire else "")
+
+    def _tell_of_summaries(self, call: Call, result: CompactionResult) -> None:
+        """A summarizer that failed costs no turn: the conversation goes on as it was, or with the built-in summary."""
+        failed = next((event for event in result.events if event.name in ("summary_failed", "fallback_used")), None)
+        if failed is not None:
+            self._failed(call, "summary", RuntimeError(failed.message), may_refuse=False)
 
     def _full_size(self, result: CompactionResult) -> int:
         """Tokens of the request as the client sent it, by what the record says that it took out."""
