@@ -30,6 +30,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PATH = "/v1/chat/completions"
+KEY = "sk-" + "b" * 48
+"""litellm wants one; the others take any."""
 ANSWER = {
     "id": "chatcmpl-1",
     "object": "chat.completion",
@@ -165,13 +167,13 @@ def conversation(size: int, seed: int, count: int, stream: bool) -> list[bytes]:
 
 async def one_connection(port: int, bodies: list[bytes], times: list[float], warm: asyncio.Barrier) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4 * 1024 * 1024)
-    head = "POST {} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer k\r\n"
+    head = "POST {} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer {}\r\n"
     head += "content-length: {}\r\n\r\n"
     for number, body in enumerate(bodies):
         if number == WARM:
             await warm.wait()
         began = time.perf_counter()
-        writer.write(head.format(PATH, len(body)).encode() + body)
+        writer.write(head.format(PATH, KEY, len(body)).encode() + body)
         answer = await reader.readuntil(b"\r\n\r\n")
         lower = answer.lower()
         if not answer.startswith(b"HTTP/1.1 200"):
@@ -260,7 +262,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     ):
         if arguments.litellm:
             words = [arguments.litellm, "--config", str(litellm_config(target, folder)), "--port", str(theirs)]
-            with process(words, theirs, {"LITELLM_LOG": "ERROR", "LITELLM_TELEMETRY": "False"}):
+            with process(words, theirs, {"LITELLM_LOG": "ERROR", "LITELLM_MASTER_KEY": KEY}):
                 time.sleep(5)
                 found = all_loads(arguments, {**servers, "litellm": theirs})
         else:
