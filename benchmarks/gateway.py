@@ -282,7 +282,10 @@ def all_loads(arguments: argparse.Namespace, servers: dict[str, int]) -> list[di
                 for name, port in servers.items():
                     if name == "litellm" and size * connections > 20_000:
                         continue  # minutes per load
-                    rows[name] = asyncio.run(load(port, size * 1_000, connections, arguments.requests, stream))
+                    try:
+                        rows[name] = asyncio.run(load(port, size * 1_000, connections, arguments.requests, stream))
+                    except (RuntimeError, OSError, EOFError) as error:
+                        print(f"| {size} kB | {connections} | | {name} failed: {str(error)[:80]} | | | | |")
                 for name, row in rows.items():
                     ratio = row.p50 / rows["pass-through"].p50
                     kind = "stream" if stream else "plain"

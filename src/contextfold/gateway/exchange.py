@@ -112,8 +112,6 @@ class State:
     is_preparing: bool = False
     both: tuple[int, float] | None = None
     """What prompt and answer may have together, and tokens per byte of a request, once the provider has said so."""
-    is_unbound: bool = False
-    """The provider refused thinking whose beginning has changed: from now on it is asked to drop it."""
 
 
 class Refused(Exception):
@@ -306,7 +304,9 @@ class Exchanges:
                 again, repeated = repeated, None
                 raise again
             try:
-                return Accepted(await self._send_view(call, body, view, data, changes, mark))
+                return Accepted(
+                    await self._send(call, call.raw if data is body.raw else data, changed=data is not body.raw)
+                )
             except Refused as error:
                 sent.append(error)
                 call.notes["resent"] = error.overflow.kind if error.overflow is not None else "in_stream"
@@ -340,33 +340,6 @@ class Exchanges:
         answer: Answer = accepted.answer
         self._prepare_soon(call, wire, scope, body, state, result)
         return answer
-
-    async def _send_view(
-        self,
-        call: Call,
-        body: Body,
-        view: list[Any],
-        data: bytes,
-        changes: dict[str, Any],
-        mark: Callable[[Any], Any] | None,
-    ) -> Answer:
-        """Send a view. Where thinking in it is refused because its beginning has changed, the provider drops it."""
-        wire, state = call.wire, call.state
-        assert wire is not None
-        assert state is not None
-        if data is body.raw:
-            return await self._send(call, call.raw)
-        loose = _unbinding(body.fields) if wire is MESSAGES else None
-        if not state.is_unbound or loose is None:
-            try:
-                return await self._send(call, data, changed=True)
-            except _Relayed as relayed:
-                if loose is None or not _is_bound(relayed.answer):
-                    raise
-                state.is_unbound = True
-                call.notes["thinking"] = "dropped"
-        data = body.with_view(view, wire.key, {**changes, **loose}, mark)
-        return await self._send(call, data, changed=True, beta=UNBINDING)
 
     def _options(self, call: Call, wire: Wire, body: Body, state: State) -> dict[str, Any]:
         """What every pass over this request is given."""
@@ -594,15 +567,12 @@ class Exchanges:
 
     # ---- the upstream ----
 
-    async def _send(
-        self, call: Call, data: bytes, *, changed: bool = False, looks: bool = True, beta: str = ""
-    ) -> Answer:
+    async def _send(self, call: Call, data: bytes, *, changed: bool = False, looks: bool = True) -> Answer:
         """Send a body. Raises ``Refused`` where it is said not to fit, and ``_Relayed`` for other errors.
 
         ``looks``: the answer is looked into; without, it is handed on as it is.
         """
         headers = _headers_for(call, changed, self.settings)
-        headers = _with_beta(headers, beta) if beta else headers
         if call.sent_at is None:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
@@ -807,33 +777,6 @@ def _headers_for(call: Call, changed: bool, settings: GatewaySettings) -> RawHea
     headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
     headers.append((SWITCH, b"off"))
     return headers if settings.usage == "provider" else [*headers, (b"accept-encoding", b"identity")]
-
-
-UNBINDING = "thinking-binding-controls-2026-08-01"
-"""Anthropic's beta that lets a request say what becomes of thinking whose beginning has changed."""
-
-
-def _unbinding(fields: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The field that asks for such thinking to be dropped; None where the request has no thinking to say it for."""
-    thinking = fields.get("thinking")
-    if not isinstance(thinking, dict) or thinking.get("type") == "disabled" or "block_binding" in thinking:
-        return None
-    return {"thinking": {**thinking, "block_binding": {"prefix_mismatch_behavior": "drop_block"}}}
-
-
-def _is_bound(answer: Answer) -> bool:
-    """Whether thinking was refused because it belongs to another beginning. The answer was read already."""
-    if answer.status != 400:
-        return False
-    said = Decoder(answer.header(b"content-encoding")).feed(b"".join(answer.ahead)).lower()
-    return b"thinking" in said and (b"different conversation" in said or b"block_binding" in said)
-
-
-def _with_beta(headers: RawHeaders, beta: str) -> RawHeaders:
-    """``anthropic-beta`` with one more feature."""
-    given = [value for name, value in headers if name.lower() == b"anthropic-beta"]
-    others = [(name, value) for name, value in headers if name.lower() != b"anthropic-beta"]
-    return [*others, (b"anthropic-beta", b",".join([*given, beta.encode()]))]
 
 
 def _both(overflow: Overflow, length: int) -> tuple[int, float] | None:
