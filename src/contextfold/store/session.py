@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from contextfold.calls.recovery import UNLIMITED
 from contextfold.calls.request import CompactionResult
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, whole_number
+from contextfold.errors import InputError, PolicyError, whole_number
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
@@ -92,6 +92,11 @@ class Session:
         format: str | None = None,
         archive: str | Archiver | None = None,
     ) -> None:
+        if means.policy.recall.enabled:
+            raise PolicyError(
+                "recall: a session does not recall by itself: leave recall out of the policy, and find what left the "
+                "view with session.search(...) or give the agent session.tools()"
+            )
         self.thread = Thread(namespace, thread_id)
         self.store = store
         self.archive = _archive(archive, self.thread)
