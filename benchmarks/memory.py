@@ -160,9 +160,7 @@ def measure_rules(budgets: list[float]) -> None:
             kept += sum(squeezed(sign) in view for sign in standing)
             stale += sum(squeezed(sign) in summary for sign in replaced)
             total, gone = total + len(standing), gone + len(replaced)
-        print(
-            f"{budget:.0%} of the characters: {kept / total:.2f} stand, {stale / gone:.2f} of the replaced are summarized"
-        )
+        print(f"{budget:.0%} of the characters: {kept / total:.2f} stand, {stale / gone:.2f} of the replaced too")
 
 
 def compacted(messages: list[dict[str, Any]], characters: int) -> list[Any]:
