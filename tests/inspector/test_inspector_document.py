@@ -20,7 +20,6 @@ from contextfold import CannotFit, Compactor, Policy
 from contextfold.inspector import document as document_module
 from contextfold.inspector.document import VERSION, as_json, pieces
 from contextfold.inspector.replayed import Setting, replayed
-from contextfold.policy import Recall
 
 MESSAGES = tool_loop(24)
 
@@ -111,7 +110,7 @@ def test_every_quoted_line_leads_to_the_message_that_holds_it(made: dict[str, An
 def test_what_was_recalled_is_told_with_its_reason_from_the_request_on_that_asked() -> None:
     messages = tool_loop(20)
     messages[-1] = {"role": "user", "content": "What did handler_003_5 in app/module_003.py return?"}
-    compactor = Compactor(window=WINDOW, policy=Policy(recall=Recall(enabled=True)))
+    compactor = Compactor(window=WINDOW, policy=Policy(recall=True))
     run = replayed(conversation(messages), [Setting("one", compactor)])["runs"][0]
     (noted,) = run["states"][-1]["recalled"]
     assert (noted["request"], noted["after"]) == (len(run["requests"]["index"]) - 1, len(messages) - 1)
