@@ -7,6 +7,7 @@ names the place). Input that is only unusual, such as one enormous message, is c
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 import wire
 from contextfold import Compactor, count_tokens
+from contextfold.cli import main
 from contextfold.errors import CannotFit, ContextfoldError, InputError, PolicyError
 from contextfold.record.compaction import Compaction
 
@@ -26,6 +28,24 @@ GOOD = json.dumps([HELLO, {"role": "assistant", "content": "hi"}]).encode()
 
 
 def run(*arguments: str, stdin: bytes = b"", folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """The command line in this process: what it raises, the test raises, and no interpreter starts for each case."""
+    out, errors, code = io.BytesIO(), io.BytesIO(), 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "200")
+        patch.setattr(sys, "argv", ["contextfold", *arguments])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        patch.setattr(sys, "stdout", io.TextIOWrapper(out, "utf-8", write_through=True))
+        patch.setattr(sys, "stderr", io.TextIOWrapper(errors, "utf-8", write_through=True))
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return subprocess.CompletedProcess(arguments, code, out.getvalue(), errors.getvalue())
+
+
+def run_alone(*arguments: str, stdin: bytes = b"", folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """The command line in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "contextfold", *arguments],
         input=stdin,
@@ -46,6 +66,14 @@ def complaint(done: subprocess.CompletedProcess[bytes], code: int) -> str:
     assert len(lines) == 1, errors
     assert done.stdout == b""
     return lines[0]
+
+
+@pytest.mark.parametrize("case", ["truncated JSON", "nothing", "DEEP"])
+def test_a_process_ends_as_the_command_line_does_in_ours(case: str, tmp_path: Path) -> None:
+    data = DEEP if case == "DEEP" else BROKEN_FILES[case][0]
+    alone, ours = (one("compact", "-", stdin=data, folder=tmp_path) for one in (run_alone, run))
+    assert (alone.returncode, alone.stdout, alone.stderr) == (ours.returncode, ours.stdout, ours.stderr)
+    complaint(alone, 2)
 
 
 def long_conversation(tokens: int = 6_000) -> list[dict[str, Any]]:
@@ -194,12 +222,12 @@ class TestOutputs:
         assert run("compact", "in.json", "--output", "out.json", folder=tmp_path).returncode == 2
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in.json"]
 
-    def test_half_a_character_survives(self, tmp_path: Path) -> None:
+    def test_half_a_character_becomes_a_replacement_character(self, tmp_path: Path) -> None:
         """A lone surrogate is valid in JSON and not in UTF-8."""
         (tmp_path / "in.json").write_text('[{"role": "user", "content": "half \\ud83d of it"}]')
         done = run("compact", "in.json", "--output", "out.json", folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert json.loads((tmp_path / "out.json").read_bytes())[0]["content"] == "half \ud83d of it"
+        assert json.loads((tmp_path / "out.json").read_bytes())[0]["content"] == "half \ufffd of it"
         assert run("inspect", "in.json", folder=tmp_path).returncode == 0
 
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
-TOOLS = {"test", "test-clients", "dev", "bench"}
+TOOLS = {"test", "test-clients", "dev", "docs", "bench"}
 """Extras for work on contextfold itself. Nobody else depends on them."""
 OLDEST = (".venv-oldest", ".venv-oldest-deepagents")
 

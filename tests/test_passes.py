@@ -354,7 +354,7 @@ def test_what_is_no_record_is_refused_in_one_line(text: str, problem: str) -> No
 
 def test_a_record_is_small_however_long_the_history() -> None:
     """R31: it grows with what the view holds, not with the history."""
-    long = Compactor(window=8_000).compact(conversation(2_000)).compaction
+    long = Compactor(window=8_000).compact(conversation(800)).compaction
     short = Compactor(window=8_000).compact(conversation(100)).compaction
     assert long is not None
     assert short is not None

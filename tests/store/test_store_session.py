@@ -154,8 +154,8 @@ def test_a_summary_keeps_what_it_took(store: SQLStore) -> None:
 def test_one_flat_summary_after_many_compactions(store: SQLStore) -> None:
     """R13: it is updated, and an unchanged history is not compacted again by itself."""
     session = opened(store)
-    for number in range(120):
-        session.append(turn(number, 30))
+    for number in range(70):
+        session.append(turn(number, 60))
         session.view()
     assert len(session.summaries()) > 5
     marks = [entry for entry in session.view() if "<conversation_summary>" in str(entry["content"])]

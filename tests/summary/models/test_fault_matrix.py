@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -44,10 +45,19 @@ POSITIONS: dict[str, Callable[[Request], bool]] = {
     "chunk": lambda request: "/srv/app/part13.py" in request.text and not request.text.startswith("Merge"),
     "merge": lambda request: request.text.startswith("Merge"),
     "update": lambda request: request.text.startswith("Update"),
-    "retry": lambda request: True,
+    "retry": lambda request: True,  # the last one: where faults stay, a retry is nothing else than the first request
 }
 OLD = "Digest of "
 """How the answers of the provider begin."""
+
+
+def in_turn(faults: Iterable[str], others: Iterable[str]) -> list[Any]:
+    """Each fault at each place in one color, and strictly in both: a quick run takes the colors in turn."""
+    return [
+        pytest.param(*case, color, marks=[pytest.mark.strict] if (number + turn) % 2 else [])
+        for number, case in enumerate(product(faults, others))
+        for turn, color in enumerate(("sync", "async"))
+    ]
 
 
 def model_for(wire: str, server: ProviderServer, position: str) -> SummaryModel:
@@ -123,9 +133,7 @@ def is_unchanged(case: Case) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("color", ["sync", "async"])
-@pytest.mark.parametrize("position", POSITIONS)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("fault", "position", "color"), in_turn(FAULTS, POSITIONS))
 def test_a_fault_that_passes_leaves_a_complete_record_or_the_old_one(
     fault: str, position: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -143,9 +151,7 @@ def test_a_fault_that_passes_leaves_a_complete_record_or_the_old_one(
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("color", ["sync", "async"])
-@pytest.mark.parametrize("position", [position for position in POSITIONS if position != "retry"])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("fault", "position", "color"), in_turn(FAULTS, list(POSITIONS)[:-1]))
 def test_a_fault_that_stays_changes_nothing(
     fault: str, position: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,9 +169,7 @@ def test_a_fault_that_stays_changes_nothing(
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("color", ["sync", "async"])
-@pytest.mark.parametrize("wire", ["responses", "anthropic"])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("fault", "wire", "color"), in_turn(FAULTS, ["responses", "anthropic"]))
 def test_the_other_apis_fail_and_recover_alike(
     fault: str, wire: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
