@@ -157,6 +157,7 @@ def test_a_turned_ranking_is_said() -> None:
     assert "the ranking is the same as over all" in straight
 
 
+@pytest.mark.strict
 def test_a_report_has_every_strategy_and_the_same_figures_twice(tmp_path: Path) -> None:
     """Also without matplotlib; only the last section differs from run to run."""
 

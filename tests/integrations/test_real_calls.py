@@ -22,6 +22,7 @@ FILES = {
 """Real sessions: one ends in a call without a result, one has reasoning items, one is Chinese with images."""
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("number", range(4), ids=BENCH["COLORS"])
 @pytest.mark.parametrize("shape", FILES)
 def test_a_real_conversation_is_played_to_its_end(transcripts: Path, shape: str, number: int) -> None:

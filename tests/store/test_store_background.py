@@ -413,7 +413,7 @@ def test_a_worker_that_lost_its_lease_says_so(store: SQLStore, monkeypatch: pyte
     assert session.state().summary_id is not None  # by a second attempt
 
 
-@pytest.mark.parametrize("processes", [2, 8])
+@pytest.mark.parametrize("processes", [2, pytest.param(8, marks=pytest.mark.strict)])
 def test_processes_on_one_thread_lose_nothing(processes: int, url: str) -> None:
     """The same as ``benchmarks/store_stress.py together`` does for 2,000 operations."""
     report = stress("together", url, "--processes", str(processes), "--operations", "120")
@@ -423,6 +423,7 @@ def test_processes_on_one_thread_lose_nothing(processes: int, url: str) -> None:
     assert report["summary_calls"] > 0
 
 
+@pytest.mark.strict
 def test_a_killed_process_loses_nothing_that_was_acknowledged(url: str) -> None:
     """12 of the 200 kills of ``benchmarks/store_stress.py kill``."""
     report = stress("kill", url, "--times", "12", "--seed", "7")

@@ -67,6 +67,7 @@ def test_there_are_enough_of_them(parts: list[Part]) -> None:
     assert sum(isinstance(part, ToolResult) for part in parts) > 1_000
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize(
     ("name", "limit"), [("tool_outputs", 200), ("tool_arguments", 200), ("oversized", 100), ("media", 0)]
 )
