@@ -1,0 +1,259 @@
+"""What a pass costs, as multiples of counting the same text once, side by side with LangChain, deepagents and tiktoken.
+
+    python -m benchmarks.passes            (make bench-passes)
+    python -m benchmarks.passes FILE       a real conversation in place of the generated one
+
+Times are CPU time of this process, the least of some runs where that is affordable, so that a busy machine says little.
+LangChain's and deepagents' middlewares get a summarizer that costs nothing. Everything that is remembered between runs
+is forgotten before each. Exit code 1, with a line that says why, if a ratio is above its limit; limits leave room for
+noise above what is promised in ``docs/benchmark.md``.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from contextfold import Compactor, count_tokens, identifiers
+from contextfold.tokens import estimate as _estimate
+from contextfold.transcripts import read_file
+
+T = TypeVar("T")
+Message = dict[str, Any]
+
+WINDOW = 64_000
+RUNS = 3
+MB = 1_000_000
+
+LIMITS = {
+    "cold pass": 9.0,
+    "growing pass, median": 1.5,
+    "last third against first": 1.6,
+    "5 MB of log, seconds": 12.0,
+    "1 MB of CSV on one line, seconds": 6.0,
+    "1 MB of names, seconds": 8.0,
+    "memory, times the conversation": 14.0,
+}
+"""What fails. A machine may be half as fast in one moment as in the next."""
+
+WORDS = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "is",
+    "that",
+    "for",
+    "it",
+    "as",
+    "was",
+    "with",
+    "be",
+    "by",
+    "on",
+    "not",
+    "this",
+    "are",
+    "or",
+    "from",
+    "at",
+    "which",
+    "but",
+    "have",
+    "an",
+    "they",
+    "you",
+]
+
+
+def session(size: int, seed: int = 1) -> list[Message]:
+    """An agent's session of about ``size`` characters: files read, tests run, words between."""
+    dice = random.Random(seed)
+    files = [
+        f"src/app/{name}/{part}_{n}.py" for n, name in enumerate(["views", "models", "jobs", "api"]) for part in "abcd"
+    ]
+    messages: list[Message] = [{"role": "user", "content": "Make the nightly import faster. Never touch ledger_2019."}]
+    length = number = 0
+    while length < size:
+        path = dice.choice(files)
+        call = {
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {"name": "read_file", "arguments": json.dumps({"path": path})},
+        }
+        lines = [
+            f"{row:4}| {dice.choice(['def', 'return', 'self.', 'assert', '#'])} {dice.choice(WORDS)}_{dice.randrange(400)}"
+            f"({dice.choice(WORDS)}={dice.randrange(9000)})  # {' '.join(dice.choices(WORDS, k=6))}"
+            for row in range(dice.randrange(5, 90))
+        ]
+        said = f"I look at {path} because {' '.join(dice.choices(WORDS, k=20))} worker_{number} failed."
+        messages.append({"role": "assistant", "content": said, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": "\n".join(lines)})
+        if number % 9 == 0:
+            messages.append({"role": "user", "content": f"Also check limit_{number}; it must stay below {number * 7}."})
+        length += sum(map(len, lines)) + len(said)
+        number += 1
+    return [*messages, {"role": "user", "content": "Go on."}]
+
+
+def forget() -> None:
+    """As if nothing had been counted or read in this process."""
+    module = sys.modules[_estimate.__module__]
+    module.piece_price.cache_clear()  # type: ignore[attr-defined]
+    module._KNOWN.clear()  # type: ignore[attr-defined]
+    identifiers._in_chunk.cache_clear()
+    gc.collect()
+
+
+def seconds(work: Callable[[], T], runs: int = RUNS) -> float:
+    """CPU seconds of the quickest of some runs."""
+    times = []
+    for _ in range(runs):
+        forget()
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+def growing(messages: Sequence[Message]) -> list[float]:
+    """CPU seconds of each pass of a conversation that grows message by message."""
+    forget()
+    compactor, previous, times = Compactor(window=WINDOW), None, []
+    known: list[Message] = []
+    for message in messages:
+        known = [*known, message]
+        started = time.process_time()
+        out = compactor.compact(known, previous)
+        if out.changed:
+            times.append(time.process_time() - started)
+        previous = out.compaction
+    return times
+
+
+def one_output(text: str) -> list[Message]:
+    call = {"id": "call_1", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    return [
+        {"role": "user", "content": "Run it."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": text},
+        {"role": "assistant", "content": "It ran."},
+        *({"role": role, "content": f"step {n}"} for n in range(10) for role in ("user", "assistant")),
+    ]
+
+
+def large_inputs() -> dict[str, list[Message]]:
+    dice = random.Random(2)
+    log = "\n".join(
+        f"2026-03-{n % 28 + 1:02}T12:{n % 60:02}:01Z worker-{n % 8} GET /api/v2/users/{n}?page={n % 7} 200 {n * 13 % 999}ms"
+        for n in range(5 * MB // 72)
+    )
+    csv = ",".join(f"{dice.randrange(10**6)},item_{n},{n % 2}.5" for n in range(MB // 20))[:MB]
+    names = " ".join(f"module_{dice.randrange(10**7)}.part_{n}" for n in range(MB // 25))[:MB]
+    found = {"5 MB of log": log, "1 MB of CSV on one line": csv, "1 MB of names": names}
+    return {name: one_output(text) for name, text in found.items()}
+
+
+def memory(messages: list[Message]) -> tuple[int, int]:
+    """Bytes that a compacted conversation holds, and what is left of them once it is forgotten."""
+    forget()
+    Compactor(window=WINDOW).compact(session(300_000, seed=9))  # what is loaded once is not the conversation's
+    gc.collect()
+    tracemalloc.start()
+    compactor = Compactor(window=WINDOW)
+    out: Any = compactor.compact(messages)
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    del compactor, out
+    gc.collect()
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return held, left
+
+
+def peers(messages: list[Message]) -> dict[str, Callable[[], object]]:
+    """The same conversation through the passes of others, and through tiktoken."""
+    found: dict[str, Callable[[], object]] = {}
+    try:
+        import tiktoken
+
+        encoding = tiktoken.get_encoding("o200k_base")
+        texts = [str(message.get("content") or "") for message in messages]
+        found["tiktoken, counting"] = lambda: sum(len(encoding.encode(text, disallowed_special=())) for text in texts)
+    except Exception as error:  # noqa: BLE001 - no vocabulary without a network; the table says so
+        print(f"tiktoken: left out ({type(error).__name__}: its vocabulary is not on disk)")
+    try:
+        from langchain.agents.middleware import SummarizationMiddleware
+        from langchain_core.language_models.fake_chat_models import FakeListChatModel
+        from langchain_core.messages import convert_to_messages
+
+        wire = convert_to_messages(messages)
+        free = FakeListChatModel(responses=["A summary that costs nothing."])
+        lang: Any = SummarizationMiddleware(model=free, trigger=("tokens", WINDOW // 2), keep=("messages", 20))
+        found["LangChain, pass"] = lambda: lang.before_model({"messages": wire}, None)
+    except ImportError:
+        print("LangChain: left out (not installed)")
+    try:
+        from deepagents.backends import StateBackend
+        from deepagents.middleware.summarization import SummarizationMiddleware as Deep
+        from langchain_core.language_models.fake_chat_models import FakeListChatModel as Fake
+
+        from contextfold.integrations.deepagents import SummarizationMiddleware as _present  # noqa: F401
+
+        deep: Any = Deep(
+            model=Fake(responses=["Free."]),
+            backend=StateBackend(),
+            trigger=("tokens", WINDOW // 2),
+            keep=("messages", 20),
+        )
+        found["deepagents, counting and cutting"] = lambda: deep._determine_cutoff_index(wire)
+    except Exception as error:  # noqa: BLE001 - its constructor differs from release to release
+        print(f"deepagents: left out ({type(error).__name__}: {error})")
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments:
+        read = max(read_file(Path(arguments[0])), key=lambda found: len(found.messages))
+        messages: list[Message] = list(read.messages)
+    else:
+        messages = session(1_500_000)
+    size = len(json.dumps(messages, ensure_ascii=False, default=str))
+    Compactor(window=4_000).compact(session(40_000, seed=3))  # loads what a pass loads
+    counting = seconds(lambda: count_tokens(messages))
+    print(
+        f"{len(messages):,} messages, {size / MB:.2f} MB; counting once: {counting:.3f} s, {size / MB / counting:.1f} MB/s\n"
+    )
+    rows: dict[str, float] = {}
+    rows["cold pass"] = seconds(lambda: Compactor(window=WINDOW).compact(messages)) / counting
+    times = growing(messages)
+    third = max(1, len(times) // 3)
+    rows["growing pass, median"] = statistics.median(times) / counting
+    rows["last third against first"] = statistics.mean(times[-third:]) / statistics.mean(times[:third])
+    for name, large in large_inputs().items():
+        rows[f"{name}, seconds"] = seconds(lambda large=large: Compactor(window=WINDOW).compact(large), 1)  # type: ignore[misc]
+    held, left = memory(messages)
+    rows["memory, times the conversation"] = held / size
+    print(f"{'':42} {'measured':>9} {'at most':>9}")
+    for name, value in rows.items():
+        print(f"{name:42} {value:>9.2f} {LIMITS[name]:>9.2f}")
+    print(f"{'memory left once forgotten, times':42} {left / size:>9.2f}")
+    print("\nothers, as multiples of the same counting")
+    for name, work in peers(messages).items():
+        print(f"{name:42} {seconds(work, 1) / counting:>9.2f}")
+    problems = [f"{name}: {rows[name]:.2f}, above {limit:.2f}" for name, limit in LIMITS.items() if rows[name] > limit]
+    print("\n" + ("\n".join(f"FAILED: {problem}" for problem in problems) or "holds what is promised"))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

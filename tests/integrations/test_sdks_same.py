@@ -1,0 +1,104 @@
+"""``summarizer="same"`` around the official SDKs: the summary is asked for behind what the provider has cached."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from emulator import ProviderServer, Request
+
+from contextfold import Compactor
+from contextfold.integrations import anthropic as over_anthropic
+from contextfold.integrations import openai as over_openai
+
+anthropic = pytest.importorskip("anthropic")
+openai = pytest.importorskip("openai")
+
+WINDOW = 12_000
+SUMMARY = "<summary>\nInvoices are late because the queue was full; ledger_2019 was left alone.\n</summary>"
+CACHED = {"type": "ephemeral"}
+
+
+def is_behind(request: Request) -> bool:
+    return "Pause the task here" in request.messages_text
+
+
+def server() -> ProviderServer:
+    return ProviderServer(
+        default_window=WINDOW, answers=lambda request: SUMMARY if is_behind(request) else "Looking on."
+    )
+
+
+def turn(number: int) -> dict[str, Any]:
+    return {"role": "user", "content": f"Read module_{number:03}.py. " + f"value_{number} stays as it is here. " * 14}
+
+
+TOOL = {"name": "read_file", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}
+
+
+def with_anthropic(provider: ProviderServer, *, stream: bool) -> Any:
+    client = anthropic.Anthropic(base_url=provider.anthropic_url, api_key="any", max_retries=0)
+    compactor = Compactor(window=WINDOW, summarizer="same")
+    create = over_anthropic.with_compaction(client.messages.create, compactor)
+    history: list[dict[str, Any]] = []
+    system = [{"type": "text", "text": "You find out why invoices are late. " * 60, "cache_control": CACHED}]
+    for number in range(80):
+        history = [*history, turn(number)]
+        marked = {"type": "text", "text": history[-1]["content"], "cache_control": CACHED}
+        history[-1] = {"role": "user", "content": [marked]}
+        answer = create(
+            model="m",
+            max_tokens=200,
+            system=system,
+            tools=[TOOL],
+            messages=history,
+            stream=stream,
+            tool_choice={"type": "auto"},
+        )
+        if stream:
+            list(answer)
+        history = [*history, {"role": "assistant", "content": "Looking on."}]
+        if create.result is not None and create.result.changed:
+            return create.result
+    raise AssertionError("nothing was compacted")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_anthropic_reads_the_view_from_its_cache(stream: bool) -> None:
+    with server() as provider:
+        result = with_anthropic(provider, stream=stream)
+        (asked,) = [request for request in provider.requests if is_behind(request)]
+        before = provider.requests[asked.number - 2]
+    assert asked.body["system"] == before.body["system"]
+    assert asked.body["tools"] == before.body["tools"]
+    assert asked.body["messages"][: len(before.body["messages"])] == before.body["messages"]
+    assert asked.usage is not None
+    assert asked.usage.cached > 0.8 * asked.usage.prompt
+    assert asked.answer_limit is not None
+    assert asked.answer_limit > 200
+    assert not asked.stream
+    assert result.summary.text.startswith("Invoices are late because")
+
+
+@pytest.mark.parametrize("shape", ["chat", "responses"])
+def test_openai_reads_the_view_from_its_cache_in_async_code(shape: str) -> None:
+    async def main(provider: ProviderServer) -> Any:
+        async with openai.AsyncOpenAI(base_url=provider.openai_url, api_key="any", max_retries=0) as client:
+            method = client.chat.completions.create if shape == "chat" else client.responses.create
+            create = over_openai.with_compaction(method, Compactor(window=WINDOW, summarizer="same"))
+            history: list[dict[str, Any]] = []
+            for number in range(80):
+                history = [*history, turn(number)]
+                await create(model="m", **{"messages" if shape == "chat" else "input": history})
+                history = [*history, {"role": "assistant", "content": "Looking on."}]
+                if create.result is not None and create.result.changed:
+                    return create.result
+        raise AssertionError("nothing was compacted")
+
+    with server() as provider:
+        result = asyncio.run(main(provider))
+        (asked,) = [request for request in provider.requests if is_behind(request)]
+    assert asked.usage is not None
+    assert asked.usage.cached > 0.8 * asked.usage.prompt
+    assert result.summary.text.startswith("Invoices are late because")
