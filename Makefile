@@ -22,9 +22,10 @@ PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 PYTEST_ARGS ?=
 LAWS_ARGS ?=
 BENCH_ARGS ?=
+PASSES_ARGS ?=
 PICTURES_ARGS ?=
 
-.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens bench-real-model real-calls stress test-oldest wheel install-browser pictures docs clean
+.PHONY: help demo test test-strict lint format types laws bench bench-check bench-overhead bench-parallel bench-small bench-sessions bench-tokens bench-real-model real-calls stress test-oldest wheel install-browser pictures docs clean bench-passes
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -78,6 +79,9 @@ bench-check: $(BENCH)/ready ## Replay a small slice and compare it with the base
 
 bench-overhead: $(BENCH)/ready ## Time a turn with nothing to do, beside LangChain's middleware
 	$(BENCH)/bin/python benchmarks/overhead.py
+
+bench-passes: $(VENV)/ready ## What a pass costs, as multiples of counting the same text once
+	$(BIN)/python -m benchmarks.passes $(PASSES_ARGS)
 
 bench-parallel: $(VENV)/ready ## Summaries of chunks side by side: wall time against the critical path
 	$(BIN)/python -m benchmarks.parallel_chunks

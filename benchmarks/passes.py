@@ -34,45 +34,17 @@ RUNS = 3
 MB = 1_000_000
 
 LIMITS = {
-    "cold pass": 9.0,
-    "growing pass, median": 1.5,
-    "last third against first": 1.6,
-    "5 MB of log, seconds": 12.0,
+    "cold pass": 16.0,
+    "growing pass, median": 2.0,
+    "last third against first": 2.2,
+    "5 MB of log, seconds": 9.0,
     "1 MB of CSV on one line, seconds": 6.0,
     "1 MB of names, seconds": 8.0,
-    "memory, times the conversation": 14.0,
+    "memory, times the conversation": 8.0,
 }
 """What fails. A machine may be half as fast in one moment as in the next."""
 
-WORDS = [
-    "the",
-    "of",
-    "and",
-    "to",
-    "in",
-    "is",
-    "that",
-    "for",
-    "it",
-    "as",
-    "was",
-    "with",
-    "be",
-    "by",
-    "on",
-    "not",
-    "this",
-    "are",
-    "or",
-    "from",
-    "at",
-    "which",
-    "but",
-    "have",
-    "an",
-    "they",
-    "you",
-]
+WORDS = ["the", "of", "and", "to", "in", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not"]
 
 
 def session(size: int, seed: int = 1) -> list[Message]:
@@ -91,7 +63,7 @@ def session(size: int, seed: int = 1) -> list[Message]:
             "function": {"name": "read_file", "arguments": json.dumps({"path": path})},
         }
         lines = [
-            f"{row:4}| {dice.choice(['def', 'return', 'self.', 'assert', '#'])} {dice.choice(WORDS)}_{dice.randrange(400)}"
+            f"{row:4}| {dice.choice(['def', 'return', 'self.', '#'])} {dice.choice(WORDS)}_{dice.randrange(400)}"
             f"({dice.choice(WORDS)}={dice.randrange(9000)})  # {' '.join(dice.choices(WORDS, k=6))}"
             for row in range(dice.randrange(5, 90))
         ]
@@ -154,7 +126,8 @@ def one_output(text: str) -> list[Message]:
 def large_inputs() -> dict[str, list[Message]]:
     dice = random.Random(2)
     log = "\n".join(
-        f"2026-03-{n % 28 + 1:02}T12:{n % 60:02}:01Z worker-{n % 8} GET /api/v2/users/{n}?page={n % 7} 200 {n * 13 % 999}ms"
+        f"2026-03-{n % 28 + 1:02}T12:{n % 60:02}:01Z worker-{n % 8} "
+        f"GET /api/v2/users/{n}?page={n % 7} 200 {n * 13 % 999}ms"
         for n in range(5 * MB // 72)
     )
     csv = ",".join(f"{dice.randrange(10**6)},item_{n},{n % 2}.5" for n in range(MB // 20))[:MB]
@@ -165,8 +138,7 @@ def large_inputs() -> dict[str, list[Message]]:
 
 def memory(messages: list[Message]) -> tuple[int, int]:
     """Bytes that a compacted conversation holds, and what is left of them once it is forgotten."""
-    forget()
-    Compactor(window=WINDOW).compact(session(300_000, seed=9))  # what is loaded once is not the conversation's
+    Compactor(window=WINDOW).compact(messages)  # what the process keeps of any conversations, a fixed amount
     gc.collect()
     tracemalloc.start()
     compactor = Compactor(window=WINDOW)
@@ -230,9 +202,7 @@ def main(arguments: Sequence[str]) -> int:
     size = len(json.dumps(messages, ensure_ascii=False, default=str))
     Compactor(window=4_000).compact(session(40_000, seed=3))  # loads what a pass loads
     counting = seconds(lambda: count_tokens(messages))
-    print(
-        f"{len(messages):,} messages, {size / MB:.2f} MB; counting once: {counting:.3f} s, {size / MB / counting:.1f} MB/s\n"
-    )
+    print(f"{len(messages):,} messages, {size / MB:.2f} MB; counting once: {counting:.3f} s\n")
     rows: dict[str, float] = {}
     rows["cold pass"] = seconds(lambda: Compactor(window=WINDOW).compact(messages)) / counting
     times = growing(messages)

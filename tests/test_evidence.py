@@ -467,3 +467,14 @@ def test_a_choice_among_lines_that_do_not_all_enter_the_heap_equals_the_plain_on
         monkeypatch.setattr(choice, "_STALE", stale)
         candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
         assert select(candidates, budget=900, already=(), count=count, now=20_000) == plain
+
+
+def test_of_a_very_long_output_both_ends_and_a_sample_are_read() -> None:
+    rows = [f"row {n} holds value_{n} here" for n in range(90_000)]
+    found = texts(answered("\n".join(rows)))
+    assert found[0] == rows[0]
+    assert found[-1] == rows[-1]
+    assert set(found) <= set(rows)
+    assert 20_000 < len(found) < 50_000
+    assert any(rows[45_000] <= line for line in found[14_000:-14_000])
+    assert len(texts(answered("value_1, " * 200_000))) < 5_000

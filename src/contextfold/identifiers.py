@@ -119,7 +119,7 @@ def endings(name: str) -> tuple[str, ...]:
     return tuple("/".join(segments[start:]) for start in range(1, len(segments)))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _in_chunk(chunk: str) -> tuple[Identifier, ...]:
     found = []
     for match in _SHAPE.finditer(chunk):

@@ -25,6 +25,9 @@ Source = Literal["user", "assistant", "tool"]
 WIDTH = 160
 """Characters. A longer source line is cut into pieces of at most this size, at blanks or punctuation."""
 
+MOST_READ, MOST_OF_ONE_LINE = 1_300_000, 300_000
+"""Characters of one output that are read for evidence; of one that is hardly broken into lines."""
+
 WHOLE = 400
 """Characters. A user's text up to this size is one line, line breaks and all: a user's words are few and all meant."""
 
@@ -99,12 +102,39 @@ def lines_of(message: Message, known: Known | None = None) -> tuple[Line, ...]:
     lines: list[Line] = []
     for part in message.parts:
         if isinstance(part, ToolResult):
-            lines += _lines(part.text, "tool", known)
+            lines += _lines(weighed(part.text), "tool", known)
         elif isinstance(part, ToolCall):
             lines += _call_lines(part, known)
         elif isinstance(part, Text | Opaque):
             lines += _spoken(part.text, "user" if message.role == "user" else "assistant", known)
     return tuple(lines)
+
+
+def weighed(text: str) -> str:
+    """What of a tool's output is read for evidence: all of it, or of a very long one both ends and a sample between.
+
+    Nothing in the middle of a log of megabytes stands out by being read: the same lines come again and again, and only
+    a few hundred can be quoted. A line of megabytes is a table or data, and takes more time than lines.
+    """
+    if not is_sampled(text):
+        return text
+    if _is_one_line(text):
+        third = MOST_OF_ONE_LINE // 3
+        middle = (len(text) - third) // 2
+        return "\n".join((text[:third], text[middle : middle + third], text[-third:]))
+    third = MOST_READ // 3
+    end, start = text.rfind("\n", 0, third), text.find("\n", len(text) - third)
+    step = max(1, -(-(start - end) // third))
+    return "\n".join((text[: max(end, 0)], *text[end + 1 : start].splitlines()[::step], text[start + 1 :]))
+
+
+def is_sampled(text: str) -> bool:
+    """Whether an output is so long that a part of it is read for evidence."""
+    return len(text) > MOST_OF_ONE_LINE and (len(text) > MOST_READ or _is_one_line(text))
+
+
+def _is_one_line(text: str) -> bool:
+    return text.count("\n") * 1_000 < len(text)
 
 
 def _spoken(text: str, source: Source, known: Known) -> Iterator[Line]:

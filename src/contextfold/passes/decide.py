@@ -20,6 +20,7 @@ from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit
+from contextfold.evidence.lines import is_sampled
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
 from contextfold.passes.question import Question, Trigger, triggered
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
@@ -638,6 +639,11 @@ def evicted_fate(message: Message) -> tuple[Fate, str]:
         return "dropped", "reasoning is never summarized"
     if all(isinstance(part, Reasoning | Opaque) and not _readable(part) for part in message.parts):
         return "dropped", "nothing in it can be read"
+    if any(is_sampled(result.text) for result in message.tool_results):
+        return (
+            "summarized",
+            "covered by the summary; of a very long output a sample was read for evidence",
+        )
     return "summarized", "covered by the summary"
 
 
