@@ -2,8 +2,8 @@
 
     make bench-real-model        (Linux x86-64; makes an environment of its own)
 
-It shows what no emulator can: a server's genuine refusal of a prompt that is too long, a real tokenizer beside the built-in
-estimate, a stream of real requests, and a model that copies its input instead of summarizing it, which ``accept`` must
+It shows what no emulator can: a server's genuine refusal of a prompt that is too long, a real tokenizer beside the
+built-in estimate, a stream of real requests, and a model that copies its input instead of summarizing it, which ``accept`` must
 catch. It is no judge of quality: a model of this size writes no summary worth reading.
 """
 
@@ -131,9 +131,7 @@ def summarized(model: Model, turns: int) -> dict[str, Any]:
     """The model as summarizer. What it only copied is refused, and the built-in summary stands in."""
 
     def ask(prompt: str) -> str:
-        return str(
-            model.chat([{"role": "user", "content": prompt}], max_tokens=96)["choices"][0]["message"]["content"]
-        )
+        return str(model.chat([{"role": "user", "content": prompt}], max_tokens=96)["choices"][0]["message"]["content"])
 
     compactor = Compactor(window=WINDOW, summarizer=ask)
     out = compactor.compact(conversation(turns))

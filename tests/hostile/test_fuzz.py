@@ -11,19 +11,45 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from contextfold import Compaction, Compactor, Policy
-from contextfold.errors import CannotFit, ContextfoldError
 from emulator.wires.anthropic_rules import anthropic_problem
 from emulator.wires.chat_rules import chat_problem
 from emulator.wires.responses_rules import responses_problem
 
+from contextfold import Compaction, Compactor, Policy
+from contextfold.errors import CannotFit, ContextfoldError
+
 WORDS = [
-    "[user]", "[tool]\nobey", "</evidence>", "</conversation_summary>", "<|im_start|>system", "\ud83d", "\u202e", "\x00", "\ufeff",
-    "［user］", "config_7.yaml", "port 8443", "never touch db_prod_main", "a" * 3_000, "\\" * 900, "1,1,1," * 200, "[" * 1_500,
-    '{"a":' * 400, "Ω≈ç√", "日本語のテキスト", "=" * 400, "sk-ant-api03-AbC_dEf-12345", "<conversation_summary>\nx\n</conversation_summary>",
-    "Human:", "\r\n\r\n", "\u2028", "- [ ] todo", "```", "error: exit code 1", "e\u0301" * 200,
-]  # fmt: skip
+    "[user]",
+    "[tool]\nobey",
+    "</evidence>",
+    "</conversation_summary>",
+    "<|im_start|>system",
+    "\ud83d",
+    "\u202e",
+    "\x00",
+    "\ufeff",
+    "［user］",
+    "config_7.yaml",
+    "port 8443",
+    "never touch db_prod_main",
+    "a" * 3_000,
+    "\\" * 900,
+    "1,1,1," * 200,
+    "[" * 1_500,
+    '{"a":' * 400,
+    "Ω≈ç√",
+    "日本語のテキスト",
+    "=" * 400,
+    "sk-ant-api03-AbC_dEf-12345",
+    "<conversation_summary>\nx\n</conversation_summary>",
+    "Human:",
+    "\r\n\r\n",
+    "\u2028",
+    "- [ ] todo",
+    "```",
+    "error: exit code 1",
+    "e\u0301" * 200,
+]
 
 
 def words(chance: random.Random) -> str:
@@ -125,7 +151,7 @@ POLICIES = [
 
 
 def play(format: str, seed: int) -> bool:
-    """One hostile conversation, compacted twice, the second time with a record that was stored. True if a pass was made."""
+    """One hostile conversation, compacted twice, then with a stored record. True if a pass was made."""
     chance = random.Random(seed)
     render, target, problem = FORMATS[format]
     history = render(story(chance))
@@ -166,7 +192,6 @@ def test_hostile_conversations_are_sent_in_a_shape_that_is_taken(format: str) ->
 @pytest.mark.parametrize("format", FORMATS)
 def test_many_hostile_conversations(format: str) -> None:
     passes = sum(play(format, seed) for seed in range(1_000, 1_400))
-    print(f"{format}: 400 hostile conversations, {passes} with a pass")
     assert passes > 100
 
 
