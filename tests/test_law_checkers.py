@@ -16,16 +16,25 @@ import laws
 from contextfold import count_tokens
 from contextfold.conversation.ledger import Entry
 from contextfold.testing import render
-from contextfold.testing.plots import AssistantSays, Call, Instruction, Plot, PlotWords, Result, ToolsAnswer, UserSays
+from contextfold.testing.plots import (
+    AssistantSays,
+    Instruction,
+    Plot,
+    PlotCall,
+    PlotWords,
+    Result,
+    ToolsAnswer,
+    UserSays,
+)
 
 STORY: Plot = (
     Instruction(PlotWords("english", 1)),
     UserSays(PlotWords("english", 2)),
-    AssistantSays(thinking=PlotWords("english", 1), calls=(Call("c1"), Call("c2"))),
+    AssistantSays(thinking=PlotWords("english", 1), calls=(PlotCall("c1"), PlotCall("c2"))),
     ToolsAnswer((Result("c1", PlotWords("log", 3)), Result("c2", PlotWords("code", 3)))),
     AssistantSays(PlotWords("english", 2)),
     UserSays(PlotWords("english", 1)),
-    AssistantSays(thinking=PlotWords("english", 1), calls=(Call("c3"),)),
+    AssistantSays(thinking=PlotWords("english", 1), calls=(PlotCall("c3"),)),
     ToolsAnswer((Result("c3", PlotWords("log", 2)),)),
 )
 SUMMARY = {"role": "user", "content": "<conversation_summary>\nWhat was said before.\n</conversation_summary>"}

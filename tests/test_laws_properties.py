@@ -26,7 +26,7 @@ from contextfold.testing import (
     plots,
     render,
 )
-from contextfold.testing.plots import AssistantSays, Call, Plot, PlotWords, Result, ToolsAnswer, UserSays
+from contextfold.testing.plots import AssistantSays, Plot, PlotCall, PlotWords, Result, ToolsAnswer, UserSays
 from driver import Session
 from effort import FULL
 
@@ -101,7 +101,7 @@ def stories(format: str, *, broken: bool) -> st.SearchStrategy[Plot]:
 def renumbered(plot: Plot, number: int) -> Plot:
     """The same events with call ids of their own, so that a plot can be told again."""
 
-    def call(one: Call) -> Call:
+    def call(one: PlotCall) -> PlotCall:
         return replace(one, id=f"{one.id}_{number}")
 
     def event(one: Any) -> Any:
@@ -259,7 +259,7 @@ def test_five_compactions_of_one_long_conversation(format: str) -> None:
     """R13, R23: a conversation of 90 rounds, compacted at least five times by a summarizer of 2,000 tokens."""
     rounds: Plot = ()
     for number in range(90):
-        calls = tuple(Call(f"c{number}_{n}", "read_file", PlotWords("code", 3)) for n in range(1 + number % 3))
+        calls = tuple(PlotCall(f"c{number}_{n}", "read_file", PlotWords("code", 3)) for n in range(1 + number % 3))
         results = tuple(Result(call.id, PlotWords("log", 10 + number % 7), "read_file") for call in calls)
         says = (UserSays(PlotWords("english", 2)),) if number % 5 == 0 else ()
         rounds += (*says, AssistantSays(PlotWords("english", 1), calls=calls), ToolsAnswer(results))
@@ -279,7 +279,7 @@ def test_a_message_larger_than_the_summarizers_window_is_read_to_its_end(format:
     """R3, R23: one output of many thousand tokens reaches a summarizer of 2,000 tokens in segments."""
     plot: Plot = (
         UserSays(PlotWords("english", 1)),
-        AssistantSays(calls=(Call("big"),)),
+        AssistantSays(calls=(PlotCall("big"),)),
         ToolsAnswer((Result("big", PlotWords("log", 900)),)),
         *(
             event

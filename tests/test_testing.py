@@ -29,8 +29,8 @@ from contextfold.testing.plots import (
     UNITS,
     AssistantSays,
     Blank,
-    Call,
     Instruction,
+    PlotCall,
     PlotWords,
     ProviderCompaction,
     Result,
@@ -193,7 +193,10 @@ EVERYTHING = (
     AssistantSays(
         PlotWords("japanese", 1),
         thinking=PlotWords("english", 2),
-        calls=(Call("c1", arguments=PlotWords("code", 3)), Call("c2", "patch", PlotWords("log", 2), custom=True)),
+        calls=(
+            PlotCall("c1", arguments=PlotWords("code", 3)),
+            PlotCall("c2", "patch", PlotWords("log", 2), custom=True),
+        ),
         blocks=True,
         refusal=True,
         server_tool=True,
@@ -204,7 +207,7 @@ EVERYTHING = (
     ),
     Blank("user"),
     Blank("assistant"),
-    AssistantSays(PlotWords(), calls=(Call("c3"),)),
+    AssistantSays(PlotWords(), calls=(PlotCall("c3"),)),
     ToolsAnswer((Result("c3", is_error=True, blocks=True),)),
     UserSays(),
     AssistantSays(PlotWords("english", 1), blocks=True),
@@ -230,7 +233,7 @@ def test_a_text_grows_with_its_units_and_differs_by_its_tag(script: Any) -> None
 
 PARALLEL = (
     UserSays(),
-    AssistantSays(calls=(Call("a"), Call("b"))),
+    AssistantSays(calls=(PlotCall("a"), PlotCall("b"))),
     ToolsAnswer((Result("a"), Result("b"))),
     AssistantSays(PlotWords()),
 )

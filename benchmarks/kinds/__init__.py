@@ -12,9 +12,9 @@ from benchmarks.kinds import agent_events, cassettes, chat_replay, dialogues
 from contextfold import transcripts
 from contextfold.errors import InputError
 from contextfold.transcripts import Conversation
-from contextfold.transcripts.document import Document, parse
+from contextfold.transcripts.document import TranscriptFile, parse
 
-__all__ = ["Conversation", "Document", "read", "read_file"]
+__all__ = ["Conversation", "TranscriptFile", "read", "read_file"]
 
 
 def read_file(path: Path) -> list[Conversation]:

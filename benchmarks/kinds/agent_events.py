@@ -6,7 +6,7 @@ from typing import Any
 
 from contextfold.formats.values import json_text
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, as_they_are
 
 KIND = "event-list"
@@ -14,11 +14,11 @@ AGENT_ROLES = {"user_message": "user", "environment_input": "user", "assistant_m
 CONTENT_BLOCKS = ("text", "image_url")
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     return any(_kind(row) in AGENT_ROLES and "role" not in row and "content" in row for row in document.objects)
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     return [Conversation(document.name, "openai-chat", _agent_messages(document), KIND)]
 
 
@@ -27,7 +27,7 @@ def _kind(event: dict[str, Any]) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _agent_messages(document: Document) -> list[Any]:
+def _agent_messages(document: TranscriptFile) -> list[Any]:
     turns = Turns()
     for event in document.objects:
         kind = _kind(event)

@@ -12,18 +12,18 @@ from contextfold import formats, json_values, yaml_values
 from contextfold.errors import InputError
 from contextfold.transcripts import requests
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 
 KIND = "cassette"
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     if document.value is not None:
         return isinstance(document.value, dict) and isinstance(document.value.get("interactions"), list)
     return document.text.lstrip("-\n\r ").startswith("interactions:")
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     value = document.value if document.value is not None else _parsed(document)
     recorded = value.get("interactions") if isinstance(value, dict) else None
     bodies = [_body(entry) for entry in recorded] if isinstance(recorded, list) else []
@@ -41,7 +41,7 @@ def read(document: Document) -> list[Conversation]:
     return [Conversation(document.name, name, messages, KIND)]
 
 
-def _parsed(document: Document) -> Any:
+def _parsed(document: TranscriptFile) -> Any:
     import yaml
 
     try:

@@ -8,24 +8,24 @@ from __future__ import annotations
 from typing import Any
 
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 
 KIND = "chat-replay"
 ROLES = ("system", "user", "assistant", "tool")
 TEXT_BLOCK = 1  # the only other numbers seen are marks for the cache
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     return bool(_requests(document))
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     longest = max(_requests(document), key=lambda request: len(request["requestMessages"]["messages"]))
     messages = [_message(entry) for entry in longest["requestMessages"]["messages"] if isinstance(entry, dict)]
     return [Conversation(document.name, "openai-chat", [*messages, *_answer(longest)], KIND)]
 
 
-def _requests(document: Document) -> list[dict[str, Any]]:
+def _requests(document: TranscriptFile) -> list[dict[str, Any]]:
     prompts = document.value.get("prompts") if isinstance(document.value, dict) else None
     logs = [entry for prompt in prompts or () if isinstance(prompt, dict) for entry in prompt.get("logs") or ()]
     return [entry for entry in logs if isinstance(entry, dict) and _holds_messages(entry.get("requestMessages"))]

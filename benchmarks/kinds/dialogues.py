@@ -10,18 +10,18 @@ from typing import Any
 
 from contextfold.formats.values import json_text
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 
 KIND = "dialogue"
 USER_NAMES = frozenset({"user", "human"})
 SPEAKER_KEYS = (("speaker", "content"), ("from", "value"), ("speaker", "text"))
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     return bool(_dialogues(document.value))
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     found = _dialogues(document.value)
     names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
     return [Conversation(name, "openai-chat", messages, KIND) for name, messages in zip(names, found, strict=True)]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gateway.requests_made import body_of, compact, turns
 
-from contextfold.gateway.body import Conversations, Known, Unreadable, marks_in
+from contextfold.gateway.body import Conversations, KnownParts, Unreadable, marks_in
 from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
@@ -68,7 +68,7 @@ def test_a_view_is_made_of_original_bytes_and_extends_the_last_one(
     def viewed(all_messages: list[Any]) -> bytes:
         raw = write({"model": "m", "messages": all_messages})
         body, known = conversations.read(b"scope", raw, "messages", CHAT.plain)
-        conversations.remember(Known(b"scope", body), known)
+        conversations.remember(KnownParts(b"scope", body), known)
         chosen = [one for one, is_kept in zip(body.messages, stays, strict=False) if is_kept]
         view = [summary, *chosen, *body.messages[len(messages) :]]
         return body.with_view(view, "messages")
@@ -87,7 +87,7 @@ def test_a_conversation_that_grows_keeps_its_objects_and_its_chain(wire: Any) ->
     for messages in turns(wire.format, 6):
         raw = compact(body_of(wire.format, messages, tools=[{"name": "read"}]))
         body, known = conversations.read(b"scope", raw, wire.key, wire.plain)
-        conversations.remember(Known(b"scope", body), known)
+        conversations.remember(KnownParts(b"scope", body), known)
         assert all(new is old for new, old in zip(body.messages, known_messages, strict=False))
         assert body.chain[: len(chain)] == chain
         known_messages, chain = body.messages, body.chain
@@ -111,7 +111,7 @@ def test_marks_that_move_from_turn_to_turn_do_not_make_another_conversation() ->
     ]
     conversations = Conversations()
     body, _ = conversations.read(b"s", compact({"messages": first}), "messages", MESSAGES.plain)
-    conversations.remember(Known(b"s", body))
+    conversations.remember(KnownParts(b"s", body))
     grown, known = conversations.read(b"s", compact({"messages": second}), "messages", MESSAGES.plain)
     assert known is not None
     assert grown.messages[:3] == body.messages
@@ -125,7 +125,7 @@ def test_a_fork_gets_objects_of_its_own_and_shares_the_chain_of_what_is_common()
     common = list(turns("openai-chat", 4))[-1]
     left, right = [*common, {"role": "user", "content": "left"}], [*common, {"role": "user", "content": "right"}]
     one, _ = conversations.read(b"s", compact({"messages": left}), "messages", CHAT.plain)
-    conversations.remember(Known(b"s", one))
+    conversations.remember(KnownParts(b"s", one))
     other, known = conversations.read(b"s", compact({"messages": right}), "messages", CHAT.plain)
     assert known is None
     assert other.chain[: len(common)] == one.chain[: len(common)]
@@ -136,7 +136,7 @@ def test_two_scopes_share_nothing() -> None:
     conversations = Conversations()
     raw = compact({"messages": list(turns("openai-chat", 3))[-1]})
     body, _ = conversations.read(b"mine", raw, "messages", CHAT.plain)
-    conversations.remember(Known(b"mine", body))
+    conversations.remember(KnownParts(b"mine", body))
     assert conversations.read(b"mine", raw, "messages", CHAT.plain)[1] is not None
     assert conversations.read(b"theirs", raw, "messages", CHAT.plain)[1] is None
 
@@ -173,7 +173,7 @@ def test_what_is_forgotten_is_forgotten_everywhere() -> None:
     for number in range(10):
         raw = compact({"messages": [{"role": "user", "content": f"{number}"}, {"role": "user", "content": "x"}]})
         body, known = conversations.read(b"s", raw, "messages", CHAT.plain)
-        conversations.remember(Known(b"s", body), known)
+        conversations.remember(KnownParts(b"s", body), known)
     assert len(conversations) == 3
     assert len(conversations._by_end) == 3
     assert sum(len(one) for one in conversations._by_opening.values()) == 3
@@ -211,7 +211,7 @@ def test_recorded_conversations_are_cut_without_a_byte_changed(transcripts: Any)
             messages = list(conversation.messages[:end])
             raw = compact({"model": "m", wire.key: messages, "tools": conversation.tools or []})
             body, known = conversations.read(b"s", raw, wire.key, wire.plain)
-            conversations.remember(Known(b"s", body), known)
+            conversations.remember(KnownParts(b"s", body), known)
             assert body.with_view(body.open, wire.key) is raw
             view = body.with_view([{"role": "user", "content": "summary"}, *body.open[5:]], wire.key)
             inside = view[: view.rindex(b'],"tools"')]

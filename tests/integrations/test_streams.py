@@ -9,7 +9,7 @@ import pytest
 
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream
-from contextfold.integrations.streams import OpenedStream, Progress
+from contextfold.integrations.streams import OpenedStream, StreamProgress
 
 TOO_LONG = "prompt is too long: 9000 tokens > 8000 maximum"
 
@@ -26,7 +26,7 @@ TOO_LONG = "prompt is too long: 9000 tokens > 8000 maximum"
 )
 def test_a_refusal_for_size_before_any_content_is_raised_with_what_was_said(event: dict[str, Any]) -> None:
     with pytest.raises(RefusedInStream) as caught:
-        Progress().see(event)
+        StreamProgress().see(event)
     assert caught.value.body
 
 
@@ -40,13 +40,13 @@ def test_a_refusal_for_size_before_any_content_is_raised_with_what_was_said(even
     ],
 )
 def test_all_else_is_left_to_the_caller(event: dict[str, Any]) -> None:
-    progress = Progress()
+    progress = StreamProgress()
     progress.see(event)
     assert not progress.has_content
 
 
 def test_an_error_after_content_is_left_to_the_caller() -> None:
-    progress = Progress()
+    progress = StreamProgress()
     progress.see({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hi"}})
     progress.see({"type": "error", "message": TOO_LONG})
     assert progress.has_content
@@ -70,7 +70,7 @@ def test_an_error_after_content_is_left_to_the_caller() -> None:
     ],
 )
 def test_what_counts_as_content(event: dict[str, Any], is_content: bool) -> None:
-    progress = Progress()
+    progress = StreamProgress()
     progress.see(event)
     assert progress.has_content is is_content
 
@@ -94,6 +94,6 @@ def test_a_stream_without_any_content_is_handed_out_whole_and_keeps_its_usage() 
 
 
 def test_what_cannot_be_dumped_has_no_content() -> None:
-    progress = Progress()
+    progress = StreamProgress()
     progress.see(SimpleNamespace(type=None, error=None, choices=[SimpleNamespace(delta=object())]))
     assert not progress.has_content

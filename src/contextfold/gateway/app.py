@@ -20,12 +20,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Message, Receive, Scope, Send
 
-from contextfold.gateway.exchange import Call, Exchanges, StrictRefusal, event_data
+from contextfold.gateway.exchange import Exchanges, GatewayCall, StrictRefusal, event_data
 from contextfold.gateway.metrics import Metrics
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.gateway.tracing import Tracing
-from contextfold.gateway.upstream import Answer, Decoder, UpstreamFailed
-from contextfold.gateway.wires import CHAT, MESSAGES, Wire, input_tokens, usage_holders, wire_of, with_input
+from contextfold.gateway.upstream import Decoder, UpstreamAnswer, UpstreamFailed
+from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, input_tokens, usage_holders, wire_of, with_input
 
 log = logging.getLogger("contextfold.gateway")
 
@@ -124,7 +124,7 @@ class Gateway:
         wire = wire_of(path) if scope["method"] == "POST" else None
         client = _Client(receive, send, self.settings)
         query = scope["query_string"].decode("latin-1")
-        call = Call(scope["method"], path, query, scope["headers"], b"", upstream, wire)
+        call = GatewayCall(scope["method"], path, query, scope["headers"], b"", upstream, wire)
         status = 0
         with self._tracing.span(call) as span:
             try:
@@ -151,7 +151,7 @@ class Gateway:
                 self._told(call, status, time.perf_counter() - began)
                 self._tracing.end(span, call, status)
 
-    async def _answered(self, call: Call, client: _Client) -> int:
+    async def _answered(self, call: GatewayCall, client: _Client) -> int:
         """The status of the answer that was relayed. The upstream's work ends when the client leaves."""
         exchanges = self._exchanges
         assert exchanges is not None
@@ -166,7 +166,7 @@ class Gateway:
         call.began = time.perf_counter()
         return await client.while_there(self._converse(call, client))
 
-    async def _converse(self, call: Call, client: _Client) -> int:
+    async def _converse(self, call: GatewayCall, client: _Client) -> int:
         assert self._exchanges is not None
         answer = await self._exchanges.answer(call)
         try:
@@ -175,7 +175,7 @@ class Gateway:
             answer.close()
         return answer.status
 
-    async def _pass_on(self, call: Call, client: _Client) -> int:
+    async def _pass_on(self, call: GatewayCall, client: _Client) -> int:
         """Everything that is no conversation: both ways as it comes."""
         assert self._exchanges is not None
         names = {name.lower(): value for name, value in call.headers}
@@ -196,7 +196,7 @@ class Gateway:
             answer.close()
         return answer.status
 
-    async def _relay(self, call: Call, answer: Answer, client: _Client) -> None:
+    async def _relay(self, call: GatewayCall, answer: UpstreamAnswer, client: _Client) -> None:
         """The answer, piece by piece, and what its usage says."""
         told = self._history_tokens(call)
         tap = UsageTap(answer, told)
@@ -218,14 +218,14 @@ class Gateway:
         await client.end()
         self._learn(call, tap.input_tokens)
 
-    def _history_tokens(self, call: Call) -> int | None:
+    def _history_tokens(self, call: GatewayCall) -> int | None:
         """The input tokens to tell in place of the provider's; None to leave them alone."""
         result = call.result
         if self.settings.usage != "history" or result is None or result.compaction is None or self.settings.shadow:
             return None
         return int(call.notes.get("tokens-before", "0")) or None
 
-    def _learn(self, call: Call, tokens: int | None) -> None:
+    def _learn(self, call: GatewayCall, tokens: int | None) -> None:
         if call.result is not None and call.state is not None and tokens:
             call.state.calibration = call.result.after_usage(tokens).calibration
 
@@ -241,7 +241,7 @@ class Gateway:
         is_anthropic = path.startswith("/v1/messages") or names & {b"anthropic-version", b"x-api-key"}
         return self._upstreams["anthropic" if is_anthropic else "openai"], path
 
-    def _told(self, call: Call, status: int, seconds: float) -> None:
+    def _told(self, call: GatewayCall, status: int, seconds: float) -> None:
         """One line and one count per request. No content, no credential."""
         wire = call.wire.format if call.wire else "other"
         self.metrics.add(
@@ -271,13 +271,13 @@ class Gateway:
 _SMALL_BODY = 1024 * 1024
 
 
-def _note_headers(call: Call) -> list[tuple[bytes, bytes]]:
+def _note_headers(call: GatewayCall) -> list[tuple[bytes, bytes]]:
     notes = {"action": call.action, **({"reason": call.reason} if call.reason else {}), **call.notes}
     return [(f"x-contextfold-{name}".encode(), value.encode("ascii", "replace")) for name, value in notes.items()]
 
 
 async def _refuse(
-    send: Send, wire: Wire, status: int, kind: str, text: str, headers: list[tuple[bytes, bytes]] | None = None
+    send: Send, wire: GatewayWire, status: int, kind: str, text: str, headers: list[tuple[bytes, bytes]] | None = None
 ) -> None:
     body = json.dumps(wire.error(status, kind, text)).encode()
     given = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *(headers or [])]
@@ -392,7 +392,7 @@ class _Client:
 class UsageTap:
     """Reads along for the usage in an answer, and tells another one where it should."""
 
-    def __init__(self, answer: Answer, told: int | None) -> None:
+    def __init__(self, answer: UpstreamAnswer, told: int | None) -> None:
         self.input_tokens: int | None = None
         self._told = told
         self._is_stream = answer.is_stream

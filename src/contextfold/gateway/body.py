@@ -109,7 +109,7 @@ class Body:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownParts:
     """What is remembered of a conversation: the last body that it came in, and what was found out about it."""
 
     scope: bytes
@@ -131,15 +131,15 @@ class Conversations:
         self._most = most
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._known: OrderedDict[int, Known] = OrderedDict()
-        self._by_opening: dict[tuple[bytes, bytes], OrderedDict[int, Known]] = {}
+        self._known: OrderedDict[int, KnownParts] = OrderedDict()
+        self._by_opening: dict[tuple[bytes, bytes], OrderedDict[int, KnownParts]] = {}
         self._openings: dict[bytes, dict[bytes, int]] = {}
         self._by_end: dict[tuple[bytes, bytes], int] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def read(self, scope: bytes, raw: bytes, key: str, plainly: Plain) -> tuple[Body, Known | None]:
+    def read(self, scope: bytes, raw: bytes, key: str, plainly: Plain) -> tuple[Body, KnownParts | None]:
         """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
         a known one. Raises ``Unreadable``.
         """
@@ -157,7 +157,7 @@ class Conversations:
             return body, known
         return body, None
 
-    def _nearest(self, scope: bytes, raw: bytes, start: int) -> Known | None:
+    def _nearest(self, scope: bytes, raw: bytes, start: int) -> KnownParts | None:
         """A conversation that begins with the same bytes; rather one whose every byte is there."""
         for opening in self._openings.get(scope, ()):
             if raw.startswith(opening, start):
@@ -169,7 +169,7 @@ class Conversations:
                 return candidates[0]
         return None
 
-    def _ending(self, scope: bytes, chain: Sequence[bytes]) -> Known | None:
+    def _ending(self, scope: bytes, chain: Sequence[bytes]) -> KnownParts | None:
         """The conversation that is the longest beginning of this chain."""
         for digest in reversed(chain):
             key = self._by_end.get((scope, digest))
@@ -177,7 +177,7 @@ class Conversations:
                 return self._known[key]
         return None
 
-    def remember(self, known: Known, replaces: Known | None = None) -> None:
+    def remember(self, known: KnownParts, replaces: KnownParts | None = None) -> None:
         """Keep a conversation, in place of its earlier state, and forget the oldest if there are too many."""
         if replaces is not None:
             self._forget(id(replaces))

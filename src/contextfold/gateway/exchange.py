@@ -30,18 +30,18 @@ from contextfold.calls.request import CompactionResult
 from contextfold.calls.usage import Usage
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, RefusedInStream, StillTooLong
-from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, Known, Unreadable, dumped
+from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, KnownParts, Unreadable, dumped
 from contextfold.gateway.metrics import Metrics, price_of
-from contextfold.gateway.records import Records, own_secret
+from contextfold.gateway.records import RecordStore, own_secret
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings, Upstream
-from contextfold.gateway.upstream import Answer, Client, Decoder, RawHeaders, UpstreamFailed
-from contextfold.gateway.wires import MESSAGES, RESPONSES, Wire, check_refusal, is_opening
+from contextfold.gateway.upstream import Client, Decoder, RawHeaders, UpstreamAnswer, UpstreamFailed
+from contextfold.gateway.wires import MESSAGES, RESPONSES, GatewayWire, check_refusal, is_opening
 from contextfold.observe import Event
 from contextfold.overflow import Overflow, classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
 from contextfold.summary.models import SummaryModel
-from contextfold.summary.summarizer import Answer as SummaryAnswer
+from contextfold.summary.summarizer import UpstreamAnswer as SummaryAnswer
 from contextfold.tokens import Calibration
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 
 
 @dataclass
-class Call:
+class GatewayCall:
     """One request on its way, and what is told about it."""
 
     method: str
@@ -82,7 +82,7 @@ class Call:
     headers: RawHeaders
     raw: bytes
     upstream: Upstream
-    wire: Wire | None
+    wire: GatewayWire | None
     began: float = field(default_factory=time.perf_counter)
     """When the last byte of the request was here."""
     sent_at: float | None = None
@@ -117,7 +117,7 @@ class State:
 class Refused(Exception):
     """The upstream said that the request does not fit. ``status_code`` and ``body`` are as SDKs have them."""
 
-    def __init__(self, answer: Answer, body: Any, overflow: Overflow | None = None) -> None:
+    def __init__(self, answer: UpstreamAnswer, body: Any, overflow: Overflow | None = None) -> None:
         self.answer = answer
         self.overflow = overflow
         self.status_code = answer.status
@@ -128,7 +128,7 @@ class Refused(Exception):
 class _Relayed(Exception):
     """An answer that is no success and no matter of size: the client gets it as it is."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: UpstreamAnswer) -> None:
         self.answer = answer
         super().__init__("an answer for the client")
 
@@ -154,7 +154,7 @@ class Accepted:
 
     contextfold_usage = Usage()
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: UpstreamAnswer) -> None:
         self.answer = answer
 
     async def close(self) -> None:
@@ -168,7 +168,7 @@ class Exchanges:
         self.settings = settings
         self.metrics = metrics
         self.client = Client(settings.max_requests * 2, settings.first_byte_seconds)
-        self.records = Records(settings.store_url)
+        self.records = RecordStore(settings.store_url)
         self.conversations = Conversations()
         self.compactor = Compactor(
             window=settings.window,
@@ -200,7 +200,7 @@ class Exchanges:
         await self.client.close()
         await asyncio.to_thread(self.records.close)
 
-    async def answer(self, call: Call) -> Answer:
+    async def answer(self, call: GatewayCall) -> UpstreamAnswer:
         """The upstream's answer. Raises ``UpstreamFailed`` where there is none, ``StrictRefusal`` if so configured."""
         wire = call.wire
         assert wire is not None
@@ -224,7 +224,7 @@ class Exchanges:
         except _Relayed as relayed:
             return relayed.answer
 
-    async def _passed(self, call: Call) -> Answer:
+    async def _passed(self, call: GatewayCall) -> UpstreamAnswer:
         try:
             return await self._send(call, call.raw, looks=False)
         except _Relayed as relayed:
@@ -232,7 +232,9 @@ class Exchanges:
 
     # ---- with the engine ----
 
-    async def _managed(self, call: Call, wire: Wire, raw: bytes, refused: Refused | None) -> Answer:
+    async def _managed(
+        self, call: GatewayCall, wire: GatewayWire, raw: bytes, refused: Refused | None
+    ) -> UpstreamAnswer:
         """The view's answer. Whatever fails here that is ours: the original's."""
         sent: list[Refused] = [refused] if refused is not None else []
         try:
@@ -258,7 +260,7 @@ class Exchanges:
             return sent[-1].answer
         return await self._passed(call)
 
-    async def _with_view(self, call: Call, wire: Wire, raw: bytes, sent: list[Refused]) -> Answer:
+    async def _with_view(self, call: GatewayCall, wire: GatewayWire, raw: bytes, sent: list[Refused]) -> UpstreamAnswer:
         scope = await self._scope(call, wire)
         body, known = self.conversations.read(scope, raw, wire.key, wire.plain)
         call.label = _label(call, body.fields)
@@ -271,7 +273,7 @@ class Exchanges:
             return await self._passed(call)
         state = known.state if known is not None else State()
         call.state = state
-        self.conversations.remember(Known(scope, body, state), known)
+        self.conversations.remember(KnownParts(scope, body, state), known)
         self.metrics.set("remembered_conversations", len(self.conversations))
         await self._look_up(call, scope, body, state, is_new=known is None)
         if self.settings.shadow:
@@ -286,8 +288,8 @@ class Exchanges:
             return await self._exchanged(call, wire, scope, body, state, sent)
 
     async def _exchanged(
-        self, call: Call, wire: Wire, scope: bytes, body: Body, state: State, sent: list[Refused]
-    ) -> Answer:
+        self, call: GatewayCall, wire: GatewayWire, scope: bytes, body: Body, state: State, sent: list[Refused]
+    ) -> UpstreamAnswer:
         limit_name, limit = wire.limit(body.fields)
         before = state.record
         repeated = sent[-1] if sent else None
@@ -337,11 +339,11 @@ class Exchanges:
             await self._keep(call, scope, body, state, result.compaction)  # made without a pass, after a refusal
         self._tell(call, result, is_new=state.record is not before)
         self._tell_of_summaries(call, result)
-        answer: Answer = accepted.answer
+        answer: UpstreamAnswer = accepted.answer
         self._prepare_soon(call, wire, scope, body, state, result)
         return answer
 
-    def _options(self, call: Call, wire: Wire, body: Body, state: State) -> dict[str, Any]:
+    def _options(self, call: GatewayCall, wire: GatewayWire, body: Body, state: State) -> dict[str, Any]:
         """What every pass over this request is given."""
         tools = body.fields.get("tools")
         return {
@@ -353,7 +355,7 @@ class Exchanges:
             "calibration": state.calibration,
         }
 
-    def _tell(self, call: Call, result: CompactionResult, *, is_new: bool) -> None:
+    def _tell(self, call: GatewayCall, result: CompactionResult, *, is_new: bool) -> None:
         """What was done, as headers and figures."""
         call.result = result
         call.reason = ""
@@ -373,7 +375,7 @@ class Exchanges:
         if is_new and not self.settings.shadow:
             self.metrics.add("compactions_total", wire=call.wire.format if call.wire else "")
 
-    def _tell_of_summaries(self, call: Call, result: CompactionResult) -> None:
+    def _tell_of_summaries(self, call: GatewayCall, result: CompactionResult) -> None:
         """A summarizer that failed costs no turn: the conversation goes on as it was, or with the built-in summary."""
         failed = next((event for event in result.events if event.name in ("summary_failed", "fallback_used")), None)
         if failed is not None:
@@ -390,7 +392,9 @@ class Exchanges:
 
     # ---- shadow and preparation ----
 
-    async def _shadowed(self, call: Call, wire: Wire, scope: bytes, body: Body, state: State) -> Answer:
+    async def _shadowed(
+        self, call: GatewayCall, wire: GatewayWire, scope: bytes, body: Body, state: State
+    ) -> UpstreamAnswer:
         """The original goes on; beside it is worked out what would have been saved."""
         task = self._spawn(self._rehearse(call, wire, body, state))
         answer = await self._send(call, call.raw, looks=False)
@@ -398,7 +402,7 @@ class Exchanges:
         call.action = "shadow"
         return answer
 
-    async def _rehearse(self, call: Call, wire: Wire, body: Body, state: State) -> None:
+    async def _rehearse(self, call: GatewayCall, wire: GatewayWire, body: Body, state: State) -> None:
         before = state.record
         try:
             result = await self.compactor.acompact(body.open, state.record, **self._options(call, wire, body, state))
@@ -410,7 +414,7 @@ class Exchanges:
         call.action = "shadow"
 
     def _prepare_soon(
-        self, call: Call, wire: Wire, scope: bytes, body: Body, state: State, result: CompactionResult
+        self, call: GatewayCall, wire: GatewayWire, scope: bytes, body: Body, state: State, result: CompactionResult
     ) -> None:
         """Have a model's summary made before it is needed, where that is soon."""
         trigger = self._least_trigger(result.window)
@@ -419,7 +423,7 @@ class Exchanges:
             state.is_preparing = True
             self._spawn(self._prepare(call, wire, body, state))
 
-    async def _prepare(self, call: Call, wire: Wire, body: Body, state: State) -> None:
+    async def _prepare(self, call: GatewayCall, wire: GatewayWire, body: Body, state: State) -> None:
         base = state.record
         CALLER.set(Caller(self, call, wire))
         try:
@@ -440,7 +444,7 @@ class Exchanges:
 
     # ---- whose conversation, and its record ----
 
-    async def _scope(self, call: Call, wire: Wire) -> bytes:
+    async def _scope(self, call: GatewayCall, wire: GatewayWire) -> bytes:
         """The tenant: a keyed hash of the credential, the upstream and the wire."""
         key = await self._hash_key()
         told = hashlib.blake2b(digest_size=16, key=key)
@@ -458,7 +462,7 @@ class Exchanges:
                 return self._spare_secret
         return self._secret[:64]
 
-    async def _look_up(self, call: Call, scope: bytes, body: Body, state: State, *, is_new: bool) -> None:
+    async def _look_up(self, call: GatewayCall, scope: bytes, body: Body, state: State, *, is_new: bool) -> None:
         """The record of the longest known beginning, if it is longer than the one at hand."""
         covers = state.record.covers if state.record is not None else 0
         chain = body.chain
@@ -487,7 +491,7 @@ class Exchanges:
         with suppress(StoreFailed):  # it only keeps the record from being deleted a month from now
             await self._ask_store(self.records.touch, scope, digest)
 
-    async def _keep(self, call: Call, scope: bytes, body: Body, state: State, record: Compaction) -> None:
+    async def _keep(self, call: GatewayCall, scope: bytes, body: Body, state: State, record: Compaction) -> None:
         """A record is made: in force for this conversation, and stored for every worker."""
         digest = body.chain[record.covers - 1] if 0 < record.covers <= len(body.chain) else b""
         state.record, state.digest, state.prepared = record, digest, None
@@ -522,7 +526,7 @@ class Exchanges:
 
     # ---- windows ----
 
-    async def _surely_fits(self, call: Call, raw: bytes) -> bool:
+    async def _surely_fits(self, call: GatewayCall, raw: bytes) -> bool:
         """Whether a body is so short that no compaction can be due: a token is at least one byte of it.
 
         Half of the trigger, because the provider's count is an estimate here; never with media, which cost tokens
@@ -567,7 +571,9 @@ class Exchanges:
 
     # ---- the upstream ----
 
-    async def _send(self, call: Call, data: bytes, *, changed: bool = False, looks: bool = True) -> Answer:
+    async def _send(
+        self, call: GatewayCall, data: bytes, *, changed: bool = False, looks: bool = True
+    ) -> UpstreamAnswer:
         """Send a body. Raises ``Refused`` where it is said not to fit, and ``_Relayed`` for other errors.
 
         ``looks``: the answer is looked into; without, it is handed on as it is.
@@ -586,7 +592,7 @@ class Exchanges:
             await self._check_opening(answer)
         return answer
 
-    async def _check_error(self, answer: Answer) -> None:
+    async def _check_error(self, answer: UpstreamAnswer) -> None:
         body = await answer.read()
         decoder = Decoder(answer.header(b"content-encoding"))
         if len(body) > MOST_ERROR or not decoder.is_known:
@@ -601,7 +607,7 @@ class Exchanges:
             self.metrics.add("overflows_total", kind=overflow.kind)
             raise Refused(answer, said, overflow)
 
-    async def _check_opening(self, answer: Answer) -> None:
+    async def _check_opening(self, answer: UpstreamAnswer) -> None:
         """Read a stream up to its first content. Raises ``Refused`` where the request is refused before it."""
         decoder = Decoder(answer.header(b"content-encoding"))
         text, until = b"", time.monotonic() + HOLD_SECONDS
@@ -632,7 +638,7 @@ class Exchanges:
 
     # ---- failures and figures ----
 
-    def _failed(self, call: Call, kind: str, error: BaseException, *, may_refuse: bool = True) -> None:
+    def _failed(self, call: GatewayCall, kind: str, error: BaseException, *, may_refuse: bool = True) -> None:
         """Say that something of ours failed. Raises ``StrictRefusal`` where requests are to be refused then."""
         self.metrics.add("failures_total", kind=kind)
         call.notes["failure"] = kind
@@ -678,8 +684,8 @@ class Caller:
     """Whose model and credential a summary may use."""
 
     exchanges: Exchanges
-    call: Call
-    wire: Wire
+    call: GatewayCall
+    wire: GatewayWire
 
 
 CALLER: ContextVar[Caller] = ContextVar("contextfold_caller")
@@ -770,7 +776,7 @@ def _prefer(state: State) -> Callable[[Any], Awaitable[None]] | None:
     return before
 
 
-def _headers_for(call: Call, changed: bool, settings: GatewaySettings) -> RawHeaders:
+def _headers_for(call: GatewayCall, changed: bool, settings: GatewaySettings) -> RawHeaders:
     if not changed:
         return call.headers
     dropped = {b"content-encoding"} | ({b"accept-encoding"} if settings.usage == "history" else set())
@@ -803,7 +809,7 @@ ROOM_FOR_ERROR = 1.1
 """Tokens per byte differ from message to message."""
 
 
-def _decoded(call: Call) -> bytes | None:
+def _decoded(call: GatewayCall) -> bytes | None:
     """The body as text; None where its encoding is not known, or it gets too large."""
     encoding = call.header(b"content-encoding")
     if not encoding or encoding.lower() == "identity":
@@ -819,7 +825,7 @@ def _model_of(raw: bytes) -> str:
     return found[1].decode(errors="replace") if found else ""
 
 
-def _label(call: Call, fields: Mapping[str, Any]) -> str:
+def _label(call: GatewayCall, fields: Mapping[str, Any]) -> str:
     """What a client calls its session: for display alone, since sub-agents share it."""
     told: Any = call.header(b"x-claude-code-session-id") or fields.get("prompt_cache_key")
     metadata = fields.get("metadata")
@@ -862,7 +868,7 @@ def event_data(event: bytes) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-async def _to_the_end(answer: Answer) -> None:
+async def _to_the_end(answer: UpstreamAnswer) -> None:
     """The rest of a stream that is over in any case, so that the client can be given it whole."""
     while chunk := await answer.next():
         answer.ahead.append(chunk)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contextfold.gateway.exchange import Call
+    from contextfold.gateway.exchange import GatewayCall
 
 
 class Tracing:
@@ -28,7 +28,7 @@ class Tracing:
         return self._api is None or isinstance(self._api.get_tracer_provider(), self._api.ProxyTracerProvider)
 
     @contextmanager
-    def span(self, call: Call) -> Iterator[Any]:
+    def span(self, call: GatewayCall) -> Iterator[Any]:
         """The span of a request, a child of the one that its ``traceparent`` names."""
         if self._is_off:
             yield None
@@ -40,7 +40,7 @@ class Tracing:
         with tracer.start_as_current_span(f"{call.method} {call.path}", context=context, kind=kind) as span:
             yield span
 
-    def end(self, span: Any, call: Call, status: int) -> None:
+    def end(self, span: Any, call: GatewayCall, status: int) -> None:
         """What became of the request."""
         if span is None or not span.is_recording():
             return

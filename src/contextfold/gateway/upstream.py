@@ -42,7 +42,7 @@ class UpstreamFailed(Exception):
 
 
 @dataclass(slots=True)
-class Answer:
+class UpstreamAnswer:
     """An answer whose status and headers are here. ``ahead`` was read before it is handed out; the rest follows."""
 
     status: int
@@ -125,7 +125,7 @@ class Client:
             max_field_size=64 * 1024,
         )
 
-    async def send(self, method: str, url: str, headers: RawHeaders, data: Any) -> Answer:
+    async def send(self, method: str, url: str, headers: RawHeaders, data: Any) -> UpstreamAnswer:
         """The beginning of an answer. Raises ``UpstreamFailed``."""
         try:
             response = await self._session.request(
@@ -139,7 +139,7 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             text = f"the upstream broke off: {error or type(error).__name__}"
             raise UpstreamFailed("reset", 502, text) from None
-        return Answer(response.status, forwarded(response.raw_headers), response)
+        return UpstreamAnswer(response.status, forwarded(response.raw_headers), response)
 
     async def close(self) -> None:
         await self._session.close()

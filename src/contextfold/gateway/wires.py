@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.gateway.body import plain
-from contextfold.integrations.streams import Progress
+from contextfold.integrations.streams import StreamProgress
 
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
 """Items and blocks that stand for a conversation that the provider compacted itself."""
@@ -19,7 +19,7 @@ TRIGGERS = ("compaction_trigger",)
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class GatewayWire:
     """One way to send a conversation."""
 
     format: str
@@ -68,7 +68,7 @@ class Wire:
         return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
 
 
-CHAT = Wire(
+CHAT = GatewayWire(
     format="openai-chat",
     path="/chat/completions",
     provider="openai",
@@ -77,7 +77,7 @@ CHAT = Wire(
     limits=("max_completion_tokens", "max_tokens"),
     native=(),
 )
-RESPONSES = Wire(
+RESPONSES = GatewayWire(
     format="openai-responses",
     path="/responses",
     provider="openai",
@@ -86,7 +86,7 @@ RESPONSES = Wire(
     limits=("max_output_tokens",),
     native=("context_management", "previous_response_id", "conversation"),
 )
-MESSAGES = Wire(
+MESSAGES = GatewayWire(
     format="anthropic",
     path="/messages",
     provider="anthropic",
@@ -98,7 +98,7 @@ MESSAGES = Wire(
 WIRES = (CHAT, RESPONSES, MESSAGES)
 
 
-def wire_of(path: str) -> Wire | None:
+def wire_of(path: str) -> GatewayWire | None:
     """The wire of a path such as ``/v1/chat/completions``; None for everything that is no conversation."""
     return next((wire for wire in WIRES if path.endswith(wire.path) and path.endswith("/v1" + wire.path)), None)
 
@@ -132,7 +132,7 @@ def is_opening(event: Mapping[str, Any]) -> bool:
 
 def check_refusal(event: Mapping[str, Any]) -> None:
     """Raises ``RefusedInStream`` where an event refuses the request for its size or shape."""
-    Progress().see(event)
+    StreamProgress().see(event)
 
 
 def usage_holders(event: Any) -> list[dict[str, Any]]:

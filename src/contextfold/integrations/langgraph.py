@@ -61,7 +61,7 @@ class CompactionNodeState(CompactionState):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedMessages:
     """What to send, and what to return from the node that sends it."""
 
     messages: list[BaseMessage]
@@ -111,7 +111,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         policy = Policy(summary_place="after_system")
         return cls(Compactor(window=window, summarizer=summarizer, policy=policy), **options)
 
-    def prepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+    def prepare(self, state: Any, *, instructions: str = "", force: bool = False) -> PreparedMessages:
         """The view of a state. Raises what ``Compactor.compact`` raises; the state is never changed.
 
         A summary that was paid for is used again where the state does not have it, because the node failed behind it.
@@ -122,7 +122,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         with hidden_from_streams():
             return self._prepared(state, system, self.compactor.compact(**arguments))
 
-    async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+    async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> PreparedMessages:
         """``prepare`` for async nodes; it never blocks the event loop."""
         system = self._system(state)
         arguments = self._arguments(state, system, instructions, force)
@@ -137,7 +137,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         """``invoke`` for async graphs."""
         return self._as_update(input, await self.aprepare(input))
 
-    def _as_update(self, state: Any, prepared: Prepared) -> dict[str, Any]:
+    def _as_update(self, state: Any, prepared: PreparedMessages) -> dict[str, Any]:
         """The node's update. What stands in the view for no message of the state is shown in no ``messages`` stream."""
         own = {id(message) for message in _value(state, self.messages_key) or []}
         view = [message if id(message) in own else message.model_copy() for message in prepared.messages]
@@ -181,7 +181,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         system = self.system(state) if callable(self.system) else self.system
         return SystemMessage(system) if isinstance(system, str) else system
 
-    def _prepared(self, state: Any, system: SystemMessage | None, result: CompactionResult) -> Prepared:
+    def _prepared(self, state: Any, system: SystemMessage | None, result: CompactionResult) -> PreparedMessages:
         update: dict[str, Any] = {}
         record, saved = result.compaction, self._saved(state)
         if record is not None and (saved is None or record.id != saved.id):
@@ -190,7 +190,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         elif record is None and saved is not None:  # somebody edited the thread, and the record does not fit it
             update = {self.record_key: "", self.metadata_key: {}}
         self._keep(_value(state, self.messages_key) or [], record if result.changed else None, saved)
-        return Prepared([*([system] if system else []), *result.messages], update)
+        return PreparedMessages([*([system] if system else []), *result.messages], update)
 
     def _keep(self, messages: Sequence[Any], made: Compaction | None, saved: Compaction | None) -> None:
         """Remember a record that was made until the state has it."""
@@ -227,7 +227,7 @@ class SessionContext(Context):
         super().__init__(Compactor(), **options)
         self.session = session
 
-    def prepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+    def prepare(self, state: Any, *, instructions: str = "", force: bool = False) -> PreparedMessages:
         """The view of the session, once it has the messages of the state that it did not have.
 
         Raises ``InputError`` where the state does not continue what the session has: the thread was edited or forked.
@@ -241,7 +241,7 @@ class SessionContext(Context):
             result = session.compact(instructions, **beside) if force else session.view(**beside).result
         return self._shown(state, messages, system, result)
 
-    async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> Prepared:
+    async def aprepare(self, state: Any, *, instructions: str = "", force: bool = False) -> PreparedMessages:
         """``prepare`` for async nodes; it never blocks the event loop."""
         messages, session, system = self._opened(state)
         known = (await session.astate()).message_count
@@ -263,12 +263,12 @@ class SessionContext(Context):
 
     def _shown(
         self, state: Any, messages: Sequence[Any], system: SystemMessage | None, result: SessionResult
-    ) -> Prepared:
+    ) -> PreparedMessages:
         own = {message.id: message for message in messages if message.id}
         view = [own[one.id] if one.id in own and own[one.id] == one else one for one in result.messages]
         figures = session_metadata(result)
         changed = figures != (_value(state, self.metadata_key) or {})
-        return Prepared([*([system] if system else []), *view], {self.metadata_key: figures} if changed else {})
+        return PreparedMessages([*([system] if system else []), *view], {self.metadata_key: figures} if changed else {})
 
 
 def _check_follows(messages: Sequence[Any], last: Sequence[Any], known: int, session: Session) -> None:

@@ -4,7 +4,7 @@ A provider may accept a request with status 200 and refuse it inside the stream.
 can do nothing about that any more. So events are read until the first content; what refuses the request on the way is
 raised, as if the request had been refused. The caller then gets a stream that gives the same events in order.
 
-What belongs here: reading ahead, in both colors around one ``Progress`` that does no input or output. What does not:
+What belongs here: reading ahead, in both colors around one ``StreamProgress`` without I/O. What does not:
 what to do about a refusal (``recovery``).
 """
 
@@ -23,7 +23,7 @@ OnUsage = Callable[[Usage], object]
 """Called once, when the caller has come to the event that says how many tokens the request took."""
 
 
-class Progress:
+class StreamProgress:
     """What the events of a stream have said so far."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class _Handed:
     def __init__(self, stream: Any, on_usage: OnUsage) -> None:
         self._stream = stream
         self._on_usage: OnUsage | None = on_usage
-        self._progress = Progress()
+        self._progress = StreamProgress()
         self._ahead: deque[Any] = deque()
 
     @property

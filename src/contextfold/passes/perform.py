@@ -52,7 +52,7 @@ class Archiver(Protocol):
         ...
 
 
-class SameModel(Protocol):
+class RequestModel(Protocol):
     """The model that the request goes to, as ``calls.same`` has it."""
 
     @property
@@ -78,7 +78,7 @@ class Means:
     summarizer: Summarizer | None = None
     """None: the built-in extractive one."""
     archive: Archiver | None = None
-    same: SameModel | None = None
+    same: RequestModel | None = None
     """Asked first, behind the view: the provider has that in its cache."""
     retries: bool = False
     """The caller will try another way: do not emit ``cannot_fit``."""
@@ -319,7 +319,7 @@ async def _behind_view(
 
 
 def _request_behind(
-    question: Question, plan: Plan, units: Sequence[Unit], same: SameModel
+    question: Question, plan: Plan, units: Sequence[Unit], same: RequestModel
 ) -> tuple[list[Any], int] | None:
     """The view with an instruction behind it, and tokens for the answer; None if that does not fit the window.
 

@@ -20,7 +20,7 @@ from typing import Any
 from contextfold.calls import views
 from contextfold.calls.recovery import Exchange
 from contextfold.calls.request import CompactionResult
-from contextfold.calls.request import Request as Turn
+from contextfold.calls.request import SessionRequest as Turn
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import CannotFit
 from contextfold.integrations.streams import aopened, opened
@@ -30,13 +30,13 @@ from contextfold.passes.question import floor_of
 from contextfold.passes.without_pass import Revise
 from contextfold.ports import AsyncPorts, Ports
 from contextfold.store.flow import Flow
-from contextfold.store.request import Request, Settled
+from contextfold.store.request import SessionRequest, Settled
 
 
 class SessionCall:
     """One call on one session, in one color. Used once."""
 
-    def __init__(self, flow: Flow, request: Request, ports: Ports, observer: Observer) -> None:
+    def __init__(self, flow: Flow, request: SessionRequest, ports: Ports, observer: Observer) -> None:
         self._flow = flow
         self._request = replace(request, sending=True)
         self._ports = ports

@@ -15,7 +15,7 @@ from contextfold.store.options import SessionOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class SessionSize:
     """A session as it would be sent. Sizes are tokens.
 
     ``tokens`` is the whole view with ``overhead``: system prompt and tools that are no messages of the session. ``new``
@@ -49,14 +49,14 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SessionRules:
     """All that a decision depends on besides the size."""
 
     options: SessionOptions
     policy: Policy
     limits: Limits
 
-    def due(self, size: Size) -> Due | None:
+    def due(self, size: SessionSize) -> Due | None:
         """Why a summary has to be in force before the next request; None when none has."""
         if not self.options.enable_context_optimization:
             return None
@@ -67,14 +67,14 @@ class Rules:
             return Due(f"tokens:{upper}")
         return None
 
-    def soon(self, size: Size) -> bool:
+    def soon(self, size: SessionSize) -> bool:
         """Whether to prepare one in the background."""
         if not self.options.enable_context_optimization or not self.options.background:
             return False
         levels = [level for level in (self._upper(size), self.limits.trigger) if level is not None]
         return bool(levels) and size.tokens > self.options.soft_ratio * min(levels) and self.worthwhile(size)
 
-    def worthwhile(self, size: Size) -> bool:
+    def worthwhile(self, size: SessionSize) -> bool:
         """Whether there is enough for a first summary, or enough that is new for another one."""
         if not size.summary_tokens:
             return size.total_messages >= self.options.min_messages
@@ -82,12 +82,12 @@ class Rules:
             return False
         return size.new_tokens > self.options.trigger_ratio * size.summary_tokens
 
-    def _upper(self, size: Size) -> int | None:
+    def _upper(self, size: SessionSize) -> int | None:
         upper = self.options.upper_threshold
         return None if upper is None else upper + size.overhead
 
 
-def report_budget(rules: Rules, size: Size, observer: Observer) -> None:
+def report_budget(rules: SessionRules, size: SessionSize, observer: Observer) -> None:
     """How the window is shared: the figures that the decision rests on."""
     budgets, window = rules.policy.budgets, rules.limits.window
     ratio = budgets.usage_of(window)
@@ -111,7 +111,7 @@ def report_budget(rules: Rules, size: Size, observer: Observer) -> None:
     )
 
 
-def report_built(size: Size, before: int, observer: Observer) -> None:
+def report_built(size: SessionSize, before: int, observer: Observer) -> None:
     """What the view is made of, and how much less it is than the ``before`` tokens that were there."""
     recent = size.tokens - size.system_tokens - size.summary_tokens
     shown = size.messages - bool(size.summary_tokens)

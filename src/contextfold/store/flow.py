@@ -35,13 +35,13 @@ from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build
 from contextfold.store import loading, recording
-from contextfold.store.decision import Due, Rules, Size, report_budget, report_built
+from contextfold.store.decision import Due, SessionRules, SessionSize, report_budget, report_built
 from contextfold.store.layout import WHOLE, Layout, gone_from
 from contextfold.store.lease import Loan
 from contextfold.store.loading import Loaded, Material
 from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
-from contextfold.store.request import EngineParts, Request, Settled
+from contextfold.store.request import EngineParts, SessionRequest, Settled
 from contextfold.store.values import NewSummary, SessionState, StoredSummary, Thread, Trigger
 from contextfold.window import bounds
 
@@ -87,7 +87,7 @@ class Flow:
         other.background, other.is_strict, other.rejected = self.background, self.is_strict, self.rejected
         return other
 
-    async def settle(self, request: Request, ports: Ports, observer: Observer) -> Settled:
+    async def settle(self, request: SessionRequest, ports: Ports, observer: Observer) -> Settled:
         """The session with its view, summarized where that is due or asked for. Raises what a pass raises."""
         settled = await (await _Settling.of(self, request, ports, observer)).run()
         self.reader.remember(settled.loaded)
@@ -95,13 +95,13 @@ class Flow:
             self.background.start(partial(self._prepare, request), ports)
         return settled
 
-    async def bounds(self, request: Request, ports: Ports, observer: Observer) -> tuple[Policy, Limits]:
+    async def bounds(self, request: SessionRequest, ports: Ports, observer: Observer) -> tuple[Policy, Limits]:
         """The policy and its limits, within what refusals taught of the window (R21)."""
         windows = self.means.windows
         found = request.window or await windows.find("", None, ports, observer)
         return bounds(self.policy, found, windows.assumed())
 
-    async def due(self, request: Request, ports: Ports) -> str | None:
+    async def due(self, request: SessionRequest, ports: Ports) -> str | None:
         """Why a summary has to be in force before the next request, in words; None when none has."""
         state = await self.reader.state(ports)
         settling = await _Settling.of(self, request, ports, self.means.observe())
@@ -111,7 +111,7 @@ class Flow:
         due = None if resting else rules.due(size)
         return due.reason if due is not None else None
 
-    async def look(self, request: Request, ports: Ports) -> tuple[Size, Limits]:
+    async def look(self, request: SessionRequest, ports: Ports) -> tuple[SessionSize, Limits]:
         """How large the view is, summarized or not, and the limits for it."""
         resting = replace(request, forced=None)
         state = await self.reader.state(ports)
@@ -144,7 +144,7 @@ class Flow:
         prepared = state.prepared_id is not None and state.prepared_id not in self.rejected
         return not prepared and not state.is_summarizing and not self.is_idle(state)
 
-    async def _prepare(self, request: Request, ports: Ports) -> None:
+    async def _prepare(self, request: SessionRequest, ports: Ports) -> None:
         """A summary that is recorded and not in force. What goes wrong is told, and changes nothing."""
         observer = self.means.observe()
         try:
@@ -158,7 +158,7 @@ class _Settling:
     """One call on its way to a view that can be sent."""
 
     def __init__(
-        self, flow: Flow, request: Request, ports: Ports, observer: Observer, policy: Policy, limits: Limits
+        self, flow: Flow, request: SessionRequest, ports: Ports, observer: Observer, policy: Policy, limits: Limits
     ) -> None:
         self.flow = flow
         self.policy = policy
@@ -174,7 +174,7 @@ class _Settling:
         self.waited = 0
 
     @classmethod
-    async def of(cls, flow: Flow, request: Request, ports: Ports, observer: Observer) -> _Settling:
+    async def of(cls, flow: Flow, request: SessionRequest, ports: Ports, observer: Observer) -> _Settling:
         return cls(flow, request, ports, observer, *await flow.bounds(request, ports, observer))
 
     async def run(self) -> Settled:
@@ -197,7 +197,7 @@ class _Settling:
             self.ports.check()  # what is in force stays in force: the next call goes on behind it
             await self._compact(loaded, rules, size, due, complete)
 
-    def _would_be_refused(self, state: SessionState, rules: Rules, size: Size) -> bool:
+    def _would_be_refused(self, state: SessionState, rules: SessionRules, size: SessionSize) -> bool:
         """Whether a view that is about to be sent does not fit, though nothing is to be compacted by itself: what was
         undone gives way then."""
         if not self.request.sending or self.changed or not rules.options.enable_context_optimization:
@@ -231,7 +231,7 @@ class _Settling:
         if loaded.until == state.message_count:
             await self._pass(loaded, rules, size, SOFT)
 
-    async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, Rules, Size]:
+    async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, SessionRules, SessionSize]:
         """The view with all messages; or with so many pages of them that something is due, to be compacted first, so
         that memory does not grow with what was appended since the last view."""
         loaded = await self.reader.view(state, self.ports)
@@ -241,24 +241,24 @@ class _Settling:
                 return loaded, rules, size
             await self.reader.next_page(loaded, self.ports)
 
-    def _measure(self, loaded: Loaded) -> tuple[Rules, Size]:
+    def _measure(self, loaded: Loaded) -> tuple[SessionRules, SessionSize]:
         overhead = self._overhead(loaded)
         options = self.flow.options
-        rules = Rules(options, self.policy, options.limits(self.limits, sum(overhead.values())))
+        rules = SessionRules(options, self.policy, options.limits(self.limits, sum(overhead.values())))
         return rules, loaded.size(sum(overhead.values()))
 
     def _overhead(self, loaded: Loaded) -> dict[str, int]:
         counter = loaded.conversation.history.counter
         return loading.overhead_of(counter, self.request.system, self.request.tools)
 
-    def _report(self, rules: Rules, size: Size) -> None:
+    def _report(self, rules: SessionRules, size: SessionSize) -> None:
         if size.total_messages > FEW_MESSAGES or self.changed:
             report_budget(rules, size, self.observer)
             report_built(size, self.before or 0, self.observer)
 
     # ---- one attempt ----
 
-    async def _compact(self, loaded: Loaded, rules: Rules, size: Size, due: Due, complete: bool) -> None:
+    async def _compact(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due, complete: bool) -> None:
         """One attempt to bring a summary into force; the next look at the session shows what came of it."""
         if self.forced is None and await self._adopt(loaded, rules, size, due):
             return
@@ -271,7 +271,7 @@ class _Settling:
         if step in ("made", "nothing") and complete:
             self.forced, self.changed = None, self.changed or step == "made"
 
-    async def _pass(self, loaded: Loaded, rules: Rules, size: Size, due: Due) -> Step:
+    async def _pass(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> Step:
         """A pass under the lease. Nobody else makes a summary of this session meanwhile."""
         thread = self.flow.thread
         loan = Loan(self.flow.store, thread, self.flow.options.lease_seconds)
@@ -285,7 +285,7 @@ class _Settling:
             if not await loan.back(self.ports):
                 self.observer.emit("lease_lost", f"the lease on session {thread} could not be renewed in time")
 
-    async def _pass_as(self, owner: str, loaded: Loaded, rules: Rules, size: Size, due: Due) -> Step:
+    async def _pass_as(self, owner: str, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> Step:
         material = await self._material(loaded)
         question = self._question(loaded, material, rules, size, due)
         means = self._means(material.layout)
@@ -345,7 +345,9 @@ class _Settling:
         already = gone_from(loaded.layout, loaded.summary.record) if loaded.summary else []
         return recording.new_links(layout, record, set(already))
 
-    def _question(self, loaded: Loaded, material: Material, rules: Rules, size: Size, due: Due) -> Question:
+    def _question(
+        self, loaded: Loaded, material: Material, rules: SessionRules, size: SessionSize, due: Due
+    ) -> Question:
         view = loaded.conversation.view
         tokens, messages = size.tokens, len(view.wire)
         if material.record is None and loaded.summary is not None:  # it was set aside
@@ -394,7 +396,7 @@ class _Settling:
 
     # ---- what others made ----
 
-    async def _adopt(self, loaded: Loaded, rules: Rules, size: Size, due: Due) -> bool:
+    async def _adopt(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> bool:
         """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again.
 
         Whoever prepared it may have had another archive, or none: the originals go to ours before they leave the view.

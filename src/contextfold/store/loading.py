@@ -20,7 +20,7 @@ from contextfold.conversation.repair import is_clean
 from contextfold.formats.base import Format
 from contextfold.messages import Message
 from contextfold.record.compaction import Compaction, summary_message
-from contextfold.store.decision import Size
+from contextfold.store.decision import SessionSize
 from contextfold.store.layout import WHOLE, Layout, as_ranges, fold, gone_from
 from contextfold.store.values import SessionState, StoredMessage, StoredSummary
 from contextfold.tokens import TokenCounter
@@ -74,12 +74,12 @@ class Loaded:
         self.conversation.seen.broken = True
         self.conversation.rebuild(self.conversation.record)
 
-    def size(self, overhead: int) -> Size:
+    def size(self, overhead: int) -> SessionSize:
         """How large the view is, with ``overhead`` tokens besides the messages."""
         history, record = self.conversation.history, self.summary.record if self.summary else None
         covered = record.covers if record else 0
         instructions = (n for n, message in enumerate(history.messages) if message.is_instruction)
-        return Size(
+        return SessionSize(
             tokens=self.conversation.view.tokens + overhead,
             overhead=overhead,
             messages=len(self.conversation.view.wire),

@@ -1,6 +1,6 @@
 """One call on a session, as values: what it takes from its compactor, what is asked for, and what came of it.
 
-What belongs here: ``EngineParts``, ``Request`` and ``Settled``. What does not: how one becomes the other (``flow``).
+What belongs here: ``EngineParts``, ``SessionRequest`` and ``Settled``. What does not: how one becomes the other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextfold.observe import Observer
 from contextfold.passes.without_pass import Revise
 from contextfold.policy import Policy
 from contextfold.store import payload
-from contextfold.store.decision import Rules, Size
+from contextfold.store.decision import SessionRules, SessionSize
 from contextfold.store.loading import Loaded
 from contextfold.store.values import Trigger
 from contextfold.summary.summarizer import Summarizer
@@ -32,7 +32,7 @@ class EngineParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SessionRequest:
     """One call. ``limit``: tokens that the view has to fit into, if fewer than the window.
 
     ``sending``: the view goes to a provider at once. ``revise`` makes the record in place of a pass. ``strict``: the
@@ -57,8 +57,8 @@ class Settled:
     """A session whose view can be sent. ``size`` is the view's, ``before`` what it was in tokens."""
 
     loaded: Loaded
-    rules: Rules
-    size: Size
+    rules: SessionRules
+    size: SessionSize
     before: int
     changed: bool
     wire: tuple[Any, ...]

@@ -25,7 +25,7 @@ from contextfold.store.finding import Entry, Finder, Hit, Time, Wanted
 from contextfold.store.flow import Flow
 from contextfold.store.options import SessionOptions, UserConfig, UserOptions, options_for
 from contextfold.store.reading import ask
-from contextfold.store.request import EngineParts, Request, Settled
+from contextfold.store.request import EngineParts, SessionRequest, Settled
 from contextfold.store.values import SessionState, StoredSummary, Thread
 from contextfold.store.writing import Writer, encoded
 
@@ -139,14 +139,14 @@ class Session:
 
         Raises ``CannotFit`` and ``SummaryFailed`` as ``Compactor.compact`` does.
         """
-        return SessionView(run(self._settle(Request(system, tools), self._blocking(cancel))))
+        return SessionView(run(self._settle(SessionRequest(system, tools), self._blocking(cancel))))
 
     def due(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> str | None:
         """Why the next ``view`` would put a summary in force, such as ``"tokens:50000"``; None if it would not.
 
         Nothing is summarized, and no model is asked.
         """
-        return run(self._due(Request(system, tools), self._blocking()))
+        return run(self._due(SessionRequest(system, tools), self._blocking()))
 
     def call(
         self,
@@ -178,7 +178,9 @@ class Session:
         for its size, and what ``send`` raised otherwise.
         """
         ports = self._blocking(cancel)
-        response: T = run(self._call(send, messages, Request(system, tools), max_tokens, answer, on_result, ports))
+        response: T = run(
+            self._call(send, messages, SessionRequest(system, tools), max_tokens, answer, on_result, ports)
+        )
         return response
 
     def compact(
@@ -194,7 +196,9 @@ class Session:
 
         ``overflow``: the error by which a provider refused the last view as too long. The next one is smaller.
         """
-        return run(self._compact(Request(system, tools, "manual", instructions), overflow, self._blocking(cancel)))
+        return run(
+            self._compact(SessionRequest(system, tools, "manual", instructions), overflow, self._blocking(cancel))
+        )
 
     def history(self, start: int = 0, count: int | None = None) -> list[Any]:
         """All messages that were ever appended, or ``count`` of them from sequence number ``start`` on."""
@@ -264,11 +268,11 @@ class Session:
 
     async def aview(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> SessionView:
         """``view`` for async code. Cancel its task to interrupt it."""
-        return SessionView(await self._settle(Request(system, tools), self._suspending()))
+        return SessionView(await self._settle(SessionRequest(system, tools), self._suspending()))
 
     async def adue(self, *, system: str | None = None, tools: Sequence[Any] | None = None) -> str | None:
         """``due`` for async code."""
-        return await self._due(Request(system, tools), self._suspending())
+        return await self._due(SessionRequest(system, tools), self._suspending())
 
     async def acall(
         self,
@@ -283,7 +287,7 @@ class Session:
     ) -> Any:
         """``call`` for async code; ``send`` may be sync or async."""
         ports = self._suspending()
-        return await self._call(send, messages, Request(system, tools), max_tokens, answer, on_result, ports)
+        return await self._call(send, messages, SessionRequest(system, tools), max_tokens, answer, on_result, ports)
 
     async def acompact(
         self,
@@ -294,7 +298,7 @@ class Session:
         overflow: object = None,
     ) -> SessionResult:
         """``compact`` for async code."""
-        return await self._compact(Request(system, tools, "manual", instructions), overflow, self._suspending())
+        return await self._compact(SessionRequest(system, tools, "manual", instructions), overflow, self._suspending())
 
     async def ahistory(self, start: int = 0, count: int | None = None) -> list[Any]:
         """``history`` for async code."""
@@ -347,7 +351,7 @@ class Session:
             raise InputError(f"messages must be a list of messages, not {type(messages).__name__}{hint}")
         return await self._writer.append(messages, ports, at=at, named=self._format)
 
-    async def _settle(self, request: Request, ports: Ports) -> SessionResult:
+    async def _settle(self, request: SessionRequest, ports: Ports) -> SessionResult:
         observer, flow = self._means.observe(), await self._now(ports)
         settled = await flow.settle(request, ports, observer)
         result = _result(settled, ())
@@ -362,14 +366,14 @@ class Session:
             self._flow = self._flow.under(options)
         return self._flow
 
-    async def _due(self, request: Request, ports: Ports) -> str | None:
+    async def _due(self, request: SessionRequest, ports: Ports) -> str | None:
         return await (await self._now(ports)).due(request, ports)
 
     async def _call(
         self,
         send: Callable[..., Any],
         messages: Sequence[Any],
-        request: Request,
+        request: SessionRequest,
         max_tokens: Any,
         answer: Callable[[Any], Sequence[Any]] | None,
         on_result: Callable[[CompactionResult], object] | None,
@@ -386,14 +390,14 @@ class Session:
             on_result(result)
         return response
 
-    async def _compact(self, request: Request, overflow: object, ports: Ports) -> SessionResult:
+    async def _compact(self, request: SessionRequest, overflow: object, ports: Ports) -> SessionResult:
         if overflow is None:
             return await self._settle(request, ports)
         limit = await self._limit_after(overflow, request, ports, self._means.observe())
-        forced = Request(request.system, request.tools, "overflow_retry", request.instructions, limit)
+        forced = SessionRequest(request.system, request.tools, "overflow_retry", request.instructions, limit)
         return await self._settle(forced, ports)
 
-    async def _limit_after(self, error: object, request: Request, ports: Ports, observer: Observer) -> int:
+    async def _limit_after(self, error: object, request: SessionRequest, ports: Ports, observer: Observer) -> int:
         """Tokens that the next view may have after a refusal of the present one. A limit that it names is learned."""
         found = classify(error)
         if found is None or found.kind not in ("prompt_too_long", "truncated_silently"):

@@ -44,7 +44,7 @@ class PlotWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlotCall:
     """A tool call. ``custom`` calls take free text instead of JSON, where the format knows such calls."""
 
     id: str
@@ -95,7 +95,7 @@ class AssistantSays:
 
     words: PlotWords | None = None
     thinking: PlotWords | None = None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[PlotCall, ...] = ()
     blocks: bool = False
     refusal: bool = False
     server_tool: bool = False

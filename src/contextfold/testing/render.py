@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from contextfold.testing.plots import (
     AssistantSays,
     Blank,
-    Call,
     Event,
     Instruction,
     Plot,
+    PlotCall,
     PlotWords,
     ProviderCompaction,
     Result,
@@ -68,7 +68,7 @@ def spell(words: PlotWords | None, tags: Tags) -> str:
     return words.spell(next(tags)) if words is not None else ""
 
 
-def arguments(call: Call, tags: Tags) -> dict[str, Any]:
+def arguments(call: PlotCall, tags: Tags) -> dict[str, Any]:
     """A short field that must survive shortening, and a long one that may not."""
     tag = next(tags)
     return {"path": f"/srv/item-{tag}.txt", "content": call.arguments.spell(tag)}
@@ -115,7 +115,7 @@ class ChatWriter:
             message["id"] = event.row
         return message
 
-    def _call(self, call: Call, tags: Tags) -> Wire:
+    def _call(self, call: PlotCall, tags: Tags) -> Wire:
         if call.custom:
             return {
                 "id": call.id,
@@ -189,7 +189,7 @@ class ResponsesWriter:
         for call in event.calls:
             yield self._call(call, tags)
 
-    def _call(self, call: Call, tags: Tags) -> Wire:
+    def _call(self, call: PlotCall, tags: Tags) -> Wire:
         tag = next(tags)
         if call.custom:
             text = spell(call.arguments, tags)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from contextfold.testing.plots import (
     DAMAGES,
     AssistantSays,
-    Call,
     Event,
     Instruction,
     Plot,
+    PlotCall,
     PlotWords,
     ProviderCompaction,
     Result,
@@ -157,7 +157,7 @@ class _Drawing:
         custom = bool(flags & 1) and self._from.format.startswith("openai")
         calls, results = [], []
         for _ in range(max(1, self._draw(self._from.count))):
-            call = Call(f"call_id_{next(self._numbers)}", tool, self._words(), custom)
+            call = PlotCall(f"call_id_{next(self._numbers)}", tool, self._words(), custom)
             calls.append(call)
             result = Result(call.id, self._output(), tool, is_error=bool(flags & 2), custom=custom)
             results.append(replace(result, blocks=bool(flags & 4), image=flags & 12 == 12))

@@ -15,7 +15,7 @@ REMEMBERED = 1 << 20
 """Characters in each of two generations."""
 
 
-class Remembered:
+class RememberedTier:
     """Outcomes of one pure function of a text and a limit. Safe for concurrent use: at worst one is made twice."""
 
     def __init__(self) -> None:

@@ -19,11 +19,11 @@ from contextfold.messages import Part, Text, ToolResult
 from contextfold.tiers import tool_outputs_json
 from contextfold.tiers.fitting import LEAST, fit
 from contextfold.tiers.markers import cut
-from contextfold.tiers.remembered import Remembered
+from contextfold.tiers.remembered import RememberedTier
 from contextfold.tiers.tool_outputs_text import of_text
 from contextfold.tokens.estimate import estimate
 
-_SHORTENED = Remembered()
+_SHORTENED = RememberedTier()
 """A conversation has the same old outputs in every pass; the newest of them stay shortened and are asked for again."""
 
 

@@ -15,14 +15,14 @@ from contextfold.errors import FormatError, InputError
 from contextfold.formats.values import kind_of
 from contextfold.transcripts import claude_code, codex, events, gemini, json_lines, pi
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document, parse
+from contextfold.transcripts.document import TranscriptFile, parse
 
 __all__ = ["Conversation", "read", "read_file"]
 
 _REMEDY = (
     "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Claude Code, Codex or pi"
 )
-_SESSIONS: tuple[tuple[Callable[[Document], bool], Callable[[Document], list[Conversation]]], ...] = tuple(
+_SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
     (kind.recognizes, kind.read) for kind in (claude_code, codex, pi, gemini, events)
 )
 
@@ -51,7 +51,7 @@ def read_file(path: Path, *, format: str | None = None) -> list[Conversation]:
     return read(data, name=str(path), format=format)
 
 
-def _read(document: Document, format: str | None) -> list[Conversation]:
+def _read(document: TranscriptFile, format: str | None) -> list[Conversation]:
     for recognizes, read_session in _SESSIONS:
         if recognizes(document):
             return _of_format(read_session(document), format)
@@ -71,7 +71,7 @@ def _of_format(conversations: list[Conversation], format: str | None) -> list[Co
     return conversations
 
 
-def _check(document: Document, conversation: Conversation) -> None:
+def _check(document: TranscriptFile, conversation: Conversation) -> None:
     try:
         formats.decode(conversation.messages, formats.get(conversation.format))
     except RecursionError:
@@ -86,7 +86,7 @@ def _check(document: Document, conversation: Conversation) -> None:
         ) from None
 
 
-def _nothing_found(document: Document) -> str:
+def _nothing_found(document: TranscriptFile) -> str:
     if document.value is None:
         return "this is neither JSON nor JSON Lines"
     if isinstance(document.value, dict):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
 
 KIND = "claude-code"
@@ -19,11 +19,11 @@ NOT_SENT = ("isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isA
 ROW_MARKS = ("sessionId", "parentUuid", "isSidechain")
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     return any(_is_message(row) and any(mark in row for mark in ROW_MARKS) for row in document.objects)
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     turns = Turns()
     seen: set[str] = set()
     for row in document.objects:

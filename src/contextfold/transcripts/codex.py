@@ -11,18 +11,18 @@ from typing import Any
 
 from contextfold.formats.openai_responses import OpenAIResponses
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 
 KIND = "codex"
 ROW_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     rows = document.objects
     return any(_is_wrapped(row) for row in rows) or (len(rows) > 1 and _is_bare_head(rows[0]))
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     rows = document.objects
     wrapped = any(_is_wrapped(row) for row in rows)
     if wrapped:

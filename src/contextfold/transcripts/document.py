@@ -16,7 +16,7 @@ from contextfold.formats.values import kind_of
 
 
 @dataclass(frozen=True)
-class Document:
+class TranscriptFile:
     """What a file holds.
 
     ``value`` is its JSON value, or a list of the values of its lines, or None where the file is no JSON (``text``
@@ -45,7 +45,7 @@ class Document:
         return f"line {self.lines[index]}" if index < len(self.lines) else f"message {index}"
 
 
-def parse(data: bytes, name: str) -> Document:
+def parse(data: bytes, name: str) -> TranscriptFile:
     """The document in these bytes. Raises ``InputError`` in one line: file, place, what is wrong, what to do."""
     text = _decoded(data, name)
     if not text.strip():
@@ -58,7 +58,7 @@ def parse(data: bytes, name: str) -> Document:
         return _not_one_value(text, name, error)
     if not isinstance(value, dict | list):
         raise InputError(f"{name}: this JSON is {kind_of(value)}, not a conversation: give a list of messages")
-    return Document(name, text, value)
+    return TranscriptFile(name, text, value)
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -69,15 +69,15 @@ def _decoded(data: bytes, name: str) -> str:
         raise InputError(f"{name}: {place} is not valid UTF-8: save the file as UTF-8") from None
 
 
-def _not_one_value(text: str, name: str, error: ValueError) -> Document:
+def _not_one_value(text: str, name: str, error: ValueError) -> TranscriptFile:
     """Text that is not one JSON value: JSON Lines, broken JSON, or no JSON at all."""
     if text.lstrip()[0] not in "{[":
-        return Document(name, text)
+        return TranscriptFile(name, text)
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if len(numbered) == 1 or not _is_json(numbered[0][1]):
         raise InputError(f"{name}: {_json_problem(error)}: the file is cut off or was edited by hand; write it anew")
     rows = [_row(name, number, line, is_last=number == numbered[-1][0]) for number, line in numbered]
-    return Document(name, text, rows, tuple(number for number, _ in numbered))
+    return TranscriptFile(name, text, rows, tuple(number for number, _ in numbered))
 
 
 def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:

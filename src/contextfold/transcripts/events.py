@@ -12,7 +12,7 @@ from typing import Any
 from contextfold import formats, json_values
 from contextfold.formats.values import json_text, readable
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.requests import with_system
 from contextfold.transcripts.turns import Turns, as_they_are
 
@@ -20,11 +20,11 @@ STREAM_KIND, RESPONSE_KIND = "server-sent-events", "response-stream"
 FINISHED = ("response.completed", "response.incomplete")
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     return _finished_response(document) is not None or any(_data(document.text))
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     response = _finished_response(document)
     if response is not None:
         items = with_system(list(response["output"]), response)
@@ -37,7 +37,7 @@ def read(document: Document) -> list[Conversation]:
 # ---- a recorded stream of the Responses API --------------------------------------------------------------------------
 
 
-def _finished_response(document: Document) -> dict[str, Any] | None:
+def _finished_response(document: TranscriptFile) -> dict[str, Any] | None:
     for event in reversed(document.objects):
         response = event.get("response")
         if event.get("type") in FINISHED and isinstance(response, dict) and isinstance(response.get("output"), list):

@@ -10,18 +10,18 @@ from typing import Any
 
 from contextfold.formats.values import json_text
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 
 KIND = "gemini-cli"
 ROLES = {"user": "user", "gemini": "assistant"}
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     head = document.objects[0] if document.objects else {}
     return "sessionId" in head and any(entry.get("type") == "gemini" for entry in _entries(document))
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     messages: list[Any] = []
     for entry in _entries(document):
         role = ROLES.get(str(entry.get("type")))
@@ -30,7 +30,7 @@ def read(document: Document) -> list[Conversation]:
     return [Conversation(document.name, "openai-chat", messages, KIND)]
 
 
-def _entries(document: Document) -> list[dict[str, Any]]:
+def _entries(document: TranscriptFile) -> list[dict[str, Any]]:
     listed = document.value.get("messages") if isinstance(document.value, dict) else document.rows
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 

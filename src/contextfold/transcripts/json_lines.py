@@ -18,7 +18,7 @@ from contextfold.errors import InputError
 from contextfold.formats.langchain_shapes import shape_of
 from contextfold.transcripts import requests
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 
 KIND = "messages"
 KNOWN_KEYS = ("messages", "history", "request", "simulations", "values", "traj", "trajectory", "samples", "input")
@@ -35,11 +35,11 @@ class Found:
     tools: tuple[Any, ...] = ()
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     return document.value == [] or next(_found(document), None) is not None
 
 
-def read(document: Document, format: str | None = None) -> list[Conversation]:
+def read(document: TranscriptFile, format: str | None = None) -> list[Conversation]:
     """Every list of messages in the file; ``format`` names their format instead of having it detected."""
     found = list(_found(document)) or [Found([])]
     names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
@@ -59,7 +59,7 @@ def _detected(messages: list[Any]) -> str:
         return "openai-chat"
 
 
-def _found(document: Document) -> Iterator[Found]:
+def _found(document: TranscriptFile) -> Iterator[Found]:
     if _is_message(document.value):  # JSON Lines of one message
         yield Found([document.value])
     else:

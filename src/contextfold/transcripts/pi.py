@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import Document
+from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
 
 KIND = "pi"
 SUMMARY_ROLES = ("compactionSummary", "branchSummary")
 
 
-def recognizes(document: Document) -> bool:
+def recognizes(document: TranscriptFile) -> bool:
     return any(_message_of(row) is not None for row in document.objects)
 
 
-def read(document: Document) -> list[Conversation]:
+def read(document: TranscriptFile) -> list[Conversation]:
     turns = Turns()
     for row in document.objects:
         message = _message_of(row)

@@ -23,7 +23,7 @@ from contextfold.integrations.deepagents import (
     SummarizationToolMiddleware,
     create_summarization_tool_middleware,
 )
-from contextfold.integrations.deepagents.state import EVENT, Event
+from contextfold.integrations.deepagents.state import EVENT, SummarizationEvent
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 SIZES: dict[str, Any] = {"trigger": ("messages", 30), "keep": ("messages", 6)}
@@ -98,15 +98,15 @@ def test_a_rewound_thread_has_the_event_of_its_checkpoint(backend: FilesystemBac
 
 def test_an_event_knows_both_sides_of_its_cutoff() -> None:
     messages = questions(5)
-    event = Event(4, HumanMessage("S"), None, 8, 4, covered_to="a1", kept_from="h2")
+    event = SummarizationEvent(4, HumanMessage("S"), None, 8, 4, covered_to="a1", kept_from="h2")
     assert event.aligned(messages) is event
-    assert event.aligned(messages[1:]) == Event(3, event.summary, None, 7, 3, "a1", "h2")
+    assert event.aligned(messages[1:]) == SummarizationEvent(3, event.summary, None, 7, 3, "a1", "h2")
     assert event.aligned(messages[5:]).cutoff == 0, "both sides are gone"
     without_kept = [message for message in messages if message.id != "h2"]
     assert event.aligned(without_kept[1:]).cutoff == 3
-    older = Event(4, HumanMessage("S"), None, 8, 4)
+    older = SummarizationEvent(4, HumanMessage("S"), None, 8, 4)
     assert older.aligned(messages[1:]) is older
-    assert Event.from_state(event.to_state()) == event
+    assert SummarizationEvent.from_state(event.to_state()) == event
 
 
 # ---- approvals ----

@@ -23,7 +23,7 @@ from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files, local_file
 from contextfold.integrations.deepagents.frame import framed, unframed
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
-from contextfold.integrations.deepagents.state import Event, Remembered
+from contextfold.integrations.deepagents.state import RememberedEvent, SummarizationEvent
 from contextfold.integrations.deepagents.views import Reductions, newest_user, view_of
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.sending import valid
@@ -82,22 +82,22 @@ def test_a_quoted_message_keeps_its_pictures() -> None:
 )
 def test_an_event_that_is_none_is_left_aside(value: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("WARNING"):
-        assert Event.from_state(value) is None
+        assert SummarizationEvent.from_state(value) is None
     assert "_summarization_event" in caplog.text
 
 
 def test_only_what_changed_is_saved() -> None:
-    event = Event(3, summary_of("P"), "/p.md", 9, 3)
-    before = Remembered(event, "session_1", None)
+    event = SummarizationEvent(3, summary_of("P"), "/p.md", 9, 3)
+    before = RememberedEvent(event, "session_1", None)
     assert before.update_since(before) == {}
-    assert before.update_since(Remembered()).keys() == {"_summarization_event", "_summarization_session_id"}
-    assert Remembered.from_state(before.update_since(Remembered())) == before
-    assert Remembered(event, "session_1", "m4").update_since(before) == {"_contextfold_shortened_until": "m4"}
+    assert before.update_since(RememberedEvent()).keys() == {"_summarization_event", "_summarization_session_id"}
+    assert RememberedEvent.from_state(before.update_since(RememberedEvent())) == before
+    assert RememberedEvent(event, "session_1", "m4").update_since(before) == {"_contextfold_shortened_until": "m4"}
 
 
 def test_an_event_from_before_created_at_keeps_what_was_kept() -> None:
     """Events of older releases: reasoning of kept messages stays, originals count as saved up to the cutoff."""
-    event = Event.from_state({"cutoff_index": 2, "summary_message": summary_of("P"), "file_path": None})
+    event = SummarizationEvent.from_state({"cutoff_index": 2, "summary_message": summary_of("P"), "file_path": None})
     assert event is not None
     assert (event.created_at, event.archived_until) == (2, 2)
 
@@ -108,7 +108,7 @@ def test_an_event_from_before_created_at_keeps_what_was_kept() -> None:
 def test_a_view_begins_with_instructions_and_survives_a_trimmed_state() -> None:
     reductions = Reductions(Arguments.of(None))
     messages: list[AnyMessage] = [SystemMessage("Be brief.", id="s"), *questions(3)]
-    event = Event(5, summary_of("P"), None, 6, 5)
+    event = SummarizationEvent(5, summary_of("P"), None, 6, 5)
     view = view_of(messages, event, 0, reductions)
     assert [message.id for message in view.messages] == ["s", None, "h2", "a2"]
     assert view.origins == (0, None, 5, 6)

@@ -13,7 +13,7 @@ from typing import Any
 from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AnyMessage
 
-from contextfold.integrations.langchain.folding import Due
+from contextfold.integrations.langchain.folding import DueFold
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import profile_window
 from contextfold.integrations.langchain.sending import Sending, declarations
@@ -58,7 +58,7 @@ class Helper(LangChainDropIn):
             return int(count(listed, tools=sending.tools))
         return int(count(listed)) + self._measure.counter.tools(declarations(sending.tools))
 
-    def due(self, messages: Sequence[AnyMessage], tokens: int, sending: Sending) -> Due | None:
+    def due(self, messages: Sequence[AnyMessage], tokens: int, sending: Sending) -> DueFold | None:
         """Why a summary of a view of ``tokens``, all that is sent included, is due; None where none is."""
         return self._due(list(messages), tokens, sending)
 
@@ -80,7 +80,7 @@ class Helper(LangChainDropIn):
         return max(1, int(HEADROOM * limit) - answer)
 
     async def fold(
-        self, messages: Sequence[AnyMessage], due: Due, tokens: int, sending: Sending, ports: Ports
+        self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, sending: Sending, ports: Ports
     ) -> list[AnyMessage] | None:
         """The summary in LangChain's layout and what stays, as the objects that came in; None where nothing changes.
 

@@ -24,37 +24,37 @@ from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.deepagents.frame import framed, unframed
 from contextfold.integrations.deepagents.helper import Helper
 from contextfold.integrations.deepagents.history import HistoryFiles, Saved
-from contextfold.integrations.deepagents.state import Event, Remembered
+from contextfold.integrations.deepagents.state import RememberedEvent, SummarizationEvent
 from contextfold.integrations.deepagents.views import (
+    DeepAgentView,
     Reductions,
-    View,
     bounds,
     newest_user,
     position_of,
     view_of,
 )
 from contextfold.integrations.langchain import layout
-from contextfold.integrations.langchain.folding import Due
+from contextfold.integrations.langchain.folding import DueFold
 from contextfold.integrations.langchain.sending import Sending, valid
 from contextfold.integrations.langchain.threads import Bounded, ThreadKey, thread_key
 
-NOTHING = View([], ())
+NOTHING = DeepAgentView([], ())
 
 
 @dataclass(frozen=True)
-class Turn:
+class ModelTurn:
     """A thread on its way to a model call. Sizes are tokens; ``tokens`` has all that is sent."""
 
     key: ThreadKey
     messages: Sequence[AnyMessage]
     """All of the state's."""
-    saved: Remembered
+    saved: RememberedEvent
     """What the state remembers."""
-    now: Remembered
+    now: RememberedEvent
     sending: Sending
     shortened: int
     """Calls in the state's messages before this position have their arguments truncated."""
-    view: View = NOTHING
+    view: DeepAgentView = NOTHING
     sent: list[AnyMessage] = field(default_factory=list)
     """The view as a provider takes it."""
     tokens: int = 0
@@ -84,20 +84,20 @@ class Passes:
         self._unsaved: Bounded[_Unsaved] = Bounded()
         self._sendings: Bounded[Sending] = Bounded()
 
-    def begin(self, state: Mapping[str, Any], messages: Sequence[AnyMessage], sending: Sending | None) -> Turn:
+    def begin(self, state: Mapping[str, Any], messages: Sequence[AnyMessage], sending: Sending | None) -> ModelTurn:
         """The turn as the state has it. ``sending``: None for how the thread's last model call was sent."""
         key = thread_key(messages)
         if sending is None:
             sending = self._sendings.get(key) or Sending()
         else:
             self._sendings.put(key, sending)
-        saved = Remembered.from_state(state).aligned(messages)
+        saved = RememberedEvent.from_state(state).aligned(messages)
         unsaved = self._unsaved.get(key)
         now = unsaved.now if unsaved is not None and unsaved.continues(saved, messages) else saved
         shortened = position_of(messages, now.shortened_until)
-        return self._viewed(Turn(key, messages, saved, now, sending, shortened))
+        return self._viewed(ModelTurn(key, messages, saved, now, sending, shortened))
 
-    async def prepared(self, turn: Turn, budget: int | None, files: Files) -> Turn:
+    async def prepared(self, turn: ModelTurn, budget: int | None, files: Files) -> ModelTurn:
         """The turn with its arguments truncated and its older messages summarized, where that is due."""
         compute = files.ports.compute
         turn = await compute(self._truncated, turn, False)
@@ -108,13 +108,13 @@ class Passes:
         due = self._due(turn, budget)
         return turn if due is None else await self.folded(turn, due, files)
 
-    async def smaller(self, turn: Turn, wanted: int, files: Files) -> Turn:
+    async def smaller(self, turn: ModelTurn, wanted: int, files: Files) -> ModelTurn:
         """The turn in ``wanted`` tokens, as far as that can be: summarized, then with large results moved away."""
         turn = await files.ports.compute(self._truncated, turn, True)
-        turn = await self.folded(turn, Due(f"overflow:{wanted}", limit=wanted), files)
+        turn = await self.folded(turn, DueFold(f"overflow:{wanted}", limit=wanted), files)
         return turn if turn.tokens <= wanted else await self.with_results_moved(turn, wanted, files)
 
-    async def folded(self, turn: Turn, due: Due, files: Files) -> Turn:
+    async def folded(self, turn: ModelTurn, due: DueFold, files: Files) -> ModelTurn:
         """The turn with more of it summarized; the same one where nothing can leave, or no summary could be had."""
         material = await files.ports.compute(self._material, turn)
         result = await self.helper.fold(material.messages, due, turn.tokens, turn.sending, files.ports)
@@ -131,7 +131,7 @@ class Passes:
         summary = next(
             message for message in result if isinstance(message, HumanMessage) and layout.is_summary(message)
         )
-        new = Event(
+        new = SummarizationEvent(
             cutoff=cutoff,
             summary=framed(_without_lost(summary, saved), saved.path, quoted),
             path=saved.path,
@@ -144,7 +144,7 @@ class Passes:
         self._unsaved.put(turn.key, _Unsaved(turn.saved, now, len(turn.messages), turn.messages[-1].id))
         return await files.ports.compute(self._viewed, replace(turn, now=now))
 
-    async def with_results_moved(self, turn: Turn, wanted: int, files: Files) -> Turn:
+    async def with_results_moved(self, turn: ModelTurn, wanted: int, files: Files) -> ModelTurn:
         """The turn with large results at its end in the backend, the largest first, until it fits."""
         positions = large_results.results_at_end(turn.messages)
         sizes = await files.ports.compute(self.helper.sizes, turn.key, [turn.messages[n] for n in positions])
@@ -165,21 +165,21 @@ class Passes:
 
     # ---- steps ----
 
-    def _viewed(self, turn: Turn) -> Turn:
+    def _viewed(self, turn: ModelTurn) -> ModelTurn:
         """The turn with its view, after anything that the view follows from has changed."""
         view = view_of(turn.messages, turn.now.event, turn.shortened, self._reductions)
         sent = valid(view.messages)
         return replace(turn, view=view, sent=sent, tokens=self.helper.tokens(turn.key, sent, turn.sending))
 
-    def _due(self, turn: Turn, budget: int | None) -> Due | None:
+    def _due(self, turn: ModelTurn, budget: int | None) -> DueFold | None:
         due = self.helper.due(turn.sent, turn.tokens, turn.sending)
         if budget is None:
             return due
         if due is None:
-            return Due(f"input limit:{budget}", limit=budget) if turn.tokens > budget else None
+            return DueFold(f"input limit:{budget}", limit=budget) if turn.tokens > budget else None
         return replace(due, limit=budget if due.limit is None else min(due.limit, budget))
 
-    def _truncated(self, turn: Turn, is_rewritten: bool) -> Turn:
+    def _truncated(self, turn: ModelTurn, is_rewritten: bool) -> ModelTurn:
         """The turn with the border of truncation moved on, if it is due. ``is_rewritten``: the view changes anyway."""
         window, view = self.helper.window(turn.sending), turn.view
         if not self.arguments.is_due(tokens=turn.tokens, messages=len(view.messages), window=window):
@@ -195,7 +195,7 @@ class Passes:
         now = replace(turn.now, shortened_until=view.messages[border].id)
         return self._viewed(replace(turn, now=now, shortened=view.origins[border] or 0))
 
-    def _session_of(self, event: Event | None) -> str | None:
+    def _session_of(self, event: SummarizationEvent | None) -> str | None:
         """The session whose file an event names: the first releases of 0.7 remembered no session beside it."""
         path = event.path if event is not None else None
         session_id = (path or "").removeprefix(f"{self.history.folder}/").removesuffix(".md")
@@ -204,7 +204,7 @@ class Passes:
     def _changes(self, message: AnyMessage) -> bool:
         return self._reductions.truncated(message) is not message
 
-    def _material(self, turn: Turn) -> _Material:
+    def _material(self, turn: ModelTurn) -> _Material:
         """What a summary is made of: the view with LangChain's frame around the summary, and references for media."""
         items: list[tuple[AnyMessage, int | None]] = []
         person = newest_user(turn.messages)
@@ -248,12 +248,12 @@ class _Material:
 class _Unsaved:
     """What the state is to remember as soon as an answer lets it, and the state that it was made from."""
 
-    base: Remembered
-    now: Remembered
+    base: RememberedEvent
+    now: RememberedEvent
     count: int
     last_id: str | None
 
-    def continues(self, saved: Remembered, messages: Sequence[AnyMessage]) -> bool:
+    def continues(self, saved: RememberedEvent, messages: Sequence[AnyMessage]) -> bool:
         """Whether the state is still that one, perhaps with more messages."""
         is_longer = 0 < self.count <= len(messages) and messages[self.count - 1].id == self.last_id
         return self.base == saved and is_longer

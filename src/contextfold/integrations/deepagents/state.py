@@ -40,7 +40,7 @@ class SummarizationState(AgentState[Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SummarizationEvent:
     """A summary in force. Indices are positions in the state's list of messages."""
 
     cutoff: int
@@ -57,7 +57,7 @@ class Event:
     kept_from: str | None = None
     """Id of the first message behind it; None if there was none, or nobody knows."""
 
-    def aligned(self, messages: Sequence[AnyMessage]) -> Event:
+    def aligned(self, messages: Sequence[AnyMessage]) -> SummarizationEvent:
         """The event with the indices that it has in these messages, after some were deleted.
 
         Where neither side of the cutoff is left, the thread was begun anew, and nothing in it is covered.
@@ -96,7 +96,7 @@ class Event:
         }
 
     @classmethod
-    def from_state(cls, value: Any) -> Event | None:
+    def from_state(cls, value: Any) -> SummarizationEvent | None:
         """The event in a state; None where there is none, or nothing that anyone could go by."""
         if value is None:
             return None
@@ -118,22 +118,24 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class RememberedEvent:
     """What is remembered of one thread."""
 
-    event: Event | None = None
+    event: SummarizationEvent | None = None
     session_id: str | None = None
     shortened_until: str | None = None
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Remembered:
-        return cls(Event.from_state(state.get(EVENT)), state.get(SESSION_ID) or None, state.get(SHORTENED_UNTIL))
+    def from_state(cls, state: Mapping[str, Any]) -> RememberedEvent:
+        return cls(
+            SummarizationEvent.from_state(state.get(EVENT)), state.get(SESSION_ID) or None, state.get(SHORTENED_UNTIL)
+        )
 
-    def aligned(self, messages: Sequence[AnyMessage]) -> Remembered:
+    def aligned(self, messages: Sequence[AnyMessage]) -> RememberedEvent:
         """With the event's indices as they are in these messages."""
         return self if self.event is None else replace(self, event=self.event.aligned(messages))
 
-    def update_since(self, before: Remembered) -> dict[str, Any]:
+    def update_since(self, before: RememberedEvent) -> dict[str, Any]:
         """What to change in a state that remembers ``before``."""
         update: dict[str, Any] = {}
         if self.event is not None and self.event != before.event:

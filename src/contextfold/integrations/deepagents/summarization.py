@@ -27,7 +27,7 @@ from contextfold.errors import is_control_flow
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files, artifacts_root
 from contextfold.integrations.deepagents.helper import HEADROOM, Helper
-from contextfold.integrations.deepagents.passes import Passes, Turn
+from contextfold.integrations.deepagents.passes import ModelTurn, Passes
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
 from contextfold.integrations.langchain.overriding import is_overridden
@@ -192,7 +192,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
                 raise _exhausted(f"the {turn.tokens:,} tokens that were left", turn) from again.error
         return _with_update(response, turn)
 
-    async def _smaller(self, turn: Turn, refusal: _Refusal, files: Files) -> Turn:
+    async def _smaller(self, turn: ModelTurn, refusal: _Refusal, files: Files) -> ModelTurn:
         """The turn made strictly smaller; ``ContextOverflowError`` where it cannot be."""
         smaller = await self.passes.smaller(turn, next_size(refusal.overflow, turn.tokens, turn.tokens), files)
         if smaller.tokens >= turn.tokens:
@@ -209,7 +209,7 @@ class _Refusal:
 
 
 async def _sent(
-    turn: Turn, request: ModelRequest[Any], handler: Callable[..., Any], files: Files
+    turn: ModelTurn, request: ModelRequest[Any], handler: Callable[..., Any], files: Files
 ) -> tuple[Any, _Refusal | None]:
     """The response, or the refusal for size. Other errors are raised as they are."""
     try:
@@ -231,7 +231,7 @@ def _overflow(error: Exception) -> Overflow | None:
     return Overflow("prompt_too_long") if isinstance(error, ContextOverflowError) else None
 
 
-def _exhausted(refused: str, turn: Turn) -> ContextOverflowError:
+def _exhausted(refused: str, turn: ModelTurn) -> ContextOverflowError:
     return ContextOverflowError(
         f"the provider refused {refused} as too long, and nothing more can leave: system prompt and tools take "
         f"{turn.sending.overhead:,}, {len(turn.sent)} messages {turn.tokens - turn.sending.overhead:,}. Take a model "
@@ -239,7 +239,7 @@ def _exhausted(refused: str, turn: Turn) -> ContextOverflowError:
     )
 
 
-def _check(turn: Turn, budget: int) -> None:
+def _check(turn: ModelTurn, budget: int) -> None:
     """Raises ``ContextOverflowError`` for what the model's profile says it cannot take, whatever it is."""
     limit = int(budget / HEADROOM)
     if turn.tokens > limit:
@@ -250,7 +250,7 @@ def _check(turn: Turn, budget: int) -> None:
         )
 
 
-def _with_update(response: Any, turn: Turn) -> Any:
+def _with_update(response: Any, turn: ModelTurn) -> Any:
     """The response, with an update of the state where there is something new to remember."""
     update = turn.update()
     if not update:

@@ -16,7 +16,7 @@ from langgraph.types import Command
 from contextfold.integrations.deepagents.files import Files
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.deepagents.summarization import SummarizationMiddleware
-from contextfold.integrations.langchain.folding import Due
+from contextfold.integrations.langchain.folding import DueFold
 from contextfold.integrations.langchain.tool import NAME
 from contextfold.ports import run
 
@@ -67,7 +67,7 @@ async def compacted(summarization: SummarizationMiddleware, runtime: ToolRuntime
     turn = await files.ports.compute(passes.begin, runtime.state, messages, None)
     if not passes.helper.is_half_due(turn.view.messages, turn.tokens, turn.sending):
         return _answer(call, TOO_EARLY)
-    folded = await passes.folded(turn, Due("manual"), files)
+    folded = await passes.folded(turn, DueFold("manual"), files)
     if folded.start == turn.start:
         return _answer(call, NO_SUMMARY)
     count = folded.start - turn.start

@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
-from contextfold.integrations.deepagents.state import Event
+from contextfold.integrations.deepagents.state import SummarizationEvent
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.threads import Bounded
 
@@ -21,7 +21,7 @@ REMEMBERED_COPIES = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class DeepAgentView:
     """What is sent. ``origins``: the position in the state of each message; None for the summary."""
 
     messages: list[AnyMessage]
@@ -55,7 +55,9 @@ class Reductions:
         return known[1]
 
 
-def view_of(messages: Sequence[AnyMessage], event: Event | None, shortened: int, reductions: Reductions) -> View:
+def view_of(
+    messages: Sequence[AnyMessage], event: SummarizationEvent | None, shortened: int, reductions: Reductions
+) -> DeepAgentView:
     """The summary and what came after it; without a summary, all messages.
 
     Arguments of calls before the position ``shortened`` are truncated.
@@ -80,10 +82,10 @@ def view_of(messages: Sequence[AnyMessage], event: Event | None, shortened: int,
         if message is not None:
             view.append(message)
             origins.append(index)
-    return View(view, tuple(origins))
+    return DeepAgentView(view, tuple(origins))
 
 
-def bounds(messages: Sequence[AnyMessage], event: Event | None) -> tuple[int, int]:
+def bounds(messages: Sequence[AnyMessage], event: SummarizationEvent | None) -> tuple[int, int]:
     """(where the kept messages begin, where those begin that came after the summary)."""
     if event is None:
         return 0, 0

@@ -23,7 +23,7 @@ from langchain.agents.middleware.types import (
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command
 
-from contextfold.archive import Archive as FileArchive
+from contextfold.archive import MiddlewareArchive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
@@ -32,7 +32,7 @@ from contextfold.integrations.langchain.models import Receiving
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
 from contextfold.integrations.langchain.sending import declarations, system_text
 from contextfold.integrations.langchain.state import Remembered, schema
-from contextfold.integrations.langchain.threads import Bounded, ThreadKey, Turns, thread_key
+from contextfold.integrations.langchain.threads import Bounded, ThreadKey, ThreadTurns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
 from contextfold.observe import Event, logger
 from contextfold.passes.perform import Made
@@ -46,7 +46,7 @@ MODEL_NODE = "model"
 """What ``create_agent`` calls the node that calls the model."""
 
 
-class Archive(Protocol):
+class MiddlewareArchive(Protocol):
     """Takes copies of messages that leave the view. What ``contextfold.archive.open_archive`` gives does it, too."""
 
     def save(self, thread_id: str, messages: Sequence[Any]) -> str | None:
@@ -130,7 +130,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         summarizer: Any = None,
         instructions: str = "",
         records: RecordStore | None = None,
-        archive: Archive | FileArchive | None = None,
+        archive: MiddlewareArchive | FileArchive | None = None,
         before_compaction: Callable[[Proposal], Any] | None = None,
         after_compaction: Callable[[CompactionMade], Any] | None = None,
         tool: bool = False,
@@ -159,7 +159,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         self._on_event = on_event
         self._compactors: Bounded[Compactor] = Bounded(16)
         self._seen: Bounded[_Seen] = Bounded()
-        self._turns = Turns()
+        self._turns = ThreadTurns()
         self._compactor(Receiving())  # says at once what is wrong
 
     @property

@@ -48,7 +48,7 @@ def langchain_counter(model: Any) -> ListCounter:
 
 
 class ListedCounter(TokenCounter):
-    """Sizes messages by a counter of lists, one message at a time; texts and summaries by our estimate."""
+    """MessageSizes messages by a counter of lists, one message at a time; texts and summaries by our estimate."""
 
     def __init__(self, count: ListCounter) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class _Known:
     sizes: tuple[int, ...]
 
 
-class Sizes:
+class MessageSizes:
     """Sizes of each message of a thread, counted once."""
 
     def __init__(self, counter: TokenCounter) -> None:
@@ -93,14 +93,14 @@ class Measure:
 
     by: ListCounter
     counter: TokenCounter
-    sizes: Sizes
+    sizes: MessageSizes
     adds_up: bool
 
     @classmethod
     def of(cls, by: ListCounter, *, adds_up: bool) -> Measure:
         """For a counter of lists; our own estimate is asked directly."""
         counter = TokenCounter() if by is estimated else ListedCounter(by)
-        return cls(by, counter, Sizes(counter), adds_up)
+        return cls(by, counter, MessageSizes(counter), adds_up)
 
     def tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
         """Of all messages."""

@@ -64,7 +64,7 @@ _WHOLE_PROMPT = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueFold:
     """A summary is due. ``reason``: in words.
 
     ``tokens`` and ``messages`` are what triggered: a thread that reaches them all would trigger again. ``limit``:
@@ -110,13 +110,13 @@ class Folding:
 
         Earlier summaries among them are updated. Raises what the summarizer raises, and ``SummaryFailed``.
         """
-        question = await ports.compute(self._question, messages, Due("manual"), 0, 0)
+        question = await ports.compute(self._question, messages, DueFold("manual"), 0, 0)
         parting = await ports.compute(self._whole, question)
         made = _summary(await self._performed(question, parting, messages, observer, ports))
         return "" if made is None else layout.summary_body(made.text, made.evidence, language=made.language)
 
     async def fold(
-        self, messages: Sequence[AnyMessage], due: Due, tokens: int, overhead: int, observer: Observer, ports: Ports
+        self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int, observer: Observer, ports: Ports
     ) -> list[AnyMessage] | None:
         """The messages that replace these; None when nothing can leave, when not enough can to be worth a summary yet,
         or when no summary could be had, which the engine says in an event.
@@ -157,7 +157,7 @@ class Folding:
 
     # ---- the question ----
 
-    def _question(self, messages: Sequence[AnyMessage], due: Due, tokens: int, overhead: int) -> Question:
+    def _question(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> Question:
         history = History(FORMAT, self.counter)
         history.extend([layout.as_history(message) for message in messages])
         policy = Policy(
@@ -207,7 +207,7 @@ class Folding:
 
     # ---- what stays ----
 
-    def _parting(self, question: Question, due: Due) -> _Parting | Nothing:
+    def _parting(self, question: Question, due: DueFold) -> _Parting | Nothing:
         """What leaves: all but what ``keep`` names, what stays in any case, and the newest request of the user."""
         sizes, overhead = question.sizes, sum(question.overhead.values())
         held = pins.held(question.messages, question.grouping, question.policy).keys()

@@ -32,7 +32,7 @@ from langgraph.types import Command
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
-from contextfold.integrations.langchain.folding import Due, Folding
+from contextfold.integrations.langchain.folding import DueFold, Folding
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import window_of
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
@@ -217,7 +217,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         return None if due is None else await self._fold(messages, due, tokens, sending, ports)
 
     async def _fold(
-        self, messages: list[AnyMessage], due: Due, tokens: int, sending: Sending, ports: Ports
+        self, messages: list[AnyMessage], due: DueFold, tokens: int, sending: Sending, ports: Ports
     ) -> list[AnyMessage] | None:
         """The pass. A summary that fails, is blank or cannot be used changes nothing: the events say why."""
         asked = await ports.compute(self._asked, messages, sending, isinstance(ports, AsyncPorts))
@@ -266,7 +266,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     def _tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
         return self._measure.tokens(key, messages)
 
-    def _due(self, messages: list[AnyMessage], tokens: int, sending: Sending) -> Due | None:
+    def _due(self, messages: list[AnyMessage], tokens: int, sending: Sending) -> DueFold | None:
         """Why a summary is due, and what it is measured by; None where none is."""
         clause = self._clause(messages, tokens, sending)
         is_due = clause is not None
@@ -278,12 +278,12 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         window = self._window(sending)
         limit = int(FULL * window) if window is not None and adds_up else None
         if clause is None:
-            return Due("_should_summarize", limit=limit)
+            return DueFold("_should_summarize", limit=limit)
         in_tokens = [self._tokens_of(size, sending) for size in clause.sizes if size.unit != "messages"]
         in_messages = [int(size.value) for size in clause.sizes if size.unit == "messages"]
         if in_tokens and not adds_up:
-            return Due(str(clause), limit=limit)
-        return Due(str(clause), min(in_tokens, default=None), min(in_messages, default=None), limit)
+            return DueFold(str(clause), limit=limit)
+        return DueFold(str(clause), min(in_tokens, default=None), min(in_messages, default=None), limit)
 
     def _clause(self, messages: Sequence[AnyMessage], tokens: int, sending: Sending) -> Clause | None:
         """The clause of the trigger that holds; the provider's own count may reach it too."""

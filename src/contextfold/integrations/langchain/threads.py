@@ -82,7 +82,7 @@ LONGEST = 120.0
 wait for ever; a summary that takes longer is paid for twice."""
 
 
-class Turns:
+class ThreadTurns:
     """Lets the runs of one thread compact one after the other, so that the second one finds the summary of the first.
 
     Sync and async runs wait for each other, and nobody waits inside a lock: a run that is cancelled while it waits
