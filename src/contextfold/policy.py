@@ -313,7 +313,7 @@ class Policy(_Settings):
     budgets: Budgets = Budgets()
     first_user: bool = True
     """Keep the first message that a person wrote, word for word."""
-    recent_users: Share = 0.06
+    recent_users: Share = 0.03
     """User messages older than the tail stay word for word up to this share of the window: the newest, then rules,
     corrections and answers. A long paste stays with a visible cut."""
     pins: Pins = Pins()
