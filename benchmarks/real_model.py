@@ -3,8 +3,8 @@
     make bench-real-model        (Linux x86-64; makes an environment of its own)
 
 It shows what no emulator can: a server's genuine refusal of a prompt that is too long, a real tokenizer beside the
-built-in estimate, a stream of real requests, and a model that copies its input instead of summarizing it, which ``accept`` must
-catch. It is no judge of quality: a model of this size writes no summary worth reading.
+built-in estimate, a stream of real requests, and a model that copies its input instead of summarizing it, which
+``accept`` must catch. It is no judge of quality: a model of this size writes no summary worth reading.
 """
 
 from __future__ import annotations
