@@ -5,12 +5,15 @@ What belongs here: starting and waiting. What does not: what is done there (``ca
 
 from __future__ import annotations
 
-import asyncio
+import sys
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+
+if TYPE_CHECKING:
+    import asyncio
 
 Work = Callable[[Ports], Coroutine[Any, Any, None]]
 
@@ -50,7 +53,7 @@ class Background:
         """Wait until nothing is running. A task of another event loop, which may be gone, is not waited for."""
         task = self._task
         if task is not None and not task.done() and task.get_loop() is _asyncio_loop():
-            await asyncio.wait({task})
+            await sys.modules["asyncio"].wait({task})
         if self._thread is not None and self._thread.is_alive():
             await ports.compute(self._thread.join)
 
@@ -62,11 +65,14 @@ class Background:
     async def ajoin(self) -> None:
         """Wait for work on a task of this loop."""
         if self._task is not None:
-            await asyncio.wait({self._task})
+            await sys.modules["asyncio"].wait({self._task})
 
 
 def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    asyncio = sys.modules.get("asyncio")  # not loaded: no loop of it runs, and a conversation may never need one
+    if asyncio is None:
+        return None
     try:
-        return asyncio.get_running_loop()
+        return asyncio.get_running_loop()  # type: ignore[no-any-return]
     except RuntimeError:
         return None
