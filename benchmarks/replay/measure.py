@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias
 
 from benchmarks.replay.chat import Message
-from contextfold.inspector.replay import Request
+from contextfold.inspector.replay import ReplayRequest
 
 if TYPE_CHECKING:
     from benchmarks.replay.recording import Recording
@@ -31,7 +31,7 @@ MAXIMUM = "max_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step(Request):
+class Step(ReplayRequest):
     """One request that the agent's model would have got, as one strategy makes it."""
 
     recording: Recording

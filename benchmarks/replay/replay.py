@@ -17,7 +17,7 @@ from benchmarks.replay.measure import Measure, Number, Step, added
 from benchmarks.replay.recording import Recording
 from benchmarks.replay.strategies.base import Strategy
 from benchmarks.replay.validity import problems
-from contextfold.inspector.replay import Request, requests
+from contextfold.inspector.replay import ReplayRequest, requests
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def replay(conversation: Conversation | Recording, strategy: Strategy, measures:
     return Replay(totals, {name: samples for one in timed for name, samples in one.items()}, first_error)
 
 
-_SHARED = tuple(field.name for field in fields(Request))
+_SHARED = tuple(field.name for field in fields(ReplayRequest))
 
 
 def steps(recording: Recording, strategy: Strategy) -> Iterator[Step]:

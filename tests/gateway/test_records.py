@@ -1,4 +1,4 @@
-"""RecordStore in a database: the same on SQLite and PostgreSQL, for one scope only, shared by all who know the key."""
+"""Records in a database: the same on SQLite and PostgreSQL, for one scope only, shared by all who know the key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
 from contextfold import Compactor
 from contextfold.errors import StoreError
-from contextfold.gateway.records import CHUNK, KEY_VARIABLE, RecordStore
+from contextfold.gateway.records import CHUNK, KEY_VARIABLE, GatewayRecordStore
 from contextfold.gateway.serve import InThread
 from contextfold.record.compaction import Compaction
 
@@ -67,7 +67,7 @@ SCOPE, OTHER = "a" * 32, "b" * 32
 
 
 def test_the_longest_beginning_is_found_in_its_own_scope_alone(url: str, record: Compaction) -> None:
-    records = RecordStore(url)
+    records = GatewayRecordStore(url)
     digests = [f"{number:032x}" for number in range(3 * CHUNK)]
     longer = record.model_copy(update={"covers": 900})
     records.save(SCOPE, digests[5], 6, record)
@@ -81,7 +81,7 @@ def test_the_longest_beginning_is_found_in_its_own_scope_alone(url: str, record:
 
 
 def test_a_later_record_for_the_same_messages_takes_the_place(url: str, record: Compaction) -> None:
-    records = RecordStore(url)
+    records = GatewayRecordStore(url)
     later = record.model_copy(update={"target": 1})
     for one in (record, later):
         records.save(SCOPE, "d" * 32, 7, one)
@@ -94,7 +94,7 @@ def test_a_later_record_for_the_same_messages_takes_the_place(url: str, record: 
 
 def test_gateways_that_start_at_once_share_one_key(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def key(_: int = 0) -> bytes:
-        records = RecordStore(url)
+        records = GatewayRecordStore(url)
         try:
             return records.prepare()
         finally:
@@ -108,7 +108,7 @@ def test_gateways_that_start_at_once_share_one_key(url: str, monkeypatch: pytest
 
 
 def test_windows_are_kept(url: str) -> None:
-    records = RecordStore(url)
+    records = GatewayRecordStore(url)
     assert records.load_window("http://h", "m") is None
     for tokens in (9_000, 8_000):
         records.save_window("http://h", "m", tokens)
@@ -119,13 +119,13 @@ def test_windows_are_kept(url: str) -> None:
 def test_tables_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
     from sqlalchemy import text
 
-    records = RecordStore(f"sqlite:///{tmp_path / 'new.db'}")
+    records = GatewayRecordStore(f"sqlite:///{tmp_path / 'new.db'}")
     records.prepare()
     with records.database.write() as connection:
         connection.execute(text("UPDATE gateway_schema SET version = 99"))
     records.close()
     with pytest.raises(StoreError, match="install a newer contextfold"):
-        RecordStore(f"sqlite:///{tmp_path / 'new.db'}").prepare()
+        GatewayRecordStore(f"sqlite:///{tmp_path / 'new.db'}").prepare()
 
 
 def test_two_workers_on_postgresql_serve_one_conversation(

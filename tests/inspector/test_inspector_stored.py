@@ -22,7 +22,7 @@ from browser import Browser
 from talks import fates, shown, tool_loop
 
 from contextfold import Compactor
-from contextfold.gateway.records import RecordStore
+from contextfold.gateway.records import GatewayRecordStore
 from contextfold.inspector import records
 from contextfold.inspector.stored import stored
 from contextfold.store import Session, open_store
@@ -80,7 +80,7 @@ def test_a_session_that_never_compacted_is_all_there(tmp_path: Path) -> None:
 
 def with_gateway_records(url: str) -> list[Any]:
     """What a gateway keeps of one conversation, written by its own code."""
-    kept, record, made = RecordStore(url), None, []
+    kept, record, made = GatewayRecordStore(url), None, []
     compactor = Compactor(window=WINDOW)
     for index in range(2, len(MESSAGES) + 1, 2):
         result = compactor.compact(MESSAGES[:index], previous=record)

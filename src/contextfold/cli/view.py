@@ -235,7 +235,7 @@ def _live(
     sessions = server.Store(opened, name, namespace)
     source: server.Source = sessions
     if thread is None and not namespace and records.has_records(opened.database):
-        source = server.Together(sessions, server.Gateway(opened.database, sessions.name))
+        source = server.Together(sessions, server.GatewayRecords(opened.database, sessions.name))
     shown = None if thread is None else _thread(thread, namespace)
     changes = _changes(sessions, given, named) if allow_changes else {}
     return lambda token: server.live_app(server.Live(source, shown, changes), token)

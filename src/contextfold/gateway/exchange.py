@@ -32,7 +32,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, RefusedInStream, StillTooLong
 from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, KnownParts, Unreadable, dumped
 from contextfold.gateway.metrics import Metrics, price_of
-from contextfold.gateway.records import RecordStore, own_secret
+from contextfold.gateway.records import GatewayRecordStore, own_secret
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings, Upstream
 from contextfold.gateway.upstream import Client, Decoder, RawHeaders, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import MESSAGES, RESPONSES, GatewayWire, check_refusal, is_opening
@@ -41,7 +41,7 @@ from contextfold.overflow import Overflow, classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
 from contextfold.summary.models import SummaryModel
-from contextfold.summary.summarizer import UpstreamAnswer as SummaryAnswer
+from contextfold.summary.summarizer import Answer as SummaryAnswer
 from contextfold.tokens import Calibration
 
 T = TypeVar("T")
@@ -168,7 +168,7 @@ class Exchanges:
         self.settings = settings
         self.metrics = metrics
         self.client = Client(settings.max_requests * 2, settings.first_byte_seconds)
-        self.records = RecordStore(settings.store_url)
+        self.records = GatewayRecordStore(settings.store_url)
         self.conversations = Conversations()
         self.compactor = Compactor(
             window=settings.window,

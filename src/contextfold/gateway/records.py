@@ -50,7 +50,7 @@ _TABLES = (
 )
 
 
-class RecordStore:
+class GatewayRecordStore:
     """The gateway's tables in one database. Methods block; each is one short transaction. Raises ``StoreError``."""
 
     def __init__(self, url: str) -> None:
@@ -172,4 +172,4 @@ def own_secret() -> bytes | None:
     return value.encode() if value else None
 
 
-__all__ = ["KEY_VARIABLE", "RecordStore", "own_secret"]
+__all__ = ["KEY_VARIABLE", "GatewayRecordStore", "own_secret"]

@@ -39,7 +39,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RecordLine:
     """A conversation: its records, oldest first."""
 
     name: str
@@ -52,7 +52,7 @@ def has_records(database: Database) -> bool:
         return inspect(connection).has_table("gateway_records")
 
 
-def lines(database: Database) -> list[Line]:
+def lines(database: Database) -> list[RecordLine]:
     """The conversations of a gateway, the one that was used last first."""
     query = text("SELECT digest, compaction_id, record, made_at, used_at FROM gateway_records ORDER BY made_at")
     with database.read() as connection:
@@ -62,7 +62,7 @@ def lines(database: Database) -> list[Line]:
     parents = {one.record.parent for one in found}
     heads = [one for one in found if one.compaction_id not in parents]
     made = [_line(head, by_id) for head in sorted(heads, key=lambda head: -head.used_at)]
-    return [Line(_unique(made, place), line) for place, line in enumerate(made)]
+    return [RecordLine(_unique(made, place), line) for place, line in enumerate(made)]
 
 
 def signature(database: Database) -> Any:
@@ -88,7 +88,7 @@ def _unique(made: Sequence[Sequence[Record]], place: int) -> str:
     return root if alike == 1 else f"{root}-{line[-1].digest[:SHOWN]}"
 
 
-def row(line: Line) -> dict[str, Any]:
+def row(line: RecordLine) -> dict[str, Any]:
     """A line of the list of sessions; sizes are those of the newest compaction."""
     newest = line.records[-1]
     return {
@@ -106,7 +106,7 @@ def row(line: Line) -> dict[str, Any]:
     }
 
 
-def recorded(line: Line, *, keys: Iterable[str] = ()) -> dict[str, Any]:
+def recorded(line: RecordLine, *, keys: Iterable[str] = ()) -> dict[str, Any]:
     """The document of a conversation: a request for each compaction, and messages by their places alone."""
     clean = redactor(keys)
     newest = line.records[-1].record
@@ -134,7 +134,7 @@ def recorded(line: Line, *, keys: Iterable[str] = ()) -> dict[str, Any]:
     return document(_source(line, newest, clean), entries, shared, [run])
 
 
-def _source(line: Line, newest: Compaction, clean: Scrub) -> dict[str, Any]:
+def _source(line: RecordLine, newest: Compaction, clean: Scrub) -> dict[str, Any]:
     return {"kind": "gateway", "name": clean(line.name), "format": newest.format, "recorded": True}
 
 

@@ -29,7 +29,7 @@ Ask = Callable[[list[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ReplayRequest:
     """One request that the agent's model would have got. Sizes are tokens, times are seconds."""
 
     index: int
@@ -58,7 +58,7 @@ class Request:
 
 def requests(
     recording: Recording, ask: Ask, *, steps: Iterable[int] | None = None, outside: Callable[[], float] | None = None
-) -> Iterator[Request]:
+) -> Iterator[ReplayRequest]:
     """Every request of a replay. ``steps``: their indices, those of the recording if not given.
 
     ``outside``: seconds spent so far that are not to be counted as the view's.
@@ -70,7 +70,7 @@ def requests(
         rewritten = bool(previous) and numbers[: len(previous)] != previous
         rewrites += rewritten
         sizes = [recording.known.tokens(number) for number in numbers]
-        yield Request(
+        yield ReplayRequest(
             index=index,
             view=view,
             numbers=numbers,
@@ -86,7 +86,9 @@ def requests(
         previous = numbers
 
 
-def pieced(recording: Recording, steps: Iterable[int], view: Callable[[int, int], Sequence[Any]]) -> Iterator[Request]:
+def pieced(
+    recording: Recording, steps: Iterable[int], view: Callable[[int, int], Sequence[Any]]
+) -> Iterator[ReplayRequest]:
     """Requests whose views are known already: ``view(number, until)`` gives that of a request."""
     numbered = iter(range(10**9))
     yield from requests(recording, lambda history: view(next(numbered), len(history)), steps=steps)
@@ -129,19 +131,19 @@ def _same(now: Sequence[int], before: Sequence[int]) -> int:
 # ---- was it needed? ----
 
 
-def is_whole(need: Need, request: Request) -> bool:
+def is_whole(need: Need, request: ReplayRequest) -> bool:
     """Whether a message that holds the anchor stands in the view as it was."""
     return not need.homes.isdisjoint(request.present)
 
 
-def is_found(need: Need, request: Request, known: Known) -> bool:
+def is_found(need: Need, request: ReplayRequest, known: Known) -> bool:
     """Whether the anchor stands in the view verbatim, in a message as it was or in anything else there."""
     return is_whole(need, request) or any(
         anchors.occurs(need.anchor, known.searchable(number)) for number in request.foreign
     )
 
 
-def is_in_context(need: Need, request: Request, known: Known) -> bool:
+def is_in_context(need: Need, request: ReplayRequest, known: Known) -> bool:
     """Whether it is found and is no bare name: beside it stand plain words that stood beside it in the source."""
     if is_whole(need, request):
         return True
@@ -167,7 +169,7 @@ class Judge:
         self.missing: list[list[Any]] = []
         """[request, anchor, index where it was last said, tokens since then, ``bare`` or ``lost``]"""
 
-    def step(self, number: int, request: Request) -> None:
+    def step(self, number: int, request: ReplayRequest) -> None:
         for need in self._recording.needs.get(request.index, ()):
             kind = self._kind(need, request)
             self.counts["needed"] += 1
@@ -175,7 +177,7 @@ class Judge:
             if kind in ("bare", "lost"):
                 self.missing.append([number, self._clean(need.anchor), need.last, need.distance, kind])
 
-    def _kind(self, need: Need, request: Request) -> str:
+    def _kind(self, need: Need, request: ReplayRequest) -> str:
         known = self._recording.known
         if is_whole(need, request):
             return "whole"

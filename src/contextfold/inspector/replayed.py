@@ -25,7 +25,7 @@ from contextfold.inspector.document import (
 )
 from contextfold.inspector.money import money
 from contextfold.inspector.recording import Recording
-from contextfold.inspector.replay import COLUMNS, Judge, Request, requests
+from contextfold.inspector.replay import COLUMNS, Judge, ReplayRequest, requests
 from contextfold.inspector.wire import Wire
 from contextfold.messages import Message
 from contextfold.observe import Event
@@ -167,7 +167,7 @@ class _Replay:
         for one in record.recalled[len(noted) :] if record is not None else ():
             noted.append(recalled_entry(one, number, self._clean))
 
-    def _step(self, number: int, request: Request) -> None:
+    def _step(self, number: int, request: ReplayRequest) -> None:
         talk, columns = self._talk, self._columns
         result = self._result
         made = result is not None and not request.error and result.changed

@@ -28,7 +28,7 @@ from contextfold.errors import ContextfoldError, InputError
 from contextfold.inspector import page, records
 from contextfold.inspector.document import as_json, redactor
 from contextfold.inspector.money import LISTS
-from contextfold.inspector.stored import Figures, figures, row, stored
+from contextfold.inspector.stored import StoredFigures, figures, row, stored
 from contextfold.store import Thread
 from contextfold.store.database import Database
 
@@ -82,7 +82,7 @@ class Store:
     name: str
     namespace: str = ""
     keys: tuple[str, ...] = ()
-    _figures: dict[str, tuple[Any, Figures]] = field(default_factory=dict)
+    _figures: dict[str, tuple[Any, StoredFigures]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     """Thread key -> what failed last when it was asked for here."""
 
@@ -96,7 +96,7 @@ class Store:
             lines.append({**line, "thread": clean(line["thread"])} if clean(line["thread"]) != line["thread"] else line)
         return lines
 
-    def _known(self, state: Any, until: float) -> Figures | None:
+    def _known(self, state: Any, until: float) -> StoredFigures | None:
         """The figures of a session; old ones, or none, where there is no time for new ones in this look."""
         signature = (state.message_count, state.revision)
         known = self._figures.get(state.thread.key)
@@ -125,7 +125,7 @@ def _signature(state: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Gateway:
+class GatewayRecords:
     """Conversations that went through a gateway: what it keeps of them, in the database of a store."""
 
     database: Database
@@ -150,7 +150,7 @@ class Together:
     """A store and the gateway that keeps its records in the same database."""
 
     store: Store
-    gateway: Gateway
+    gateway: GatewayRecords
 
     @property
     def name(self) -> str:

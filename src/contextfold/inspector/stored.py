@@ -18,7 +18,7 @@ from contextfold import formats
 from contextfold.inspector.document import GONE, Shared, document, message_entry, recalled_entry, redactor, state_entry
 from contextfold.inspector.money import money
 from contextfold.inspector.recording import Recording
-from contextfold.inspector.replay import COLUMNS, Judge, Request, pieced
+from contextfold.inspector.replay import COLUMNS, Judge, ReplayRequest, pieced
 from contextfold.inspector.wire import Wire
 from contextfold.messages import Message
 from contextfold.record.compaction import Edit, reduce, summary_message
@@ -181,7 +181,7 @@ class _Run:
                 view.append(state.changed.get(index, talk.wire[index]))
         return [*view, summary] if summary is not None else view
 
-    def _settle(self, number: int, request: Request) -> None:
+    def _settle(self, number: int, request: ReplayRequest) -> None:
         """What a compaction made of the view is known at its first request."""
         state = self._entries[self._number(number)]
         if state["compaction"] is not None and state["from"] == number:
@@ -204,7 +204,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StoredFigures:
     """What the list says of a session besides its row: answers, tokens of its view, billionths of a dollar saved."""
 
     turns: int
@@ -213,21 +213,21 @@ class Figures:
     compactions: int
 
 
-def figures(document: Mapping[str, Any], prices: str) -> Figures:
+def figures(document: Mapping[str, Any], prices: str) -> StoredFigures:
     """The figures of a session out of its document."""
     run = document["runs"][0]
     paid = run["money"][prices]
     saved = sum(paid["without"]) - sum(paid["with"]) if run["requests"]["index"] else None
     made = [state for state in run["states"] if state["compaction"]]
     turns = len(run["requests"]["index"]) - run["pending"]
-    return Figures(turns, _last(run["requests"]["view"]), saved, len(made))
+    return StoredFigures(turns, _last(run["requests"]["view"]), saved, len(made))
 
 
 def _last(values: Sequence[int]) -> int:
     return values[-1] if values else 0
 
 
-def row(state: SessionState, found: Figures | None, error: str, now: float) -> dict[str, Any]:
+def row(state: SessionState, found: StoredFigures | None, error: str, now: float) -> dict[str, Any]:
     """A line of the list. ``found`` is None until it was computed; ``error``: what failed last, as far as is known."""
     if not error and state.is_summarizing and state.lease_until is not None and state.lease_until < now:
         error = "a worker ended while it was summarizing; the next one takes over"

@@ -11,8 +11,8 @@
 An index on disk belongs to the store (``store.search``).
 """
 
-from contextfold.recall.history import Entry, Hit, MessageSearch, search
+from contextfold.recall.history import HistoryEntry, Hit, MessageSearch, search
 from contextfold.recall.tools import HistoryTools
 from contextfold.recall.words import Query, parse_query, words_of
 
-__all__ = ["Entry", "HistoryTools", "Hit", "MessageSearch", "Query", "parse_query", "search", "words_of"]
+__all__ = ["HistoryEntry", "HistoryTools", "Hit", "MessageSearch", "Query", "parse_query", "search", "words_of"]

@@ -25,7 +25,7 @@ MOST_NEIGHBORS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """A message as people read it."""
 
     index: int
@@ -44,7 +44,7 @@ class Hit:
     """Whether it is out of the view of a session, so that only here it can be read."""
     score: float = 0.0
     """How well it answers, for comparing hits of one search."""
-    neighbors: tuple[Entry, ...] = ()
+    neighbors: tuple[HistoryEntry, ...] = ()
     """The messages next to it, where they were asked for: the answer stands next to the question."""
 
 
@@ -80,7 +80,8 @@ class MessageSearch:
     def __init__(self, messages: Sequence[Any], *, format: str | None = None) -> None:
         source = formats.get(format) if format else formats.detect(messages)
         self._entries = [
-            Entry(n, message.role, readable(message)) for n, message in enumerate(formats.decode(messages, source))
+            HistoryEntry(n, message.role, readable(message))
+            for n, message in enumerate(formats.decode(messages, source))
         ]
         self._indexes: dict[tuple[str, ...] | None, MemoryIndex] = {}
 
@@ -107,7 +108,7 @@ class MessageSearch:
             for one in rank(asked, self._index(wanted), limit, order)
         ]
 
-    def read(self, start: int = 0, count: int = 50) -> list[Entry]:
+    def read(self, start: int = 0, count: int = 50) -> list[HistoryEntry]:
         """Messages as people read them, from number ``start`` on, at most ``count``."""
         whole_number("start", start, 0)
         whole_number("count", count, 1)
@@ -131,7 +132,7 @@ def readable(message: Message) -> str:
     return as_markdown(message.with_parts(parts), lambda data, kind: f"{kind or 'media'}, {len(data):,} bytes")
 
 
-def indexed(entries: Iterable[Entry], roles: tuple[str, ...] | None = None) -> MemoryIndex:
+def indexed(entries: Iterable[HistoryEntry], roles: tuple[str, ...] | None = None) -> MemoryIndex:
     """An index of messages, of these roles alone. How rare a word is, all messages together say."""
     index = MemoryIndex()
     for entry in entries:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from contextfold.recall import stems
-from contextfold.recall.ranking import PIECES, Ask, Row, Text, place_of, sequence_of
+from contextfold.recall.ranking import PIECES, Ask, RankedText, Row, place_of, sequence_of
 from contextfold.recall.words import marks_of, words_of
 
 PIECE = 8_000
@@ -40,7 +40,7 @@ class MemoryIndex:
         self.messages = 0
         self.words = 0
         self._rows: dict[int, list[Row]] = {}
-        self._texts: dict[int, Text] = {}
+        self._texts: dict[int, RankedText] = {}
         self._places: dict[str, list[int]] = {}
 
     def add(self, sequence: int, text: str, *, found: bool = True) -> None:
@@ -60,14 +60,14 @@ class MemoryIndex:
         found = [self._places[token] for token in ask.tokens if token in self._places]
         return found[0] if len(found) == 1 else sorted({place for places in found for place in places})
 
-    def texts(self, sequences: Sequence[int]) -> Mapping[int, Text]:
+    def texts(self, sequences: Sequence[int]) -> Mapping[int, RankedText]:
         return {n: self._text(n) for n in sequences if n in self._rows}
 
-    def _text(self, sequence: int) -> Text:
+    def _text(self, sequence: int) -> RankedText:
         found = self._texts.get(sequence)
         if found is None:
             rows = [(row.words, row.repeated, row.marks) for row in self._rows[sequence]]
-            found = self._texts[sequence] = Text.of(rows)
+            found = self._texts[sequence] = RankedText.of(rows)
         return found
 
     def _with_all(self, ask: Ask) -> list[int]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from contextfold.recall import stems
-from contextfold.recall.words import OFTEN, PART, STEM, Query, Unit
+from contextfold.recall.words import OFTEN, PART, STEM, Query, WordUnit
 
 Order = Literal["best", "newest"]
 
@@ -85,7 +85,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class RankedText:
     """All words and marks of a message, and the words as one text with a blank around each, for phrases."""
 
     tokens: list[str]
@@ -93,7 +93,7 @@ class Text:
     length: int
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Sequence[str], int, Sequence[str]]]) -> Text:
+    def of(cls, rows: Iterable[tuple[Sequence[str], int, Sequence[str]]]) -> RankedText:
         """From its rows in order: words, how many of them are repeated, marks."""
         tokens: list[str] = []
         lines: list[str] = []
@@ -117,7 +117,7 @@ class Index(Protocol):
         """The rows that have what is asked for, ascending."""
         ...
 
-    def texts(self, sequences: Sequence[int]) -> Mapping[int, Text]:
+    def texts(self, sequences: Sequence[int]) -> Mapping[int, RankedText]:
         """What messages say, by their sequence numbers."""
         ...
 
@@ -135,7 +135,7 @@ class Ranked:
 class _Part:
     """A unit with the places where it is, and what it is worth there."""
 
-    unit: Unit
+    unit: WordUnit
     ask: Ask
     places: list[int]
     idf: float
@@ -190,7 +190,7 @@ def _parts(query: Query, index: Index) -> Iterator[_Part]:
             yield from (_part(other, index, AS_PART) for other in unit.instead)
 
 
-def _part(unit: Unit, index: Index, weight: float) -> _Part:
+def _part(unit: WordUnit, index: Index, weight: float) -> _Part:
     ask = _ask(unit)
     places = index.places(ask)
     count = len(places) if len(places) < 2 else len({place >> _SEQUENCE_SHIFT for place in places})
@@ -198,7 +198,7 @@ def _part(unit: Unit, index: Index, weight: float) -> _Part:
     return _Part(unit, ask, places, idf, weight)
 
 
-def _ask(unit: Unit) -> Ask:
+def _ask(unit: WordUnit) -> Ask:
     """A word is found in all its forms; words in a row, and what stood in quotes, as they are."""
     if len(unit.words) > 1 or unit.required or unit.prefix:
         return Ask(phrase=unit.words, prefix=unit.prefix)
@@ -291,7 +291,7 @@ def _scored(candidates: Sequence[int], parts: Sequence[_Part], index: Index, ave
     }
 
 
-def _score(text: Text, parts: Sequence[_Part], average: float) -> tuple[float, int]:
+def _score(text: RankedText, parts: Sequence[_Part], average: float) -> tuple[float, int]:
     score, exact = 0.0, 0
     for part in parts:
         times = _times(text, part.ask)
@@ -306,7 +306,7 @@ def _worth(part: _Part, times: float, length: float, average: float) -> float:
     return part.weight * part.idf * times * (K1 + 1) / (times + K1 * (1 - B + B * length / average))
 
 
-def _times(text: Text, ask: Ask) -> float:
+def _times(text: RankedText, ask: Ask) -> float:
     """How often a text says what is asked for: forms of a word count as the word, a compound around it as less."""
     if ask.phrase:
         return text.line.count(" " + " ".join(ask.phrase) + ("" if ask.prefix else " "))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from contextfold.recall import stems
-from contextfold.recall.words import Query, Unit, is_cjk
+from contextfold.recall.words import Query, WordUnit, is_cjk
 
 WIDTH = 240
 """Characters of a snippet."""
@@ -44,7 +44,7 @@ def _first(line: str, query: Query, room: int) -> int:
         if places:
             found += [(place, number, 4 if unit.exact else 1) for place in places]
         else:
-            others = unit.instead or tuple(Unit((word,)) for word in unit.words if len(unit.words) > 1)
+            others = unit.instead or tuple(WordUnit((word,)) for word in unit.words if len(unit.words) > 1)
             inner = [place for other in others for place in _places(lowered, other)]
             found += [(place, number, 1) for place in inner]
     found.sort()
@@ -57,7 +57,7 @@ def _first(line: str, query: Query, room: int) -> int:
     return found[max(range(len(found)), key=lambda n: (worth(n), -n))][0] if found else 0
 
 
-def _places(line: str, unit: Unit) -> Iterator[int]:
+def _places(line: str, unit: WordUnit) -> Iterator[int]:
     """Where a unit stands: its words with anything but letters between them, a plain word in any of its forms."""
     for number, match in enumerate(re.finditer(_pattern(unit), line)):
         if number == _MOST_PLACES:
@@ -65,7 +65,7 @@ def _places(line: str, unit: Unit) -> Iterator[int]:
         yield match.start()
 
 
-def _pattern(unit: Unit) -> str:
+def _pattern(unit: WordUnit) -> str:
     runs: list[str] = []
     for word in unit.words:  # CJK pairs overlap, so they are joined again
         if runs and len(word) == 2 and runs[-1].endswith(word[0]) and is_cjk(word):

@@ -27,7 +27,7 @@ BESIDE = 400
 """Characters of a message that is only shown because it stands next to a hit."""
 
 
-class Found(Protocol):
+class FoundMessage(Protocol):
     """One hit of a search."""
 
     @property
@@ -38,7 +38,7 @@ class Found(Protocol):
     def snippet(self) -> str: ...
 
 
-class Message(Protocol):
+class ShownMessage(Protocol):
     """One message as it was."""
 
     @property
@@ -52,11 +52,11 @@ class Message(Protocol):
 class SearchableHistory(Protocol):
     """What a session offers (``contextfold.store``), as far as the tools need it."""
 
-    def search(self, query: str, *, limit: int = MOST_RESULTS) -> Sequence[Found]:
+    def search(self, query: str, *, limit: int = MOST_RESULTS) -> Sequence[FoundMessage]:
         """Also called with ``order``, ``roles`` and ``neighbors``, where an agent asks for them."""
         ...
 
-    def read(self, start: int = 0, count: int = MOST_MESSAGES) -> Sequence[Message]: ...
+    def read(self, start: int = 0, count: int = MOST_MESSAGES) -> Sequence[ShownMessage]: ...
 
 
 _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], list[str]]] = {
@@ -227,14 +227,14 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _shown(hit: Found) -> list[str]:
+def _shown(hit: FoundMessage) -> list[str]:
     """A hit, between the messages beside it where there are any."""
     beside = [(near.index, f"  [{near.index}] {near.role}: {_one_line(near.text)}") for near in _neighbors(hit)]
     return [line for _, line in sorted([*beside, (hit.index, f"[{hit.index}] {hit.role}: {hit.snippet}")])]
 
 
-def _neighbors(hit: Found) -> Sequence[Message]:
-    found: Sequence[Message] = getattr(hit, "neighbors", ())
+def _neighbors(hit: FoundMessage) -> Sequence[ShownMessage]:
+    found: Sequence[ShownMessage] = getattr(hit, "neighbors", ())
     return found
 
 

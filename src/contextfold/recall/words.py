@@ -65,7 +65,7 @@ _ASKING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class WordUnit:
     """One thing that is looked for: a word, or words that follow one another.
 
     ``required``: only texts that have it are found, since it stood in quotes. ``exact``: texts that have it come first.
@@ -77,14 +77,14 @@ class Unit:
     required: bool = False
     exact: bool = False
     prefix: bool = False
-    instead: tuple[Unit, ...] = ()
+    instead: tuple[WordUnit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """What is looked for: texts that have any of the units, and all of the required ones."""
 
-    units: tuple[Unit, ...]
+    units: tuple[WordUnit, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -136,29 +136,29 @@ def is_cjk(word: str) -> bool:
     return bool(_IS_CJK.match(word))
 
 
-def _quoted(text: str) -> list[Unit]:
+def _quoted(text: str) -> list[WordUnit]:
     words = tuple(words_of(text))
-    return [Unit(words, required=True, exact=True, prefix=_goes_on(words))] if words else []
+    return [WordUnit(words, required=True, exact=True, prefix=_goes_on(words))] if words else []
 
 
-def _bare(text: str) -> list[Unit]:
+def _bare(text: str) -> list[WordUnit]:
     plain = _POSSESSIVE.sub("", text.strip("?!.,;:()[]{}<>'`*…¿¡‘’。，、？！：；（）"))
     words = tuple(words_of(plain))
     if not words:
         return []
-    single = [Unit((word,), prefix=_goes_on((word,))) for word in dict.fromkeys(words)]
+    single = [WordUnit((word,), prefix=_goes_on((word,))) for word in dict.fromkeys(words)]
     if _EXACT.search(plain):
-        return [Unit(words, exact=True, instead=tuple(single) if len(words) > 1 else ())]
+        return [WordUnit(words, exact=True, instead=tuple(single) if len(words) > 1 else ())]
     if all(map(is_cjk, words)) and len(words) > 1:
-        return [Unit(words, instead=tuple(single))]
+        return [WordUnit(words, instead=tuple(single))]
     if len(words) == 1:
         return [_compound(words[0])]
-    return [_compound(word) if not is_cjk(word) else Unit((word,), prefix=_goes_on((word,))) for word in words]
+    return [_compound(word) if not is_cjk(word) else WordUnit((word,), prefix=_goes_on((word,))) for word in words]
 
 
-def _compound(word: str) -> Unit:
-    found = tuple(Unit((part,)) for part in dict.fromkeys(stems.parts(word))) if len(word) >= 2 * 6 else ()
-    return Unit((word,), prefix=_goes_on((word,)), instead=found)
+def _compound(word: str) -> WordUnit:
+    found = tuple(WordUnit((part,)) for part in dict.fromkeys(stems.parts(word))) if len(word) >= 2 * 6 else ()
+    return WordUnit((word,), prefix=_goes_on((word,)), instead=found)
 
 
 def _goes_on(words: Sequence[str]) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 from contextfold.calls import views
 from contextfold.calls.recovery import Exchange
 from contextfold.calls.request import CompactionResult
-from contextfold.calls.request import SessionRequest as Turn
+from contextfold.calls.request import Request as Turn
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import CannotFit
 from contextfold.integrations.streams import aopened, opened

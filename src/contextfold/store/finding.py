@@ -14,7 +14,7 @@ from functools import partial
 from contextfold import formats
 from contextfold.errors import InputError, whole_number
 from contextfold.ports import Ports
-from contextfold.recall.history import Entry, Hit, beside, checked, readable
+from contextfold.recall.history import HistoryEntry, Hit, beside, checked, readable
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import Order, Ranked, rank
 from contextfold.recall.snippets import snippet
@@ -23,7 +23,7 @@ from contextfold.store.layout import as_ranges
 from contextfold.store.reading import PAGE, Reader, ask
 from contextfold.store.values import Search, SessionState, StoredMessage
 
-__all__ = ["Entry", "Finder", "Hit", "Wanted", "readable"]
+__all__ = ["Finder", "HistoryEntry", "Hit", "Wanted", "readable"]
 
 LONGEST_PAGE = 1_000
 """Messages that one call of ``read`` may ask for."""
@@ -60,7 +60,7 @@ class Finder:
         shown = await self._shown([one.index for one in found], wanted.neighbors, state, ports)
         return await ports.compute(partial(_hits, found, asked, shown, gone, wanted.neighbors))
 
-    async def read(self, start: int, count: int, ports: Ports) -> list[Entry]:
+    async def read(self, start: int, count: int, ports: Ports) -> list[HistoryEntry]:
         """Messages from sequence number ``start`` on, at most ``count``."""
         if whole_number("start", start) < 0 or not 0 < whole_number("count", count) <= LONGEST_PAGE:
             raise InputError(f"start {start} must not be negative, and count {count} must be 1 to {LONGEST_PAGE:,}")
@@ -84,7 +84,7 @@ class Finder:
 
     async def _shown(
         self, indices: Sequence[int], neighbors: int, state: SessionState, ports: Ports
-    ) -> dict[int, Entry]:
+    ) -> dict[int, HistoryEntry]:
         """The messages to show: hits, and what stands beside them."""
         total = state.message_count
         wanted = {n for index in indices for n in (index, *beside(index, neighbors, total)) if n < total}
@@ -99,12 +99,14 @@ class Finder:
             summary_id = summary.parent_id if summary else None
         return gone
 
-    async def _entries(self, sequences: Iterable[int], source: str, ports: Ports) -> list[Entry]:
+    async def _entries(self, sequences: Iterable[int], source: str, ports: Ports) -> list[HistoryEntry]:
         messages = await self._reader.messages(as_ranges(set(sequences)), ports)
         return await ports.compute(_decoded, messages, source)
 
 
-def _hits(found: Sequence[Ranked], asked: Query, shown: dict[int, Entry], gone: set[int], neighbors: int) -> list[Hit]:
+def _hits(
+    found: Sequence[Ranked], asked: Query, shown: dict[int, HistoryEntry], gone: set[int], neighbors: int
+) -> list[Hit]:
     """Hits in the order in which they were found. A message that came meanwhile waits for the next search."""
     hits = []
     for one in found:
@@ -123,12 +125,12 @@ def _seconds(name: str, moment: Time | None) -> float | None:
     return moment
 
 
-def _decoded(messages: Sequence[StoredMessage], source: str) -> list[Entry]:
+def _decoded(messages: Sequence[StoredMessage], source: str) -> list[HistoryEntry]:
     if not messages:
         return []
     decode = formats.get(source).decode
     entries = []
     for stored in messages:
         message = decode(stored.wire, stored.sequence)
-        entries.append(Entry(stored.sequence, message.role, readable(message)))
+        entries.append(HistoryEntry(stored.sequence, message.role, readable(message)))
     return entries

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text
 
 from contextfold.errors import StoreError
 from contextfold.recall.memory import OVERLAP, rows_of
-from contextfold.recall.ranking import PIECE_BITS, PIECES, Ask, Ranked, Row, Text, places_of, rank, sequence_of
+from contextfold.recall.ranking import PIECE_BITS, PIECES, Ask, Ranked, RankedText, Row, places_of, rank, sequence_of
 from contextfold.store.values import Search, Thread
 
 SESSION, ROLE, MARKS = "\ue000", "\ue001", "\ue020"
@@ -142,7 +142,7 @@ class _Index:
                 places = [place for place in places if first <= place < stop]
         return places
 
-    def texts(self, sequences: Sequence[int]) -> Mapping[int, Text]:
+    def texts(self, sequences: Sequence[int]) -> Mapping[int, RankedText]:
         rows: dict[int, list[tuple[Sequence[str], int, Sequence[str]]]] = {}
         for row, content in self._contents(sequences):
             place = row - self._base
@@ -150,7 +150,7 @@ class _Index:
             words, _, marks = content.partition(f" {MARKS} ")
             one = (words.split(" "), OVERLAP if piece else 0, marks.split(" ") if marks else ())
             rows.setdefault(sequence_of(place), []).append(one)
-        return {sequence: Text.of(found) for sequence, found in rows.items()}
+        return {sequence: RankedText.of(found) for sequence, found in rows.items()}
 
     def _contents(self, sequences: Sequence[int]) -> list[Any]:
         spans = [places_of(range(n, n + 1)) for n in sequences]

@@ -21,7 +21,7 @@ from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, run
 from contextfold.recall.ranking import Order
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.store import recording
-from contextfold.store.finding import Entry, Finder, Hit, Time, Wanted
+from contextfold.store.finding import Finder, HistoryEntry, Hit, Time, Wanted
 from contextfold.store.flow import Flow
 from contextfold.store.options import SessionOptions, UserConfig, UserOptions, options_for
 from contextfold.store.reading import ask
@@ -229,7 +229,7 @@ class Session:
         wanted = Wanted(limit, order, roles, since, until, neighbors)
         return run(self._finder.search(query, wanted, self._blocking()))
 
-    def read(self, start: int = 0, count: int = 50) -> list[Entry]:
+    def read(self, start: int = 0, count: int = 50) -> list[HistoryEntry]:
         """Messages as people read them, from sequence number ``start`` on, at most ``count`` (of 1,000)."""
         return run(self._finder.read(start, count, self._blocking()))
 
@@ -319,7 +319,7 @@ class Session:
         wanted = Wanted(limit, order, roles, since, until, neighbors)
         return await self._finder.search(query, wanted, self._suspending())
 
-    async def aread(self, start: int = 0, count: int = 50) -> list[Entry]:
+    async def aread(self, start: int = 0, count: int = 50) -> list[HistoryEntry]:
         """``read`` for async code."""
         return await self._finder.read(start, count, self._suspending())
 

@@ -23,7 +23,7 @@ from langchain.agents.middleware.types import (
 from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command
 
-from contextfold.archive import MiddlewareArchive as FileArchive
+from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
