@@ -26,7 +26,15 @@ SEAM = {
     "contextfold.passes.prepared": {"Prepared"},
     "contextfold.passes.question": {"MANUAL", "Proposal", "Question", "Trigger", "floor_of", "triggered"},
     "contextfold.passes.without_pass": {"Revise"},
-    "contextfold.record.compaction": {"Compaction", "Edit", "FateRun", "Recalled", "SummaryRecord", "reduce", "summary_message"},
+    "contextfold.record.compaction": {
+        "Compaction",
+        "Edit",
+        "FateRun",
+        "Recalled",
+        "SummaryRecord",
+        "reduce",
+        "summary_message",
+    },
     "contextfold.record.view": {"View", "alternating", "apply", "build", "ready"},
 }
 """What faces may take from the rooms of the engine. ``conversation`` is open: histories, groups, pins and ledgers are

@@ -10,7 +10,7 @@
     ├── StoreError            a session could not be read or written; what was acknowledged before is still there
     │   ├── StoreUnavailable  the database is gone, full, read-only or locked: the same call works once it is back
     │   ├── StoreCorrupt      what is stored cannot be read: names the row
-    │   └── StoreConflict     somebody else changed the session meanwhile
+    │   └── StoreConflict     another writer changed the session meanwhile
     ├── SummaryFailed         no acceptable summary could be had; nothing has changed
     │   └── TimedOut          the summarizer took longer than it was given
     ├── Cancelled             the caller's token asked to stop; nothing has changed
@@ -139,7 +139,7 @@ class StoreCorrupt(StoreError):
 
 
 class StoreConflict(StoreError):
-    """Somebody else changed the session meanwhile, and the caller asked for it to be as it was."""
+    """Another writer changed the session meanwhile, and the caller asked for it to be as it was."""
 
 
 class SummaryFailed(ContextfoldError):
@@ -173,7 +173,7 @@ def is_control_flow(error: BaseException) -> bool:
     """Whether this was raised to steer a program, not to report a failure: LangGraph's interrupts, and ``Cancelled``.
 
     Interrupts are known by name, since the framework is never imported here. All else that a summarizer raises is its
-    failure (L3).
+    failure.
     """
     return isinstance(error, Cancelled) or any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
 

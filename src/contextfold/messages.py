@@ -3,7 +3,7 @@
 One wire object (one entry of the list that a caller sends to a provider) becomes exactly one ``Message``,
 so an index into the history means the same thing everywhere: in the ledger, in an error, in a record.
 Messages are frozen. Each keeps a reference to the wire object that it was decoded from (``source``), and each
-part to its own block of it, so that what nobody changed is handed back untouched.
+part to its own block of it, so that what did not change is handed back untouched.
 
 What belongs here: the values, and questions that can be answered by looking at one message alone.
 What does not: wire shapes (``formats``), sizes (``tokens``), what stands or falls together (``groups``).

@@ -130,7 +130,7 @@ class SummaryProgress:
 class SummaryEnd:
     """What came of it: the summary's ``text``, or None and the ``error``. Sizes are tokens.
 
-    Both, where a summary was made and no record could take it, because what must stay does not fit. Figures are of all
+    ``text`` and ``error`` are both set if a paid summary did not fit. Figures are of all
     that was answered, also when it came to nothing. ``compression_ratio`` is the share of the evicted tokens that is
     gone, with evidence counted; ``cost`` is in US dollars by genai-prices, None where the model is not known there;
     ``model`` names those that answered.

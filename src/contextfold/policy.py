@@ -159,7 +159,7 @@ class Budgets(_Settings):
     """
 
     usage: Share | None = None
-    """None: ``usage_of`` the window, and ``carried`` has its say."""
+    """None: computed from the window; ``carried`` then sizes the summary."""
     carried: Share | None = None
     """The summary message, prose and evidence, as a share of the window, if none of ``usage``, ``target`` and ``keep``
     is given: more of one thing leaves less of the others. None: ``carried_of`` the window."""
@@ -174,7 +174,7 @@ class Budgets(_Settings):
     """Of the summary message, what prose may take; evidence takes the rest. None: ``PROSE`` or ``BUILT_IN_PROSE``."""
 
     def usage_of(self, window: int) -> float:
-        """The share of a window of so many tokens that a pass fills, as far as what must stay allows.
+        """The share of ``window`` tokens that a pass fills, as far as what must stay allows.
 
         Half of a small window; of larger ones less, by a power of their size. What a model needs again from long ago
         falls off with its age, so what is worth carrying grows more slowly than the window, and every token carried is
@@ -186,14 +186,14 @@ class Budgets(_Settings):
         return min(0.5, max(0.25, share))
 
     def carried_of(self, window: int) -> float:
-        """The share of a window of so many tokens for the summary message, by the same rule as ``usage_of``."""
+        """The share of ``window`` tokens for the summary message, by the same rule as ``usage_of``."""
         if self.carried is not None:
             return self.carried
         share: float = 0.35 * (16_000 / window) ** 0.05
         return min(0.4, max(0.2, share))
 
     def prose_of(self, tokens: int, *, built_in: bool) -> int:
-        """Tokens of a summary message of so many that prose may take. What it leaves is the evidence's."""
+        """Prose budget, in tokens, of a summary message of ``tokens``. Evidence gets the rest."""
         if self.prose is not None:
             return int(self.prose * tokens)
         if built_in:
@@ -379,12 +379,12 @@ class Policy(_Settings):
     @property
     def compresses_outputs(self) -> bool:
         """Whether the caller asked for old tool outputs to be compressed: then each pass does it, not only one that has
-        to, and whoever writes summaries.
+        to, with any summarizer.
         """
         return self.tool_outputs.enabled and "tool_outputs" in self.model_fields_set
 
     def clauses(self, window: int) -> tuple[Clause, ...]:
-        """What starts a pass in a window of so many tokens; any clause may."""
+        """What starts a pass in a window of ``window`` tokens; any clause may."""
         if "trigger" in self.model_fields_set:
             return self.trigger
         return (Clause((Size("fraction", start_of(window)),)),)
@@ -415,11 +415,11 @@ CALL = 400
 """Tokens that one call of an agent adds to a history: a short step. Replays show 300 to 700."""
 
 CARRYING, REWRITING = 0.1, 1.15
-"""Prices in input tokens: of sending a token that the provider has cached, and of sending it anew beyond that."""
+"""Prices in input tokens: of sending a token that the provider has cached, and of sending it uncached beyond that."""
 
 
 def start_of(window: int) -> float:
-    """The share of a window of so many tokens at which a pass starts, where the caller did not say it.
+    """The share of ``window`` tokens at which a pass starts, where the caller did not say it.
 
     What came since the last pass is carried at every call. A pass pays when that has cost as much as sending what it
     leaves: with ``left`` tokens after a pass and ``CALL`` more at each call, at ``left + sqrt(2 * left * CALL *

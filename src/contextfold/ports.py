@@ -8,7 +8,7 @@ coroutine over them runs to its end at the first ``send``, and ``run`` takes its
 - Limits hold leaves (calls), never branches: a branch that waits for its children must not hold a place.
 - Every thread gets a copy of the context, so that tracing and request-local values keep working.
 - Time and chance are ports too (``Clock``): nothing in the engine reads them anywhere else.
-- What blocks cannot be ended from outside. A leaf that takes too long, or that nobody wants any more, is left alone in
+- What blocks cannot be ended from outside. A leaf that takes too long, or is not wanted any more, is left alone in
   its thread, and its answer is thrown away.
 """
 
@@ -326,7 +326,7 @@ class _Raised:
 
 
 class _Pump:
-    """Runs one leaf beside the code that waits for it, and hands over its pieces. ``stop``: nobody waits any more."""
+    """Runs one leaf beside the code that waits for it, and hands over its pieces. ``stop``: it is not wanted now."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._handed: queue.SimpleQueue[Any] = queue.SimpleQueue()

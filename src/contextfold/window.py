@@ -1,9 +1,9 @@
-"""How many tokens the receiving model takes, and who says so (R21).
+"""How many tokens the receiving model takes, and who says so.
 
 Belongs here: the order in which sources are asked, and what refusals taught about an endpoint. Does not: what of the
 window is kept free for the answer (``policy``), and reading limits out of errors (``overflow``).
 
-The order says what is assumed as long as nobody was refused. A refusal is no assumption: what an endpoint proved to be
+The order says what is assumed as long as nothing was refused. A refusal is no assumption: what an endpoint proved to be
 smaller than assumed stays smaller in the calls that follow, whatever the assumption was based on. Otherwise the next
 turn would be refused again.
 """
@@ -23,7 +23,7 @@ from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 
 DEFAULT_WINDOW = 64_000
-"""Tokens, for a model that nobody knows. Seven in eight models of the registry take this or more, and an agent's
+"""Tokens, for an unknown model. Seven in eight models of the registry take this or more, and an agent's
 prompt and tools still leave room in it: too small costs some compactions, too large ends in refused requests."""
 
 LEAST_WINDOW = 256
@@ -41,7 +41,7 @@ class Window:
     tokens: int
     source: Source
     most: int = 0
-    """More tokens that are not disproved, where ``tokens`` is a guess after a refusal that named no limit; else 0."""
+    """Largest size not yet refused, while ``tokens`` is a guess; else 0."""
 
 
 class WindowStore(Protocol):
@@ -154,7 +154,7 @@ class Windows:
             self._proved[endpoint, model] = tokens
 
     def accept(self, endpoint: str, model: str | None, tokens: int) -> None:
-        """A request of so many tokens was taken: a guess never goes below it."""
+        """A request of this size was taken: a guess never goes below it."""
         key = self._key(endpoint, model)
         self._accepted[key] = max(tokens, self._accepted.get(key, 0))
 

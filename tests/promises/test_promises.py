@@ -191,7 +191,7 @@ def off_means_off(face: Face) -> None:
 
 
 def a_number_is_that_number(face: Face) -> None:
-    """``keep`` names so many messages: they stay word for word, although the trigger is below what they take."""
+    """``keep`` names a number of messages: they stay word for word, although the trigger is below what they take."""
     setting = Setting(trigger=("tokens", 2_000), keep=("messages", 12))
     told = played(face, setting, 20)
     newest = [message for new in told for message in new][-6:]

@@ -124,7 +124,7 @@ class ThreadArchive:
     def delete(self) -> None:
         """Delete the file and its media. Nothing happens if there are none. Raises ``ArchiveError``.
 
-        For a thread that nobody archives to any more: what others append meanwhile may be deleted with the rest.
+        For a thread that is not archived to any more: what others append meanwhile may be deleted with the rest.
         """
         system, media = self.archive.system, f"{self.path.removesuffix('.md')}.media"
         try:

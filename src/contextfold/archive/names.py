@@ -1,4 +1,4 @@
-"""File names for threads and media, made by us: nobody's thread id becomes a path.
+"""File names for threads and media, made by us: no thread id becomes a path.
 
 What belongs here: names. What does not: what is in the files.
 """

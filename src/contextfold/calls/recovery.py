@@ -33,7 +33,7 @@ UNLIMITED: Any = object()
 """The caller's ``send`` takes no answer limit."""
 
 UNREAD = 0.7
-"""Below this share of the estimated texts, a provider that reports so few input tokens did not read all of them. The
+"""Below this share of the estimated texts, a provider that reports fewer input tokens did not read all of them. The
 estimate is within a quarter of every tokenizer tried."""
 UNREAD_CALIBRATED = 0.85
 """The same once the estimate is corrected by what this conversation's provider reported before."""
@@ -206,7 +206,7 @@ class Exchange:
     async def _as_small_as_can_be(
         self, overflow: Overflow, again: Request, result: CompactionResult
     ) -> CompactionResult | None:
-        """Nobody named a limit, and what was assumed in its place cannot be met: a smaller view is worth a try."""
+        """No limit was named, and what was assumed in its place cannot be met: a smaller view is worth a try."""
         try:
             smaller = await self.compact(again, window=result.tokens_after - 1)
         except (CannotFit, SummaryFailed):
@@ -313,14 +313,14 @@ class Exchange:
         return error
 
     async def _discard(self, response: Any) -> None:
-        """A stream that nobody will read is closed."""
+        """A stream that will not be read is closed."""
         close = getattr(response, "close", None)
         if callable(close):
             await self.ports.call(close)
 
 
 def is_partly_read(read: int, result: CompactionResult) -> bool:
-    """Whether a provider that reports so many input tokens cannot have read the whole view (R18, R22)."""
+    """Whether a provider that reports ``read`` input tokens cannot have read the whole view."""
     calibration: Calibration = result.calibration
     least = UNREAD_CALIBRATED if calibration.observations >= CALIBRATED else UNREAD
     if result.estimated_tokens < NOTICEABLE or read >= least * result.estimated_tokens:
@@ -330,7 +330,7 @@ def is_partly_read(read: int, result: CompactionResult) -> bool:
 
 
 def advice(overflow: Overflow, result: CompactionResult, *, is_allowed: bool, takes_limit: bool) -> str:
-    """What to tell somebody whose request was refused for good, below the provider's own words.
+    """What to tell a caller whose request was refused for good, below the provider's own words.
 
     ``is_allowed``: it may be sent again. ``takes_limit``: the caller's ``send`` takes an answer limit.
     """
@@ -360,7 +360,7 @@ _ADVICE: Mapping[Kind, str] = {
     "first or newest user message) or cannot be clipped: split it, or shorten it before it gets into the history.",
     "rate_limit_too_small": "The request alone is above the tokens per minute, waiting does not help, and the view can "
     "be made no smaller: {floor}. Have the rate limit raised, ask for a shorter answer, or shorten these items.",
-    "malformed_history": "The history was read anew, and what could be mended by the rules known here was refused too, "
+    "malformed_history": "The history was read again, and what the rules known here could mend was refused too, "
     "or there was nothing to mend: the provider's words name the place to look at.",
     "truncated_silently": "The provider read only a part of the prompt.",
 }

@@ -149,7 +149,7 @@ class CompactionResult:
         return self.compaction.summary if self.compaction else None
 
     def after_usage(self, input_tokens: int | None) -> CompactionResult:
-        """The same result with what the provider reported for exactly this view learned (R18).
+        """The same result with what the provider reported for exactly this view learned.
 
         ``input_tokens`` counts cached ones. None or zero teaches nothing.
         """

@@ -34,7 +34,7 @@ Store = Annotated[
         "--store", metavar="URL", envvar="CONTEXTFOLD_STORE", help="sqlite:///FILE or postgresql+psycopg://..."
     ),
 ]
-Namespace = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Whose threads; default: nobody's.")]
+Namespace = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Whose threads; default: no namespace.")]
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The id of a thread.")]
 Window = Annotated[
     int | None, typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the model takes.")
@@ -165,7 +165,7 @@ def prune(
     idle_days: Annotated[
         float,
         typer.Option(
-            "--idle-days", parser=_days, metavar="DAYS", help="Threads that nobody has written to for so long."
+            "--idle-days", parser=_days, metavar="DAYS", help="Threads without a new message for this many days."
         ),
     ],
     delete: Annotated[bool, typer.Option("--delete", help="Delete them. Without this, they are only shown.")] = False,
@@ -248,7 +248,7 @@ def recall(
         str, typer.Argument(metavar="QUERY", help='A question, or some words; "in quotes": they must occur in a row.')
     ],
     limit: Annotated[
-        int | None, typer.Option("--limit", parser=at_least_one, metavar="N", help="At most so many; default 20.")
+        int | None, typer.Option("--limit", parser=at_least_one, metavar="N", help="The most hits; default 20.")
     ] = None,
     order: Annotated[Order, typer.Option("--order", help="What answers best first, or the last mention.")] = Order.best,
     role: Annotated[

@@ -1,7 +1,7 @@
 """The account: where every message of the history went.
 
 A message has exactly one fate. Runs of neighbors that share fate and reason are stored once, so the ledger of
-100,000 messages stays small; entries are made when somebody looks.
+100,000 messages stays small; entries are made when they are read.
 """
 
 from __future__ import annotations

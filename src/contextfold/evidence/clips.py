@@ -29,7 +29,7 @@ SHARE = 0.3
 """Of the room for evidence, what parts of lines take where not every name stands in a line."""
 
 REACH = 40
-"""Characters. A part of a line is at most so much longer than the name in it."""
+"""Characters. A part of a line is at most this much longer than the name in it."""
 
 OVERHEAD = 5
 """Characters added to the length of a part for its price: a line break, and the first token, however short it is."""

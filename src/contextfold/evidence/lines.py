@@ -32,8 +32,8 @@ WHOLE = 400
 """Characters. A user's text up to this size is one line, line breaks and all: a user's words are few and all meant."""
 
 RULE, WISH = 3.0, 1.5
-"""What a user's constraint and a milder one count by themselves, whatever stands in them and at any age: nobody repeats
-a rule."""
+"""What a user's constraint and a milder one count by themselves, whatever stands in them and at any age: people do not
+repeat a rule."""
 
 ERROR, OUTCOME, MEASURE = 0.6, 0.6, 0.45
 """What a tool's line about a failure, about what came of something, and with an amount in it count by themselves."""
@@ -129,7 +129,7 @@ def weighed(text: str) -> str:
 
 
 def is_sampled(text: str) -> bool:
-    """Whether an output is so long that a part of it is read for evidence."""
+    """Whether an output is too long to be read for evidence as a whole."""
     return len(text) > MOST_OF_ONE_LINE and (len(text) > MOST_READ or _is_one_line(text))
 
 

@@ -55,7 +55,7 @@ class Format(Protocol):
         """Messages as wire objects.
 
         A message that came from this format and was not edited is its own source object. One that was edited is
-        rebuilt from its source. One that came from elsewhere is built anew, and may then become several objects
+        rebuilt from its source. One that came from elsewhere is built new, and may then become several objects
         (tool results of one user message) or share one with its neighbors (results that this format keeps together).
         """
         ...

@@ -1,7 +1,7 @@
-"""From messages to the wire, for every format alike: what is handed back, what is rebuilt, what is built anew.
+"""From messages to the wire, for every format alike: what is handed back, what is rebuilt, what is built new.
 
 A message that came from the target format is its own source object, or, if edited, is rebuilt from it. Neighboring
-messages that came from elsewhere (another format, or contextfold itself) form a run, and a run is built anew as a
+messages that came from elsewhere (another format, or contextfold itself) form a run, and a run is built as a
 whole, because formats differ in how many wire objects one turn takes.
 
 What belongs here: the loop over both cases, and what every crossing has in common: the hidden reasoning of another

@@ -61,7 +61,7 @@ def decoded_chunk(block: Mapping[str, Any]) -> Text | None:
 
 
 def built(result: ToolResult, text: str) -> dict[str, Any] | None:
-    """The output in words for a call that got no other; None where its type takes no words."""
+    """The output in words Placeholder output for an unanswered call; None if its type takes no text."""
     if result.local is None or result.local == COMPUTER:
         return None
     item: dict[str, Any] = {"type": OUTPUT_OF[result.local], "call_id": result.call_id}

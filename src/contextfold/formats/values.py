@@ -20,7 +20,7 @@ P = TypeVar("P", bound=Part)
 _UNREADABLE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
 )
-"""Keys whose strings are identifiers or ciphertext: nobody can read them."""
+"""Keys whose strings are identifiers or ciphertext: there is nothing to read in them."""
 
 
 def as_object(wire: Any, index: int | None, wanted: str) -> dict[str, Any]:

@@ -290,7 +290,7 @@ def continues(body: Body, old: Body) -> bool:
 
 
 def _seed(messages: Sequence[Any], floor: int) -> bytes:
-    """The chain begins anew behind a compaction by the provider: what stood before it is dead."""
+    """The chain begins again behind a compaction by the provider: what stood before it is dead."""
     return hashlib.blake2b(canonical(messages[floor - 1]), digest_size=16).digest() if floor else b""
 
 

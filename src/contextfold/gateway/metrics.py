@@ -53,7 +53,7 @@ class Metrics:
         return sum(value for (known, _), value in self.values.items() if known == name)
 
     def took(self, seconds: float) -> None:
-        """One request was held up for so long."""
+        """One request was held up for this long."""
         place = next((at for at, bound in enumerate(BUCKETS) if seconds <= bound), len(BUCKETS))
         self._buckets[place] += 1
         self._seconds += seconds
@@ -88,7 +88,7 @@ def _labels(labels: Labels) -> str:
 
 
 def price_of(tokens: int, model: str) -> float:
-    """Dollars that so many input tokens cost at least: as reads from the cache, where the model has a price for them.
+    """Dollars that these input tokens cost at least: as reads from the cache, where the model has a price for them.
 
     A conversation's beginning is mostly read from the cache; counting it at full price would claim too much. 0 for a
     model whose price is not known.

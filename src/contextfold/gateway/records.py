@@ -27,7 +27,7 @@ CHUNK = 400
 """Hashes in one query. The longest beginnings are asked for first; one query finds nearly all records."""
 DAY = 86_400.0
 KEEP_DAYS = 30
-"""Records that no request used for so long are deleted when a gateway starts. Nothing but time is lost by it."""
+"""Records that no request used for this long are deleted when a gateway starts. Nothing but time is lost by it."""
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS gateway_schema (version BIGINT PRIMARY KEY, secret VARCHAR(64) NOT NULL)",

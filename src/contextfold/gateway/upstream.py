@@ -23,7 +23,7 @@ HOP_BY_HOP = frozenset(
 )
 """RFC 9110, section 7.6.1: they are about one connection. Those that ``Connection`` names are too."""
 _OURS = frozenset({b"host", b"content-length", b"expect"})
-"""Written anew for each request, from the address and the body."""
+"""Written again for each request, from the address and the body."""
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would add where a client sent none."""
 

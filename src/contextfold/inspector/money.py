@@ -78,7 +78,7 @@ def described(prices: PriceList) -> str:
 
 @cache
 def rates_for(prices: PriceList, input_tokens: int) -> Rates:
-    """The rates of a request with so much input: from a tier's start on, all its tokens cost that tier's price."""
+    """The rates of a request by its input: from a tier's start on, all its tokens cost that tier's price."""
     price = model_price(prices)
     plain = _rate(price.input_mtok, input_tokens)
     return Rates(

@@ -187,7 +187,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         if record is not None and (saved is None or record.id != saved.id):
             update[self.record_key] = record.to_json()
             update[self.metadata_key] = summary_metadata(result, self._now())
-        elif record is None and saved is not None:  # somebody edited the thread, and the record does not fit it
+        elif record is None and saved is not None:  # the thread was edited, and the record does not fit it
             update = {self.record_key: "", self.metadata_key: {}}
         self._keep(_value(state, self.messages_key) or [], record if result.changed else None, saved)
         return PreparedMessages([*([system] if system else []), *result.messages], update)

@@ -1,6 +1,6 @@
 """Streams of the SDKs, opened up to their first content before a caller gets them.
 
-A provider may accept a request with status 200 and refuse it inside the stream. Whoever hands the stream out at once
+A provider may accept a request with status 200 and refuse it inside the stream. Code that hands the stream out at once
 can do nothing about that any more. So events are read until the first content; what refuses the request on the way is
 raised, as if the request had been refused. The caller then gets a stream that gives the same events in order.
 

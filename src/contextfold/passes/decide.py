@@ -145,7 +145,7 @@ class _Pass:
             return self._above_target(problem)
 
     def _is_worth_waiting(self) -> bool:
-        """Whether the newest group takes so much that a pass had better wait until the model has read it.
+        """Whether the newest group is so large that a pass had better wait until the model has read it.
 
         Until then it has to stay as it is, in the place of what else could be carried. Only under the default trigger,
         and as long as the view leaves room.

@@ -57,7 +57,7 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
 
 
 def extract(question: Question, plan: Plan) -> Summary:
-    """The built-in summary, always made anew from all originals: it does not decay and asks nobody."""
+    """The built-in summary, made from all originals each time: it does not decay and asks no model."""
     gone = [readable(question.history.messages[n], question.policy.summary_role) for n in plan.gone]
     notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
     count, room = question.counter.text, prose_room(question, plan)

@@ -1,7 +1,7 @@
 """Records that are made without a pass, after a refusal: the older half dropped, an oversized item clipped.
 
 What belongs here: making such a record out of the one in force, as pure functions. What does not: when (``recovery``),
-and passes (``plan``, ``engine``). No model is asked, and every drop is in the ledger with its reason (L1).
+and passes (``plan``, ``engine``). No model is asked, and every drop is in the ledger with its reason.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _length(part: Part) -> int:
 
 
 def _clip(question: Question, index: int, number: int, size: int, characters: int) -> Edit:
-    """Media become references; of a text so many tokens stay as its characters allow, less a tenth for the marker."""
+    """Media become references; of a text, as many tokens stay as its characters allow, less a tenth for the marker."""
     part = question.history.messages[index].parts[number]
     if isinstance(part, Media) or _is_media_result(part):
         return Edit(index=index, part=number, tier="media", limit=0)

@@ -71,7 +71,7 @@ _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], list[str]]] = {
                 "type": "string",
                 "description": "A question, or the words to look for, such as a name, a path or an error.",
             },
-            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS, "description": "At most so many hits."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS, "description": "The most hits."},
             "order": {
                 "type": "string",
                 "enum": ["best", "newest"],
@@ -98,11 +98,11 @@ _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], list[str]]] = {
         "the answer is left for another call, which the answer names.",
         {
             "start": {"type": "integer", "minimum": 0, "description": "The number of the first message."},
-            "count": {"type": "integer", "minimum": 1, "maximum": MOST_MESSAGES, "description": "At most so many."},
+            "count": {"type": "integer", "minimum": 1, "maximum": MOST_MESSAGES, "description": "The most messages."},
             "offset": {
                 "type": "integer",
                 "minimum": 0,
-                "description": "Skip so many characters of the first message: for the rest of a long one.",
+                "description": "Characters of the first message to skip: for the rest of a long one.",
             },
         },
         ["start"],
@@ -249,7 +249,7 @@ def _as_data(text: str) -> str:
 
 
 def _clipped(text: str, tokens: int, count: Callable[[str], int]) -> str:
-    """The longest beginning of a text that has at most so many tokens, to within a few."""
+    """The longest beginning of a text that has at most ``tokens`` tokens, to within a few."""
     if tokens <= 0:
         return ""
     if count(text) <= tokens:

@@ -139,7 +139,7 @@ class Compaction(BaseModel):
     """The ``id`` of the compaction it started from."""
     format: str
     covers: Annotated[int, Field(ge=0)]
-    """It decides about the first so many messages of the history."""
+    """How many messages, from the first on, it decides about."""
     fingerprint: str
     """Of these messages, as ``fingerprint`` computes it."""
     fates: tuple[FateRun, ...]

@@ -118,7 +118,7 @@ def has_none(document: Document) -> bool:
 
 
 def without_trigger(document: Document) -> PolicyError:
-    """The error about a section that is switched on, here or elsewhere, where nobody says when to summarize."""
+    """The error about a section that is switched on, here or elsewhere, where nothing says when to summarize."""
     key = (SECTION, "trigger")
     return document.refuse(
         key if key in document.lines else (SECTION,),

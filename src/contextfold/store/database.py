@@ -5,7 +5,7 @@ of drivers become ``StoreError``. What does not: queries (``sql``), tables (``sc
 
 - SQLite: one writer at a time, so one connection writes and the pool before it is the queue; readers have their own
   and see the last commit (WAL). ``BEGIN IMMEDIATE`` for what will write, because a read lock cannot be raised while
-  somebody else writes. ``synchronous=FULL``: an append that was acknowledged survives a power cut, for one fsync each.
+  another process writes. ``synchronous=FULL``: an acknowledged append survives a power cut, at one fsync each.
 - PostgreSQL: one pool. No transaction waits longer for a lock, or sits idle for longer, than ``PATIENCE``: a worker
   that hangs with a row locked does not block the others for ever.
 - A file of SQLite is made here before SQLite opens it, for its owner alone; its write-ahead log gets the same mode. A
@@ -57,7 +57,7 @@ class _Engines:
 
 
 class Database:
-    """One database by its URL. Connects when it is first used, in each process anew.
+    """One database by its URL. Connects when it is first used, in every process.
 
     ``clock`` gives seconds since 1970; None: that of the database server, which all machines share.
 

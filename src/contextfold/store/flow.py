@@ -6,7 +6,7 @@
       │               one is prepared? ──yes, and it still fits───────────────┐
       │                             │ no                                      ▼
       │                           lease ─▶ pass ─▶ recorded ─▶ put in force: compare and swap on the revision
-      │                             │ somebody else has it                    │
+      │                             │ another worker has it                   │
       └───────── wait ──────────────┴─────────────────────────────────────────┘
 
 What belongs here: the order of these steps, and what to do when one of them finds the session changed. What does not:
@@ -46,14 +46,14 @@ from contextfold.store.values import NewSummary, SessionState, StoredSummary, Th
 from contextfold.window import bounds
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
-"""Seconds between looks whether somebody else has finished summarizing: the first, and at most."""
+"""Seconds between looks whether another worker has finished summarizing: the first, and at most."""
 
 SOFT = Due("soft threshold")
 
 OVER_WINDOW = Due("over the window")
 
 FEW_MESSAGES = 10
-"""A session of at most so many is not worth a line in the log."""
+"""A shorter session is not worth a line in the log."""
 
 Step = Literal["made", "nothing", "busy", "lost"]
 
@@ -75,7 +75,7 @@ class Flow:
         self.reader = Reader(store, thread, options.count_text(means.count_text))
         self.background = Background(self.policy.summary.parallel)
         self.fruitless: tuple[int, int] | None = None
-        """Revision and length at which a pass changed nothing: it is not tried again until something changed (R16)."""
+        """Revision and length at which a pass changed nothing: it is not tried again until something changed."""
         self.rejected: set[int] = set()
         """Summaries that were prepared and do not fit the messages any more."""
         self.is_strict = False
@@ -96,7 +96,7 @@ class Flow:
         return settled
 
     async def bounds(self, request: SessionRequest, ports: Ports, observer: Observer) -> tuple[Policy, Limits]:
-        """The policy and its limits, within what refusals taught of the window (R21)."""
+        """The policy and its limits, within what refusals taught of the window."""
         windows = self.means.windows
         found = request.window or await windows.find("", None, ports, observer)
         return bounds(self.policy, found, windows.assumed())
@@ -232,7 +232,7 @@ class _Settling:
             await self._pass(loaded, rules, size, SOFT)
 
     async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, SessionRules, SessionSize]:
-        """The view with all messages; or with so many pages of them that something is due, to be compacted first, so
+        """The view with all messages; or with enough pages of them that something is due, to be compacted first, so
         that memory does not grow with what was appended since the last view."""
         loaded = await self.reader.view(state, self.ports)
         while True:
@@ -272,7 +272,7 @@ class _Settling:
             self.forced, self.changed = None, self.changed or step == "made"
 
     async def _pass(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> Step:
-        """A pass under the lease. Nobody else makes a summary of this session meanwhile."""
+        """A pass under the lease. No other worker makes a summary of this session meanwhile."""
         thread = self.flow.thread
         loan = Loan(self.flow.store, thread, self.flow.options.lease_seconds)
         try:
@@ -333,7 +333,7 @@ class _Settling:
         if await ask(self.ports, swap, thread, stored.id, links):
             return "made"
         if (await self.reader.state(self.ports)).summary_id == stored.id:
-            return "made"  # somebody else found it prepared, and was faster
+            return "made"  # another worker found it prepared, and was faster
         self._discard(stored.id, "the session changed while it was made")
         return "lost"
 
@@ -399,7 +399,7 @@ class _Settling:
     async def _adopt(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> bool:
         """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again.
 
-        Whoever prepared it may have had another archive, or none: the originals go to ours before they leave the view.
+        It may have been prepared with another archive, or none: the originals go to ours before they leave the view.
         """
         flow, state = self.flow, loaded.state
         if state.prepared_id is None or state.prepared_id in flow.rejected:
@@ -425,7 +425,7 @@ class _Settling:
         return True
 
     async def _wait(self, state: SessionState) -> None:
-        """Until whoever is summarizing has come further. Their summary will do, unless there were instructions."""
+        """Wait for the worker that is summarizing. Its summary will do, unless there were instructions."""
         await self.ports.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**self.waited))
         self.waited += 1
         now = await self.reader.state(self.ports)

@@ -63,7 +63,7 @@ class Layout:
         return [found for place in places if (found := self.sequence(place)) is not None]
 
     def after(self, places: int) -> int:
-        """The sequence number behind the first so many places, which reach up to ``start`` at least."""
+        """The sequence number behind the first ``places`` places, which reach up to ``start`` at least."""
         return self.start + places - len(self.head)
 
     def to_json(self) -> str:
@@ -103,7 +103,7 @@ def gone_from(layout: Layout, record: Compaction | None) -> list[int]:
 def fold(layout: Layout, record: Compaction, summary_id: int, newest: int) -> tuple[Layout, Compaction]:
     """The same record over a history in which only the ``newest`` messages that left the view are still there.
 
-    The record's fingerprint is the old one: whoever reads the new history computes its own.
+    The record's fingerprint is the old one: the reader of the new history computes its own.
     """
     start = gone_from(layout, record)[-newest]
     gone = record.gone()

@@ -26,10 +26,10 @@ from contextfold.store.values import SessionState, StoredMessage, StoredSummary
 from contextfold.tokens import TokenCounter
 
 HORIZON = 2_000
-"""Messages. When more have left the view, a pass reads only the newest half of so many; see ``layout``."""
+"""Messages. When more have left the view, a pass reads only the newest half of this number; see ``layout``."""
 
 BLANK = Message("user", ())
-"""Stands where a message is not read. It is never in a view, and nobody said it."""
+"""Placeholder for a message not loaded; never shown."""
 
 
 class PartialHistory(History):
@@ -93,7 +93,7 @@ class Loaded:
     def continues(self, state: SessionState) -> bool:
         """Whether a newer state of the session has the same summary in force, and only more messages.
 
-        It may also be another session: this one was deleted, and somebody began anew.
+        It may also be another session: this one was deleted, and another one begun.
         """
         return (
             state.created_at == self.state.created_at

@@ -44,7 +44,7 @@ class SessionOptions(BaseModel):
     min_new_messages: Annotated[int, Field(ge=0)] = 10
     trigger_ratio: Annotated[float, Field(ge=0)] = 0.5
     background: bool = False
-    """Prepare summaries while the conversation goes on, so that nobody waits for one."""
+    """Prepare summaries while the conversation goes on, so that no view waits for one."""
     soft_ratio: Share = 0.8
     """Where preparing begins, as a share of where a summary is needed."""
     lease_seconds: Annotated[float, Field(gt=0)] = 60.0

@@ -20,7 +20,7 @@ class SummaryStore(Protocol):
     """Reads messages; records, links and replaces summaries; lends the right to summarize."""
 
     def load(self, thread: Thread) -> Any:
-        """The ``SessionState``. A thread that nobody wrote to has an empty one."""
+        """The ``SessionState``. A thread without messages has an empty one."""
         ...
 
     def read_messages(self, thread: Thread, ranges: Sequence[range]) -> Any:
@@ -66,11 +66,11 @@ class SummaryStore(Protocol):
         ...
 
     def acquire_lease(self, thread: Thread, owner: str, seconds: float) -> Any:
-        """Lend the right to summarize for so many seconds; False if somebody else holds it and it has not expired."""
+        """Lend the right to summarize for ``seconds``; False if another owner holds it and it has not expired."""
         ...
 
     def renew_lease(self, thread: Thread, owner: str, seconds: float) -> Any:
-        """So many seconds from now on; False if this owner does not hold it any more."""
+        """Extend it by ``seconds``; False if this owner does not hold it any more."""
         ...
 
     def release_lease(self, thread: Thread, owner: str) -> Any:

@@ -30,13 +30,13 @@ async def ask(ports: Ports, method: Callable[..., Any], *arguments: Any, **named
 
 
 class Reader:
-    """Reads one thread of a store. Safe for concurrent use: what is remembered is taken out by whoever uses it."""
+    """Reads one thread of a store. Safe for concurrent use: what is remembered is taken out by its one user."""
 
     def __init__(self, store: Any, thread: Thread, count_text: Callable[[str], int] | None) -> None:
         self.store = store
         self.thread = thread
         self.count_text = count_text
-        self._remembered: dict[str, Loaded] = {}  # pop is atomic, and nobody else has what was popped
+        self._remembered: dict[str, Loaded] = {}  # pop is atomic, and no other call has what was popped
 
     async def state(self, ports: Ports) -> SessionState:
         state: SessionState = await ask(ports, self.store.load, self.thread)
@@ -63,7 +63,7 @@ class Reader:
     async def view(self, state: SessionState, ports: Ports) -> Loaded:
         """The view of a session as far as it is remembered, or up to the messages that its summary covers.
 
-        Whoever gets it has it alone, and brings it back with ``remember``.
+        The caller has it alone, and brings it back with ``remember``.
         """
         known = self._remembered.pop("view", None)
         if known is not None and known.continues(state):

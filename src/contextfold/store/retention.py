@@ -27,7 +27,7 @@ __all__ = ["Retention"]
 class Retention:
     """What may be deleted. The default keeps everything for ever.
 
-    ``idle_seconds``: a session may go when nobody has written to it for longer than so, and nobody is summarizing it.
+    ``idle_seconds``: a session may go when it was not written to for longer than that, and is not being summarized.
     Views, searches and reading do not count as writing. Raises ``PolicyError`` for what is not a positive number.
     """
 
@@ -52,7 +52,7 @@ class Retention:
         """Delete the sessions of a namespace that may go: messages, summaries, index, and their files in an archive.
 
         Returns those that were deleted, as they were. Each goes in one transaction, and its files before that, so
-        whoever was interrupted does it again. A session that is written to at this very moment stays, perhaps without
+        an interrupted run is repeated. A session that is written to at this very moment stays, perhaps without
         its file: the store has all its messages. Raises ``StoreError`` and ``ArchiveError``; the sessions that came
         before are deleted then.
         """

@@ -119,7 +119,7 @@ class Session:
     def append(self, messages: Sequence[Any], *, at: int | None = None) -> range:
         """Append messages, all or none; their sequence numbers. When this returns, they are on disk.
 
-        ``at``: the sequence number that the first one must get. Whoever repeats an append of which he does not know
+        ``at``: the sequence number that the first one must get. A caller who repeats an append without knowing
         whether it succeeded gets a ``StoreConflict`` instead of a second copy.
         """
         return run(self._append(messages, at, self._blocking()))

@@ -63,7 +63,7 @@ class SQLStore:
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 
     def idle(self, seconds: float, namespace: str = "") -> list[SessionState]:
-        """The sessions of a namespace that nobody has written to for so long, nor is summarizing; the oldest first."""
+        """The idle sessions of a namespace that are not being summarized; the oldest first."""
         with self.database.read() as connection:
             unused = _is_idle(self.database.now(connection), seconds)
             query = _sessions_with_prepared().where(SESSIONS.c.namespace == namespace, unused)
@@ -71,14 +71,14 @@ class SQLStore:
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 
     def delete_idle(self, thread: Thread, seconds: float) -> bool:
-        """Delete a session, unless somebody has written to it within so many seconds or is summarizing it.
+        """Delete a session, unless it was written to within ``seconds`` or is being summarized.
 
         True if it was deleted. This is the only way in which anything is ever deleted.
         """
         with self.database.write() as connection:
             unused = _is_idle(self.database.now(connection), seconds)
             query = select(SESSIONS.c.session_id).where(_of(SESSIONS, thread), unused)
-            # for update: nobody records a summary of it either until this is done
+            # for update: no summary of it is recorded either until this is done
             if connection.execute(query.with_for_update()).first() is None:
                 return False
             search.forget(connection, thread)
@@ -107,7 +107,7 @@ class SQLStore:
             if at is not None and at != first:
                 raise StoreConflict(
                     f"session {thread} has {first:,} messages, and these were to come at {at:,}: "
-                    "somebody else appended meanwhile, or they are there already"
+                    "another writer appended meanwhile, or they are there already"
                 )
             connection.execute(
                 update(SESSIONS)
@@ -285,11 +285,11 @@ class SQLStore:
         return query.with_for_update(key_share=True) if self.database.dialect == "postgresql" else query
 
     def _created(self, connection: Connection, thread: Thread, now: float) -> RowMapping:
-        """The row of a new session, unless somebody else has just made it."""
+        """The row of a new session, unless another writer has just made it."""
         values = {**_key(thread), "thread_id": thread.id, "created_at": now, "updated_at": now}
         connection.execute(self._insert(SESSIONS).values(**values).on_conflict_do_nothing())
         row = self._row(connection, thread)
-        assert row is not None  # made here or by somebody else, and sessions that are written to are not idle
+        assert row is not None  # made here or by another writer, and sessions that are written to are not idle
         return row
 
 

@@ -70,7 +70,7 @@ class SessionState:
 
     ``revision`` grows whenever another summary, or none, comes into force. ``prepared_id`` is the newest summary that
     was made from this very revision and is not in force. Until ``held_until`` messages are there, nothing is compacted
-    by itself: somebody has just undone that.
+    by itself: that was just undone.
     """
 
     thread: Thread
@@ -172,7 +172,7 @@ class NewSummary:
     truncated: bool
     model: str | None
     cost: float | None
-    """US dollars; None where nobody knows."""
+    """US dollars; None where the price is not known."""
     seconds: float
     tokens_before: int
     tokens_after: int

@@ -46,7 +46,7 @@ class Writer:
             if first is not None:
                 self._format = (found.name, marked)
                 return range(first, first + len(wire))
-            self._format = None  # somebody else's messages have just shown which format it is
+            self._format = None  # another writer's messages have just shown which format it is
 
     async def _known(self, ports: Ports) -> tuple[str | None, bool]:
         if self._format is None:

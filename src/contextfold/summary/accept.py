@@ -64,7 +64,7 @@ _WRAPPING = re.compile(r"<(summary|conversation_summary)>", re.IGNORECASE)
 
 
 def clean(text: str) -> str:
-    """The summary itself: without thinking that a server left in the text (R6), and without a wrapper around it all."""
+    """The summary itself: without thinking that a server left in the text, and without a wrapper around it all."""
     text = _without_thought_tail(_THOUGHT.sub("", text)).strip()
     wrapped = _WRAPPING.match(text)
     closing = f"</{wrapped[1]}>" if wrapped else ""
@@ -82,7 +82,7 @@ def _without_thought_tail(text: str) -> str:
 
 
 def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int]) -> str | None:
-    """Why this answer cannot be used, as a short phrase, or None if it can (R2, R4).
+    """Why this answer cannot be used, as a short phrase, or None if it can.
 
     ``input_tokens`` is the size of what was to be summarized, without the words around it.
     """

@@ -6,7 +6,7 @@ facts in number (``evidence``, which stands beside any summary).
 
 It is made from all originals at each pass, so nothing decays by being summarized twice. Every section first gets its
 share of the budget, the best facts first; what a section does not need goes to the others. It reports and never tells
-anyone to go on with the work (R11).
+anyone to go on with the work.
 """
 
 from __future__ import annotations

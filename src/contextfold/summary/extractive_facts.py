@@ -2,7 +2,7 @@
 
 What belongs here: reading messages and judging one sentence or action at a time. What does not: the budget, the order
 on the page and the headings (``extractive``), and the wording that gives a sentence away (``extractive_cues``).
-Hidden reasoning is never read (R6).
+Hidden reasoning is never read.
 """
 
 from __future__ import annotations

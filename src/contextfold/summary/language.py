@@ -90,7 +90,7 @@ _OTHER_SCRIPT = re.compile(r"[\u0370-\u1fff\u3040-\ud7af\uf900-\ufaff]")
 _UKRAINIAN = re.compile(r"[іїєґ]", re.IGNORECASE)
 
 _KANA_SHARE = 0.08
-"""Of all Japanese letters in a text, at least so many are kana; Chinese quotes the odd one."""
+"""Of all Japanese letters in a text, at least this share is kana; Chinese quotes the odd one."""
 
 _LETTERS_PER_WORD = {"han": 1.6, "kana": 1.6, "ko": 2.5, "th": 4.0}
 _USUAL_LETTERS = 5.0

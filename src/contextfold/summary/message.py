@@ -113,7 +113,7 @@ def _frame(language: str) -> Frame:
 
 
 def _read() -> Mapping[str, Frame]:
-    """All frames by language, read when this is imported: a summary may be sized on an event loop (R33)."""
+    """All frames by language, read when this is imported: a summary may be sized on an event loop."""
     frames = {}
     for file in (resources.files("contextfold.summary") / "prompts").iterdir():
         if file.name.startswith("frame."):

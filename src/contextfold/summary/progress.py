@@ -27,7 +27,7 @@ class Progress:
     _read: list[int] = field(default_factory=list)
 
     async def done(self, tokens: int) -> None:
-        """One more chunk, of so many tokens, is read."""
+        """One more chunk is read."""
         self._read.append(tokens)
         await self.tell()
 

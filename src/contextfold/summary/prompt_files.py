@@ -1,6 +1,6 @@
 """The prompts of the summary call, composed from the files in ``prompts``.
 
-What belongs here: which file says what, and how the caller's own prompt and instructions reach every path (R24).
+What belongs here: which file says what, and how the caller's own prompt and instructions reach every path.
 What does not: the words themselves (``prompts/*.md``), and what is put into them (``render``, ``bisect``).
 """
 
@@ -79,7 +79,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _read() -> Mapping[str, str]:
-    """All prompts, read when this is imported: a request may be composed on an event loop (R33)."""
+    """All prompts, read when this is imported: a request may be composed on an event loop."""
     files = resources.files("contextfold.summary") / "prompts"
     return {file.name.removesuffix(".md"): file.read_text(encoding="utf-8") for file in files.iterdir()}
 

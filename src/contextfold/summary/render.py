@@ -1,8 +1,8 @@
 """Messages as the text that a summarizer reads.
 
 What belongs here: headings, how each kind of part reads, and making quoted content unable to pass for our own marks
-(R38). What does not: how much of it goes into one request (``chunks``). Nothing is shortened here (L1), with two
-exceptions that no reader could use: hidden reasoning (R6), and encoded binary data, which is named with its length.
+(R38). What does not: how much of it goes into one request (``chunks``). Nothing is shortened here, with two
+exceptions that no reader could use: hidden reasoning, and encoded binary data, which is named with its length.
 
     [user]                      what a person said
     [assistant]                 what the assistant said
@@ -37,7 +37,7 @@ _FEWEST_KINDS = 40
 
 
 def render_group(messages: Sequence[Message]) -> str:
-    """What belongs together as one text, empty if it is nothing but instructions (they stay in every view, R9)."""
+    """What belongs together as one text, empty if it is nothing but instructions (they stay in every view)."""
     names = {call.id: call.name for message in messages for call in message.tool_calls}
     return "\n\n".join(text for text in (render_message(message, names) for message in messages) if text)
 

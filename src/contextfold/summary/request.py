@@ -72,7 +72,7 @@ class RequestLimits:
 
     @classmethod
     def of_window(cls, window: int | None, characters: int) -> RequestLimits:
-        """The limits for a window of so many tokens (None: unknown) before anything has been sent."""
+        """The limits for a window in tokens (None: unknown) before anything has been sent."""
         return cls(None if window is None else int(window * _TOLD), characters)
 
     @property
@@ -177,7 +177,7 @@ class Requester:
         return "chunk" if self.limits.tokens is not None and self.limits.tokens < BRIEF_BELOW else "summarize"
 
     def answer_tokens(self, results: int) -> int:
-        """What each of so many answers may take: a share of the cap, and little enough that two fit in one request."""
+        """What each of ``count`` answers may take: a share of the cap, so small that two fit in one request."""
         usable = self.limits.tokens
         if results == 1:
             return self.max_tokens if usable is None else min(self.max_tokens, max(SMALLEST_MATERIAL, usable // 2))

@@ -2,7 +2,7 @@
 
 What belongs here: the protocol, the answer, and reading one out of what summarizers return. What does not: models and
 how they are asked (``models``), what is asked (``prompt_files``), whether an answer will do (``accept``), and the
-built-in summarizer that asks nobody (``extractive``).
+built-in summarizer that asks no model (``extractive``).
 """
 
 from __future__ import annotations

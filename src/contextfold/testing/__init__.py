@@ -1,6 +1,6 @@
 """Fakes and generators for testing code that compacts conversations: the same ones that our own tests use.
 
-Summarizers that answer from a script, that take only so many tokens, or that fail; and hypothesis strategies
+Summarizers that answer from a script, that take only a few tokens, or that fail; and hypothesis strategies
 for conversations in every wire format, whole or broken in the ways that real ones are. Nothing here is needed
 at run time: the engine never imports it, and hypothesis is imported only when ``histories`` or ``plots`` is called.
 

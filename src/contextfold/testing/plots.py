@@ -19,7 +19,7 @@ Script = Literal["english", "chinese", "japanese", "code", "log", "json"]
 Role = Literal["system", "developer", "user", "assistant"]
 
 UNITS: Mapping[str, str] = {
-    "english": "Pane {tag} of report {n} was moved by Ada before noon, and nobody objected. ",
+    "english": "Pane {tag} of report {n} was moved by Ada before noon, and no one objected. ",
     "chinese": "第{n}次检查发现模块{tag}的配置已经更新，用户确认无误。",
     "japanese": "{n}回目の確認で、モジュール{tag}の設定が更新されたことが分かりました。",
     "code": "def step_{n}(value_{tag}: int) -> int:\n    return value_{tag} * {n} + 1\n",

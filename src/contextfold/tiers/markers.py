@@ -1,7 +1,7 @@
 """What stands where something was cut: one grammar of markers, and the one function that cuts inside a string.
 
 A marker such as ``…[1,234 characters shortened]`` or ``…[3 repeated lines, 96 lines shortened]`` counts what is not
-there any more. Counts of one unit add up: whoever cuts a stretch that holds markers writes one marker with the sums,
+there any more. Counts of one unit add up: a cut of a stretch that holds markers leaves one marker with the sums,
 so markers are neither nested nor cut, however often a text is shortened.
 
 What belongs here: writing, finding and adding up markers, and cutting a string around them. What does not: deciding

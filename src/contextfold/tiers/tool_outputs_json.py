@@ -43,7 +43,7 @@ _TAIL_SHARE = 0.25
 _FIELDS_PER_ITEM = 4
 """Names are worth more than items: a shape that keeps n items of a list keeps four times as many fields."""
 _ALWAYS_LONGER = 12
-"""Items. So many take more characters with their commas than a marker that stands for them."""
+"""From 12 items on, a marker is always shorter than the items."""
 _LEAST_PER_ITEM = 2
 """Characters that even the smallest item takes with its comma: more items than this allows need not be tried."""
 

@@ -20,7 +20,7 @@ _FEWEST_ROWS = 5
 _LONG_LINE = 160
 """Characters. Prose has its paragraphs on long lines; code and logs have shorter ones on average."""
 _SENTENCE_LENGTH = 400
-"""Characters. Text with fewer ends of sentences than one in so many is data, not prose."""
+"""Characters. Text with fewer ends of sentences than one in this many is data, not prose."""
 
 _MARKDOWN_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?")
 _COLUMN_GAP = re.compile(r"\s{2,}")

@@ -1,4 +1,4 @@
-"""What images, documents, audio and video cost, by the provider's rule and never by the length of their base64 (R20).
+"""What images, documents, audio and video cost, by the provider's rule and never by the length of their base64.
 
 Belongs here: the rules with their sources, and reading sizes out of file headers. Does not: text (``estimate``).
 

@@ -1,4 +1,4 @@
-"""What a provider says a request took, as a correction of the estimate (R18).
+"""What a provider says a request took, as a correction of the estimate.
 
 Belongs here: the arithmetic of the correction, and a counter that applies it. Does not: deciding which usage belongs to
 which messages. The caller may only bring figures together that are about the very same messages and tools: the estimate

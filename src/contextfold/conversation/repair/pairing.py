@@ -24,7 +24,7 @@ from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
 UNANSWERED = "[No result: this call was never answered]"
 CALLED = "[The tool {name} was called with {arguments}. No result: this call was never answered]"
 ANSWERED_BY_SCREENSHOT = "computer_call"
-"""``ToolCall.local`` of calls whose result is an image and nothing else; nobody but the tool can make one."""
+"""``ToolCall.local`` of calls whose result is an image and nothing else; only the tool can make one."""
 ORPHAN = "[Result of tool call {call_id}{name}, whose call is not in this context]"
 ORPHAN_END = "[End of the result of tool call {call_id}]"
 """Where a result ends that stands among a user's words. Nothing in it can be taken for this line."""

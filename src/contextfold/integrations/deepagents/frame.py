@@ -12,7 +12,7 @@ is a path to name (``history``).
     <user_message> ... </user_message>      ours: the newest user message, word for word, where it stands before the
                                             summarized part and so could not stay as a message of its own
 
-The last part is in the message because deepagents' event knows one cutoff and nothing beside it: whoever reads the
+The last part is in the message because deepagents' event knows one cutoff and nothing beside it: code that reads the
 event, deepagents itself or a forked sub-agent, has the user's words.
 """
 
@@ -56,7 +56,7 @@ def framed(summary: HumanMessage, path: str | None, quoted: AnyMessage | None) -
 
 
 def unframed(message: HumanMessage, *, with_quote: bool = False) -> HumanMessage:
-    """The message in LangChain's layout again, whoever made it.
+    """The message in LangChain's layout again, no matter who made it.
 
     ``with_quote``: the user's words that it quotes stay in it, for a message whose history is out of reach.
     """

@@ -29,7 +29,7 @@ from contextfold.integrations.langchain import layout
 from contextfold.observe import logger
 
 WRITTEN_WHOLE = frozenset({"text", "reasoning", "thinking", "redacted_thinking", "tool_call", "tool_use"})
-"""Types of blocks that LangChain writes in full, that it writes from ``tool_calls``, or that nobody can read."""
+"""Types of blocks that LangChain writes in full, that it writes from ``tool_calls``, or that cannot be read."""
 LINKED = frozenset({"image", "image_url", "audio", "video"})
 """Types that it writes where they have a link of a shape that it knows. It cuts other types to 500 characters, or
 leaves them out."""

@@ -1,7 +1,7 @@
 """Reasoning that Claude ties to what stood before it.
 
 What belongs here: which blocks these are. A request in which what stood before them has become a summary may be refused
-because of them, so they are sent as they are or not at all (L2). Other providers' reasoning is free of that, and stays.
+because of them, so they are sent as they are or not at all. Other providers' reasoning is free of that, and stays.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ What does not: what the model is sent because of it (``views``).
 An event of ours has three keys more; deepagents reads past keys that it does not know:
 
     archived_until                originals before that index are in the history file
-    covered_to, kept_from         ids of the messages on both sides of the cutoff: somebody who deletes messages of the
+    covered_to, kept_from         ids of the messages on both sides of the cutoff: a user who deletes messages of the
                                   thread moves all that come after them, and no index says so
 """
 
@@ -53,14 +53,14 @@ class SummarizationEvent:
     archived_until: int
     """Messages before this index are in the history file."""
     covered_to: str | None = None
-    """Id of the last message before the cutoff; None if nobody knows."""
+    """Id of the last message before the cutoff; None if it is not known."""
     kept_from: str | None = None
-    """Id of the first message behind it; None if there was none, or nobody knows."""
+    """Id of the first message behind it; None if there was none, or it is not known."""
 
     def aligned(self, messages: Sequence[AnyMessage]) -> SummarizationEvent:
         """The event with the indices that it has in these messages, after some were deleted.
 
-        Where neither side of the cutoff is left, the thread was begun anew, and nothing in it is covered.
+        Where neither side of the cutoff is left, the thread was begun again, and nothing in it is covered.
         """
         cutoff = self._cutoff_in(messages)
         if cutoff == self.cutoff:

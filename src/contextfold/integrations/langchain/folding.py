@@ -6,7 +6,7 @@ What belongs here: what stays and what leaves, and the engine's answer as messag
 (``passes.perform``), when to make one (``summarization``), the text of the summary message (``layout``).
 
 Originals leave the state for good. So an earlier summary is shown to the engine as what it is, a message of the history
-that says what is gone: its prose is updated, and its evidence competes with the new lines for the same room (L8).
+that says what is gone: its prose is updated, and its evidence competes with the new lines for the same room.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LEAST_EVIDENCE = 40
 LEAST_SUMMARY = 120
 """Tokens of prose for which what ``keep`` names is cut into at most, where the window is that small."""
 QUOTED = 3
-"""One token of evidence for so many that leave, besides what the last evidence had."""
+"""One evidence token per this many evicted tokens, besides what the last evidence had."""
 
 STEP = 0.25
 """Share of what ``keep`` holds that has to come in addition before it is summarized, where the trigger lies below

@@ -1,4 +1,4 @@
-"""Work that no stream consumer sees (R27): passes, and the summary calls in them.
+"""Work that no stream consumer sees: passes, and the summary calls in them.
 
 What belongs here: hiding what runs inside a graph's node from LangGraph's streams and from ``astream_events``. What
 does not: how a model is asked for a summary (``contextfold.summary.models``).

@@ -12,7 +12,7 @@ What belongs here: its text, its mark, and what stands in it. What does not: mak
     </evidence>
 
 Beside the text, in the message's ``response_metadata``, which no provider is sent, stands the id of the newest
-assistant message at the time: its reported usage is about messages that are gone, not about the present ones (R18).
+assistant message at the time: its reported usage is about messages that are gone, not about the present ones.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Records:
     ) -> StateUpdate | None:
         """What to change in the state after an answer to the view of ``record``; None where there is nothing to.
 
-        Without a record, one in the state does not fit the thread any more, because somebody edited it: it goes.
+        Without a record, one in the state does not fit the thread any more, because it was edited: it goes.
         ``is_shared``: another run of the thread began with a state that has no such record, and may need it.
         """
         if not is_shared:

@@ -59,7 +59,7 @@ class Sending:
 
 
 def valid(messages: list[AnyMessage]) -> list[AnyMessage]:
-    """The messages as a provider takes them (L2): the same list, unless calls and results have come apart in it."""
+    """The messages as a provider takes them: the same list, unless calls and results have come apart in it."""
     if _is_paired(messages):
         return messages
     history = History(FORMAT, TokenCounter())

@@ -2,7 +2,7 @@
 
 What belongs here: the value, its text, and the state schema that holds it. What does not: making records.
 
-The text is compressed JSON in base64: a checkpoint grows by the size of a summary, not of a history (R31), and a
+The text is compressed JSON in base64: a checkpoint grows by the size of a summary, not of a history, and a
 consumer of LangGraph's ``values`` and ``updates`` streams, which show private values too, gets no summary to display.
 """
 
@@ -69,7 +69,7 @@ class Remembered:
 
 
 def latest(old: Any, new: Any) -> Any:
-    """The reducer: branches that write in one step do not conflict, the last one stands (R32)."""
+    """The reducer: branches that write in one step do not conflict, the last one stands."""
     return new
 
 

@@ -85,8 +85,8 @@ wait for ever; a summary that takes longer is paid for twice."""
 class ThreadTurns:
     """Lets the runs of one thread compact one after the other, so that the second one finds the summary of the first.
 
-    Sync and async runs wait for each other, and nobody waits inside a lock: a run that is cancelled while it waits
-    leaves nothing behind. Nothing is kept of a thread when nobody is at its gate.
+    Sync and async runs wait for each other, and no run waits inside a lock: a run that is cancelled while it waits
+    leaves nothing behind. Nothing is kept of a thread when no run is at its gate.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class ThreadTurns:
 
 
 class _Gate:
-    """Whether somebody's turn it is, and how many wait for theirs, have it, or had it and are not done."""
+    """Lock and user count for one thread."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

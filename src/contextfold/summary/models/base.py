@@ -62,7 +62,7 @@ class Model(Protocol):
         ...
 
     def opening(self, *, stream: bool) -> Callable[[], OpenModel] | BothColors:
-        """What makes a session; run where it may take long. ``stream``: somebody wants to see text as it arrives."""
+        """What makes a session; run where it may take long. ``stream``: the caller wants to see text as it arrives."""
         ...
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def price(name: str, input_tokens: int, output_tokens: int) -> float | None:
-    """US dollars for so many tokens of the model ``name``, ``PROVIDER:MODEL``; None for others, and if it is not known.
+    """US dollars for these tokens of the model ``name``, ``PROVIDER:MODEL``; None for others, and if it is not known.
 
     Input counts in full, also where the provider had it cached.
     """

@@ -22,12 +22,12 @@ CONFIG: dict[str, Any] = {
     "tags": ["nostream", "langsmith:nostream"],
     "metadata": {"lc_source": "summarization"},
 }
-"""Keeps the summary's tokens out of a graph's message stream, and says in traces what the call was for (R27)."""
+"""Keeps the summary's tokens out of a graph's message stream, and says in traces what the call was for."""
 
 
 @dataclass(frozen=True, slots=True)
 class LangChainModel:
-    """An object with ``invoke``; a real runnable is asked through ``stream`` when somebody wants to see text arrive."""
+    """An object with ``invoke``; a real runnable is asked through ``stream`` to see text arrive."""
 
     runnable: Any
     name: str

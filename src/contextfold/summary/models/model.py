@@ -20,7 +20,7 @@ SMALLEST_WINDOW = 1_024
 """Tokens. Prompts and answers of less than that are of no use."""
 
 _ANSWER_SHARE, _LONGEST_RESERVE = 8, 4_096
-"""Without an answer limit, what of a window is kept free for the answer: one part in so many, up to so many tokens."""
+"""Without an answer limit, what of a window is kept free for the answer: this fraction, up to this many tokens."""
 
 
 @dataclass(frozen=True)
