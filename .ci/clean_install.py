@@ -1,6 +1,6 @@
 """Look at an installed wheel from inside its own environment: ``clean_install.py SECONDS``.
 
-Importing must take less than SECONDS (the best of several fresh processes), must load nothing slow, and the
+Importing must take less than SECONDS of CPU (the best of several fresh processes), must load nothing slow, and the
 environment must hold no optional dependency.
 """
 
@@ -18,9 +18,9 @@ SLOW = [*OPTIONAL, "genai_prices", "rich", "typer", "yaml"]
 RUNS = 7
 PROBE = """
 import json, sys, time
-start = time.perf_counter()
+start = time.process_time()
 import contextfold
-print(json.dumps([time.perf_counter() - start, contextfold.__file__, sorted(sys.modules)]))
+print(json.dumps([time.process_time() - start, contextfold.__file__, sorted(sys.modules)]))
 """
 
 
@@ -35,7 +35,7 @@ def main() -> int:
         problems.append(f"contextfold came from {place}, not from the wheel")
     if best >= limit:
         problems.append(f"import contextfold takes {best:.3f} s, and {limit} s are allowed")
-    print(f"import contextfold: {best:.3f} s (best of {RUNS}), {len(modules)} modules")
+    print(f"import contextfold: {best:.3f} s of CPU (best of {RUNS}), {len(modules)} modules")
     print("\n".join(f"FAILED: {problem}" for problem in problems) or "nothing optional or slow in it")
     return 1 if problems else 0
 
