@@ -92,6 +92,7 @@ def test_without_the_extra_a_report_can_still_be_written(
     monkeypatch.setitem(sys.modules, "starlette", None)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     monkeypatch.delitem(sys.modules, "contextfold.inspector.server", raising=False)
+    monkeypatch.delattr("contextfold.inspector.server", raising=False)  # another test may have imported it
     done = run(file, "--window", 3000, "--no-open")
     assert done.exit_code == 2
     assert "pip install 'contextfold[view]'" in done.output

@@ -412,6 +412,7 @@ class _Pass:
         """
         room = left_over = min(self.limits.recent_users, max(0, left) // 4)
         found = [n for n in reversed(self._present()) if n not in kept and n not in self.held and self._is_said(n)]
+        found = [n for n in found if n > self.native]  # the provider would not read them
         users: dict[int, str] = {}
         clips: list[Shortening] = []
         said = {self._about(n) for n in kept if self._is_said(n)}
@@ -618,17 +619,21 @@ class _Pass:
         return self.question.record.fates if self.question.record else ()
 
     def _summary_after(self, gone: set[int]) -> int:
-        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone."""
+        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone.
+
+        Behind a provider's own compaction in any case: the provider reads nothing that stands before that.
+        """
         messages = self.question.messages
         leading = -1
         while leading + 1 < len(messages) and messages[leading + 1].is_instruction:
             leading += 1
         if self.question.policy.summary_place == "after_system" or not gone:
-            return leading
+            return max(leading, self.native)
         first = next((n for n, reason in self.held.items() if reason == pins.FIRST_USER), None)
         if first is None and self.question.policy.first_user:  # the only user message is first and newest
             first = pins.first_user(messages)
-        return leading if first is None or first > max(gone) else max(leading, first)
+        place = leading if first is None or first > max(gone) else max(leading, first)
+        return max(place, self.native)
 
 
 def evicted_fate(message: Message) -> tuple[Fate, str]:
