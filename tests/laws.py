@@ -14,7 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -373,6 +373,8 @@ def the_end_of_the_history_is_in_the_view(case: Pass) -> Iterator[str]:
     """Whatever the model has to react to must not be in a summary only."""
     if not case.ledger or case.entries[-1].is_empty or case.ledger[-1].fate not in GONE:
         return
+    if replace(case.entries[-1], reasoning=()).is_empty:
+        return  # nothing but thinking, which a pass leaves out where it was made under an earlier view
     yield f"L2 the newest message is {case.ledger[-1].fate} ({case.ledger[-1].reason})"
 
 
