@@ -13,7 +13,7 @@ from hypothesis import settings
 from effort import FULL, examples
 
 # How long an example takes says something about the machine, not about the code.
-settings.register_profile("full", deadline=None)
+settings.register_profile("full", deadline=None, derandomize=True)  # what fails can be run again
 settings.register_profile("quick", deadline=None, max_examples=examples(100), derandomize=True)
 settings.load_profile("full" if FULL else "quick")
 

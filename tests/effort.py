@@ -1,7 +1,7 @@
 """How hard the tests try: quickly by default, in full where ``CONTEXTFOLD_TESTS=full``, as ``.ci/run`` has it.
 
-Quick runs look at the same examples each time, so that an unrelated change never fails by chance; full runs look at
-more of them, and at new ones.
+A run looks at the same examples each time, so that an unrelated change never fails by chance; full runs look at more
+of them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from driver import Session
 from effort import FULL
 
 FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain")
-EXAMPLES = int(os.environ.get("CONTEXTFOLD_EXAMPLES", "20" if FULL else "3"))
+EXAMPLES = int(os.environ.get("CONTEXTFOLD_EXAMPLES", "8" if FULL else "3"))
 """Per test and format. A quick run takes half a minute on two cores; raise it to search longer."""
 
 law = settings(
