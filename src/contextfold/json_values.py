@@ -14,6 +14,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from contextfold.messages import well_formed
+
 MOST_VALUES, MOST_CHARACTERS = 1_000_000, 200_000_000
 """In one block of a message. More come from objects that share their parts, at a multiple of their size each time."""
 
@@ -29,14 +31,26 @@ class TooDeep(ValueError):
 
 
 def read(text: str | bytes, *, strict: bool = True) -> Any:
-    """The value of a JSON text. Raises ``ValueError``; ``TooDeep`` for one of more than ``DEEPEST`` levels."""
+    """The value of a JSON text. Raises ``ValueError``; ``TooDeep`` for one of more than ``DEEPEST`` levels.
+
+    Escapes can spell half a surrogate pair in plain ASCII: strings come out well formed.
+    """
     try:
         value = json.loads(text, strict=strict)
     except RecursionError:
         raise TooDeep("it is nested too deeply") from None
     if isinstance(value, dict | list):
         _measure(value)
-    return value
+    spelled = ("\\ud", "\\uD") if isinstance(text, str) else (b"\\ud", b"\\uD")
+    return _well_formed(value) if any(escape in text for escape in spelled) else value  # type: ignore[operator]
+
+
+def _well_formed(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, dict):
+        return {well_formed(key): _well_formed(inner) for key, inner in value.items()}
+    return [_well_formed(inner) for inner in value] if isinstance(value, list) else value
 
 
 def write(
