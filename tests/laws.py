@@ -360,7 +360,7 @@ def roles_are_in_order(case: Pass) -> Iterator[str]:
 
 def _ends_with_late_results(case: Pass) -> bool:
     """The last message answers calls of an earlier turn than the last: its place is not at the end."""
-    answered = case.entries[-1].result_ids
+    answered = next(entry for entry in reversed(case.entries) if not entry.is_instruction).result_ids
     turn = next((entry for entry in reversed(case.entries) if entry.role == "assistant"), None)
     return bool(answered) and turn is not None and not set(answered) & set(turn.call_ids)
 

@@ -158,10 +158,12 @@ class TestAnyHistory:
         history = render(other, format)
         assume(history)
         one.view = None  # not a longer history: its view need not be longer either
+        hides = bool(one.record.gone() or one.record.edits)
         covered = same_beginning(history, render(plot, format)) >= one.record.covers
         assert one.step(history) == []
         said = one.last is not None and any(event.name == "compaction_set_aside" for event in one.last.events)
-        assert one.gave_up or said == (not covered)
+        # A history that was rewound may end with messages that the record hides: then it is set aside as well.
+        assert one.gave_up or said == (not covered) or (said and hides)
 
 
 def stops(history: list[Any], since: int) -> list[int]:

@@ -231,7 +231,8 @@ class Compaction(BaseModel):
         if any(edit.part >= len(history.messages[edit.index].parts) for edit in self.edits):
             return "it shortens a part that a message does not have"
         newest = pins.newest_user(history.messages)
-        if not {len(history.messages) - 1, newest}.isdisjoint(self.gone()):
+        shortened = newest in {edit.index for edit in self.edits}  # it was an older one when the record was made
+        if shortened or not {len(history.messages) - 1, newest}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"
         return None
 
