@@ -137,7 +137,7 @@ $(DEMO)/ready: WHAT := contextfold and the libraries it needs
 $(DEMO)/ready: PINS := constraints.txt
 $(DEMO)/ready: constraints.txt
 $(VENV)/ready: WHAT := contextfold, all its extras, and the tools of its tests
-$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,view,gateway,otel
+$(VENV)/ready: EXTRAS := test,test-clients,dev,openai,anthropic,langchain,deepagents,tiktoken,store,postgres,view,gateway,otel,pydantic-ai,openai-agents,google-adk,google-genai,strands,bedrock,haystack,litellm,batch
 $(VENV)/ready: PINS := constraints.txt
 $(VENV)/ready: constraints.txt
 $(BENCH)/ready: WHAT := contextfold, and the libraries it is compared with
