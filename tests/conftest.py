@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal import constants_ast
+from hypothesis.internal.conjecture import providers
 
 from effort import FULL, examples
+
+# Hypothesis draws from the constants of all local modules that happen to be loaded, which differ with the tests that a
+# worker was given before. Without them a run looks at the same examples everywhere, and what fails can be run again.
+for module in (constants_ast, providers):
+    module.is_local_module_file = lambda path: False
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("full", deadline=None, derandomize=True)  # what fails can be run again

@@ -135,12 +135,11 @@ def test_clauses_are_any_of_and_within_one_all_of() -> None:
     assert either.compact(wire).trigger == "messages:60"
 
 
-def test_off_means_off_and_the_absolute_cap_holds_all_the_same() -> None:
-    """R21."""
+def test_off_means_off_and_a_trigger_in_tokens_holds_beside_another() -> None:
     wire = conversation(80)
     assert not Compactor(window=8_000, trigger=None).compact(wire).changed
-    out = Compactor(window=100_000, policy=Policy(trigger=None, max_tokens=6_000)).compact(wire)
-    assert out.trigger == "max_tokens:6000"
+    out = Compactor(window=100_000, trigger=[("fraction", 0.8), ("tokens", 6_000)]).compact(wire)
+    assert out.trigger == "tokens:6000"
     assert out.tokens_after < 6_000
 
 

@@ -107,7 +107,7 @@ def test_what_depends_on_the_window_is_checked_with_the_window(policy: Policy, w
 @given(st.integers(100, 10**7), st.integers(1, 10**7))
 def test_the_default_target_is_always_below_the_trigger(window: int, trigger: int) -> None:
     """R16: hysteresis, whatever the trigger."""
-    for policy in (Policy(), Policy(trigger=("tokens", min(trigger, window)), max_tokens=max(2, trigger))):
+    for policy in (Policy(), Policy(trigger=("tokens", min(trigger, window)))):
         limits = Limits.of(policy, window)
         assert limits.trigger is not None
         assert limits.target < max(limits.trigger, 2)
@@ -122,7 +122,7 @@ def test_shrunk_limits_fit_the_smaller_window(window: int, smaller: int) -> None
 
 def test_a_policy_cannot_be_changed_and_the_fifth_systems_budgets_can_be_had() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        Policy().max_tokens = 3  # type: ignore[misc]
+        Policy().answer_reserve = 3  # type: ignore[misc]
     assert Policy(budgets=Budgets(usage=0.6, summary=0.26, recent=0.65)).budgets.recent == 0.65
 
 
@@ -146,7 +146,6 @@ def test_an_explicit_trigger_is_taken_to_the_letter_in_every_window() -> None:
     for window in (8_000, 64_000, 1_000_000):
         assert Limits.of(Policy(trigger=("fraction", 0.8)), window).trigger == int(0.8 * window)
         assert Policy(trigger=("fraction", 0.8)).has_own_trigger
-        assert Policy(max_tokens=5_000).has_own_trigger
         assert not Policy().has_own_trigger
 
 

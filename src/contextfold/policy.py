@@ -298,8 +298,6 @@ class Policy(_Settings):
     trigger: TriggerField = (Clause((Size("fraction", 0.8),)),)
     """Not given: ``start_of`` the window, 0.8 of small ones and down to 0.6 of large ones, and a pass may wait a call
     for large results to be read. What is given is obeyed to the letter."""
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    """Compaction starts at this many tokens, whatever ``trigger`` says."""
     target: SizeField | None = None
     """Where a pass must end. None: ``budgets.usage`` of the window, below the trigger, and above the floor."""
     keep: SizeField | None = None
@@ -351,7 +349,7 @@ class Policy(_Settings):
 
     def __init__(self, **fields: Any) -> None:
         if fields.get("enabled") is False:  # off means off: no other setting can switch a part of it on again
-            fields |= {"trigger": None, "max_tokens": None, "resend_after_overflow": False}
+            fields |= {"trigger": None, "resend_after_overflow": False}
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -374,7 +372,7 @@ class Policy(_Settings):
     @property
     def has_own_trigger(self) -> bool:
         """Whether the caller said when to compact. Then that is obeyed to the letter; the default may be put off."""
-        return self.max_tokens is not None or "trigger" in self.model_fields_set
+        return "trigger" in self.model_fields_set
 
     @property
     def compresses_outputs(self) -> bool:
@@ -496,8 +494,7 @@ class Limits:
 
 def _lowest_trigger(policy: Policy, window: int) -> int | None:
     sizes = [size.tokens(window) for clause in policy.clauses(window) for size in clause.sizes]
-    known = [size for size in [*sizes, policy.max_tokens] if size is not None]
-    return min(known, default=None)
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _target(policy: Policy, window: int, trigger: int | None) -> int:

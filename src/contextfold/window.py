@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 
 from contextfold.errors import PolicyError
 from contextfold.observe import Observer
-from contextfold.policy import Limits, Policy
+from contextfold.policy import Clause, Limits, Policy, Size
 from contextfold.ports import Ports
 
 DEFAULT_WINDOW = 64_000
@@ -291,7 +291,7 @@ def _reachable(policy: Policy, window: Window) -> Policy:
         return policy
     usable = window.tokens - policy.answer_reserve
     sizes = [tokens for clause in policy.trigger for size in clause.sizes if (tokens := size.tokens(usable))]
-    sizes += [policy.max_tokens] if policy.max_tokens is not None else []
     if not sizes or min(sizes) <= usable:
         return policy
-    return policy.model_copy(update={"max_tokens": max(1, int(REACHABLE * usable))})
+    reached = Clause((Size("tokens", max(1, int(REACHABLE * usable))),))
+    return policy.model_copy(update={"trigger": (*policy.trigger, reached)})

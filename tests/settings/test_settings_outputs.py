@@ -71,7 +71,7 @@ OFF: dict[str, Callable[[Path], Settings]] = {
     "DeerFlow, as text": lambda folder: settings(folder, SECTION.replace("true", "'no'")),
     "DeerFlow without the section": lambda folder: settings(folder, "models: []\ntitle: {enabled: true}\n"),
     "DeerFlow with a model without key": lambda folder: settings(folder, "summarization: {model_name: gpt-4o-mini}\n"),
-    "a file of ours": lambda folder: settings(folder, "enabled: false\ntrigger: tokens:4000\nmax_tokens: 5000\n"),
+    "a file of ours": lambda folder: settings(folder, "enabled: false\ntrigger: tokens:4000\n"),
     "the caller": lambda folder: load(environ={}, enabled=False),
 }
 
@@ -108,8 +108,8 @@ def test_the_environment_goes_before_the_switch_of_a_file(tmp_path: Path) -> Non
 
 
 def test_what_is_switched_off_is_switched_off_as_a_whole() -> None:
-    policy = Policy(enabled=False, trigger="tokens:10", max_tokens=20, resend_after_overflow=True)
-    assert (policy.trigger, policy.max_tokens, policy.resend_after_overflow) == ((), None, False)
+    policy = Policy(enabled=False, trigger="tokens:10", resend_after_overflow=True)
+    assert (policy.trigger, policy.resend_after_overflow) == ((), False)
 
 
 class TestANumberMeansThatNumber:
@@ -288,7 +288,6 @@ def differing(name: str) -> str:
     return {
         "enabled": "enabled: true",
         "trigger": "trigger: tokens:9000",
-        "max_tokens": "max_tokens: 8000",
         "target": "target: tokens:3000",
         "keep": "keep: messages:6",
         "answer_reserve": "answer_reserve: 500",
@@ -336,7 +335,6 @@ def test_every_setting_reaches_every_output_or_is_refused_with_its_place(tmp_pat
     reached = {
         "enabled": True,
         "trigger": "9000" in str(drop_in.trigger),
-        "max_tokens": "8000" in str(drop_in.trigger),
         "keep": drop_in.keep == ("messages", 6),
         "evidence": drop_in.evidence is False,
         "summary": drop_in.summary == found.policy.summary,

@@ -761,7 +761,6 @@ def least_trigger(policy: Policy, window: int) -> int:
     sizes = [tokens for tokens in found if tokens is not None]
     if len(sizes) < len(found):
         return 0
-    sizes += [policy.max_tokens] if policy.max_tokens is not None else []
     return min(sizes, default=usable)
 
 

@@ -153,8 +153,6 @@ def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced
     for clause in policy.clauses(limits.window):
         if clause.reached(tokens=tokens, messages=messages, window=limits.window):
             return Trigger(str(clause), by_count=any(size.unit == "messages" for size in clause.sizes))
-    if policy.max_tokens is not None and tokens >= policy.max_tokens:
-        return Trigger(f"max_tokens:{policy.max_tokens}")
     return None
 
 

@@ -19,7 +19,7 @@ _FAMILIES = {"gpt-": "openai", "chatgpt-": "openai", "o1": "openai", "o3": "open
 _FAMILIES["claude"] = "anthropic"
 """How names of models begin -> who makes them."""
 
-DECIDES = frozenset({"enabled", "trigger", "max_tokens", "keep", "summary", "evidence"})
+DECIDES = frozenset({"enabled", "trigger", "keep", "summary", "evidence"})
 """Fields of a policy that the drop-in for LangChain's middleware has arguments for."""
 
 
@@ -63,8 +63,6 @@ def drop_in_arguments(
             )
     summary = policy.summary
     trigger = [{size.unit: size.value for size in clause.sizes} for clause in policy.trigger]
-    if policy.max_tokens is not None:
-        trigger.append({"tokens": policy.max_tokens})
     prompt = {} if summary.prompt is None else {"summary_prompt": to_format(summary.prompt)}
     return {
         "trigger": trigger,

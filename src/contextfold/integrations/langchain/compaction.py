@@ -294,7 +294,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         """The compactor for a model. A thread that is held after an undo has the window itself as its trigger."""
         made = self._compactors.get((receiving, is_held))
         if made is None:
-            full = {"trigger": parse_trigger(("fraction", 1.0)), "max_tokens": None}
+            full = {"trigger": parse_trigger(("fraction", 1.0))}
             made = Compactor(
                 window=self.window,
                 model=receiving,
