@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 INTERPRETERS = ("3.11", "3.12", "3.13")
 MACHINES = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin")
 CULPRIT = re.compile(r"Because ([\w.-]+)==(\S+) (?:has|depends|requires|needs|was|does)")
-ABSENT: dict[tuple[str, str], str] = {}
+ABSENT = {
+    ("ray", "x86_64-apple-darwin"): "the extra batch leaves it out on Macs with an Intel chip; the local pool needs none",
+}
 """(distribution, machine) -> why there is no wheel, and what users of that machine do."""
 
 

@@ -52,8 +52,8 @@ def bounds(requirements: list[str]) -> dict[str, str]:
     """Name and lower bound; a requirement with anything else in it is refused."""
     found = {}
     for requirement in requirements:
-        match = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", requirement)
-        assert match, f"{requirement}: only a lower bound is expected, as NAME>=VERSION"
+        match = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)(?:; .*)?", requirement)
+        assert match, f"{requirement}: only a lower bound is expected, as NAME>=VERSION, and where it applies"
         found[normal(match[1])] = match[2]
     return found
 
