@@ -12,23 +12,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from contextfold.calls.memory import REMEMBERED
-from contextfold.calls.recovery import UNLIMITED, Exchange
-from contextfold.calls.request import After, Before, CompactionResult, CompactOptions, Request
+from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
 from contextfold.errors import PolicyError
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
-from contextfold.passes.material import EXTRACTIVE
-from contextfold.passes.perform import Archiver
-from contextfold.passes.without_pass import Revise
+from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
 from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, run
 from contextfold.record.compaction import Compaction
-from contextfold.summary.summarizer import Summarizer, as_summarizer
+from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, as_summarizer
 from contextfold.tokens import Calibration
 from contextfold.window import Windows, WindowStore, name_and_profile
 
 if TYPE_CHECKING:
+    from contextfold.calls.recovery import Exchange
+    from contextfold.passes.without_pass import Revise
     from contextfold.store import Session
 
 __all__ = ["After", "Before", "CompactionResult", "Compactor"]
@@ -252,6 +251,8 @@ class Compactor:
         return session
 
     def _exchange(self, send: Callable[..., Any], request: Request, max_tokens: Any, ports: Ports) -> Exchange:
+        from contextfold.calls.recovery import Exchange  # only what is sent can be refused
+
         observer = self._observer()
 
         async def compact(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from contextfold.calls.request import CompactionResult, Request
+from contextfold.calls.request import UNLIMITED, CompactionResult, Request
 from contextfold.calls.usage import Usage, read_usage
 from contextfold.errors import RECENT, CannotFit, StillTooLong, SummaryFailed, is_control_flow
 from contextfold.observe import Observer
@@ -28,9 +28,6 @@ from contextfold.policy import Policy
 from contextfold.ports import Ports
 from contextfold.tokens import Calibration
 from contextfold.window import Windows
-
-UNLIMITED: Any = object()
-"""The caller's ``send`` takes no answer limit."""
 
 UNREAD = 0.7
 """Below this share of the estimated texts, a provider that reports fewer input tokens did not read all of them. The

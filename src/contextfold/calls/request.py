@@ -15,13 +15,16 @@ from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError
 from contextfold.observe import Event
-from contextfold.passes.perform import Archiver, Made
+from contextfold.passes.means import Archiver, Made
 from contextfold.passes.question import MANUAL, Proposal
 from contextfold.ports import Cancellation
 from contextfold.record.compaction import Compaction, SummaryRecord
 from contextfold.tokens import Calibration
 
 UNCALIBRATED = Calibration()
+
+UNLIMITED: Any = object()
+"""The caller's ``send`` takes no answer limit."""
 
 Before = Callable[[Proposal], Any]
 """Called before a pass, sync or async. Returns False to veto it, ``Pins`` to keep more in it, None to let it be."""

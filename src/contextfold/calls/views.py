@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from contextfold import formats
 from contextfold.calls.background import Background
@@ -24,12 +25,9 @@ from contextfold.errors import CannotFit, is_control_flow
 from contextfold.formats.base import Format
 from contextfold.messages import Text, ToolCall, ToolResult
 from contextfold.observe import Observer
-from contextfold.passes.decide import Nothing
-from contextfold.passes.perform import Made, Means, archived, run_pass
+from contextfold.passes.means import Made, Means, Nothing
 from contextfold.passes.prepared import Prepared
 from contextfold.passes.question import Proposal, Question, Trigger, floor_of, triggered
-from contextfold.passes.recalling import recalled
-from contextfold.passes.without_pass import Revise
 from contextfold.policy import PATIENCE, Pins, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, Recalled
@@ -37,6 +35,9 @@ from contextfold.record.view import alternating, build, translate
 from contextfold.summary.summarizer import Summarizer, as_summarizer
 from contextfold.tokens import TokenCounter
 from contextfold.window import Window, Windows, bounds
+
+if TYPE_CHECKING:
+    from contextfold.passes.without_pass import Revise
 
 
 class Views:
@@ -194,6 +195,8 @@ class _Call:
     def _recalled(self, overhead: Mapping[str, int]) -> Recalled | None:
         """What the newest message asks about and has left the view, put behind it; None where nothing is."""
         conversation = self.conversation
+        from contextfold.passes.recalling import recalled  # no conversation is searched unless the policy says so
+
         found = recalled(self._question(overhead))
         record = conversation.record
         if found is None or record is None:
@@ -303,7 +306,11 @@ class _Call:
 
     async def _archived(self, question: Question, made: Compaction | None) -> Compaction | None:
         """The record, once the originals of what it hides are saved; None if they are not and the old view goes on."""
-        return made if made is not None and await archived(made, question, self.means) else None
+        if made is None or self.means.archive is None:
+            return made
+        from contextfold.passes.perform import archived
+
+        return made if await archived(made, question, self.means) else None
 
     # ---- in the background ----
 
@@ -329,7 +336,7 @@ class _Call:
 
         async def prepare(ports: Ports) -> None:
             try:
-                made = await run_pass(question, self._means(ports, observer, retries=True))
+                made = await _performed(question, self._means(ports, observer, retries=True))
             except Exception as error:
                 if is_control_flow(error):
                     raise
@@ -374,13 +381,21 @@ class _Call:
             if record.thinking_from:  # what was thought since was thought under the old view
                 record = record.changed(thinking_from=len(question.messages))
             return Made(record, question.evicted(record))
-        made = await run_pass(question, self.means)
+        made = await _performed(question, self.means)
         if isinstance(made, Nothing):
             conversation.attempt = conversation.state if made.cause == "summary_failed" else None
             return None
         if made.compaction.summary is not None and made.compaction.summary.calls and lasting:
             conversation.attempt = Prepared(made.compaction, made.compaction.parent)
         return made
+
+
+async def _performed(question: Question, means: Means) -> Made | Nothing:
+    """A pass. What one needs is loaded with the first, and beside the event loop: most requests need none."""
+    await means.ports.compute(import_module, "contextfold.passes.perform")
+    from contextfold.passes.perform import run_pass
+
+    return await run_pass(question, means)
 
 
 def _quoted(record: Compaction | None) -> dict[int, Account]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextfold import evidence
 from contextfold.conversation.fingerprint import digest, fingerprint
 from contextfold.conversation.groups import Grouping, group
 from contextfold.formats.base import Format
 from contextfold.messages import Message
-from contextfold.recall.memory import MemoryIndex
-from contextfold.summary.extractive_facts import Note
 from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
+
+if TYPE_CHECKING:
+    from contextfold.recall.memory import MemoryIndex
+    from contextfold.summary.extractive_facts import Note
 
 READ_LINES = 4096
 """Lines that are remembered while messages are read, about two megabytes."""
@@ -43,6 +45,8 @@ class History:
     @cached_property
     def index(self) -> MemoryIndex:
         """The words of its first messages, for who looks something up in it: filled as far as that was needed."""
+        from contextfold.recall.memory import MemoryIndex
+
         return MemoryIndex()
 
     def extend(self, wire: Sequence[Any]) -> None:
@@ -119,6 +123,8 @@ class History:
         """What the built-in summary may say of a message. ``read``: the message as it is to be read."""
         found = self._notes.get(index)
         if found is None:
+            from contextfold.summary.extractive_facts import Note
+
             found = self._notes[index] = Note.of(read)
         return found
 

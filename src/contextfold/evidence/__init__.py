@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from contextfold.evidence.lines import WIDTH, Line, lines_of
-
 if TYPE_CHECKING:
     from contextfold.evidence.blocks import Block, Vocabulary
     from contextfold.evidence.choice import select
+    from contextfold.evidence.lines import WIDTH, Line, lines_of
     from contextfold.evidence.section import PARTS, read
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
 
@@ -36,6 +35,9 @@ _HOMES = {
     "Block": "blocks",
     "Vocabulary": "blocks",
     "select": "choice",
+    "Line": "lines",
+    "WIDTH": "lines",
+    "lines_of": "lines",
     "PARTS": "section",
     "read": "section",
     "EstimatedSizes": "sizes",
@@ -50,4 +52,6 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

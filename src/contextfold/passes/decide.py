@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
 
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
@@ -22,6 +21,7 @@ from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit
 from contextfold.evidence.lines import is_sampled
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
+from contextfold.passes.means import Nothing as Nothing  # decisions are read from here
 from contextfold.passes.question import Question, Trigger, triggered
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
@@ -51,24 +51,6 @@ estimate may be wrong."""
 PASSED: tuple[Fate, str] = ("dropped", "the provider's own compaction item stands for it")
 
 NO_USERS: Mapping[int, str] = MappingProxyType({})
-
-
-Cause = Literal[
-    "not_due",  # nothing fires, or a pass would be of no use
-    "vetoed",  # the hook before the pass said no
-    "summary_failed",  # no summary could be had, and the old view still fits
-    "not_archived",  # the archive did not take the originals, and the old view still fits
-    "failed_before",  # the summary failed for this very state before
-]
-"""Why nothing came of a pass: what callers decide by. The reason is for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """Nothing is to be done or nothing came of it, and why."""
-
-    reason: str
-    cause: Cause = "not_due"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,11 @@ from contextfold.passes.question import Question
 from contextfold.record.compaction import Compaction, Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
-from contextfold.summary.bisect import Summary, SummaryStats
 from contextfold.summary.chunks import Unit
 from contextfold.summary.extractive_facts import Note
 from contextfold.summary.message import OPEN, blocks, parse, summary_text
 from contextfold.summary.render import render_group
-
-EXTRACTIVE = "extractive"
+from contextfold.summary.summarizer import EXTRACTIVE, Summary, SummaryStats
 
 FOR_RULES = 0.2
 """Share of the room for evidence that the rules of the user may take in the built-in summary. Most sessions have two or

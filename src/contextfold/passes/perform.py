@@ -8,95 +8,28 @@ as ``async def`` over ports (see ``ports``). What does not: any decision of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from contextfold.conversation.ledger import runs
 from contextfold.errors import RECENT, ArchiveError, CannotFit, ContextfoldError, SummaryFailed, is_control_flow
-from contextfold.messages import Message
 from contextfold.observe import Observer, SummaryEnd, SummaryStart
 from contextfold.passes import material
 from contextfold.passes.decide import Nothing, Plan, decide
+from contextfold.passes.means import Archiver, Made, Means, RequestModel
 from contextfold.passes.question import Question
-from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
 from contextfold.redaction import redact
-from contextfold.summary.accept import clean, rejection
-from contextfold.summary.bisect import Summary, SummaryStats, summarize
 from contextfold.summary.chunks import Unit
-from contextfold.summary.language import name as language_name
 from contextfold.summary.message import summary_text
-from contextfold.summary.prompt_files import Wording
-from contextfold.summary.render import neutralize
-from contextfold.summary.summarizer import Answer, Summarizer
+from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats
+
+__all__ = ["BEHIND_VIEW", "Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass"]
 
 BEHIND_VIEW = "behind_view_v1"
 """How a summary was made by the model of the request itself."""
-
-
-class Archiver(Protocol):
-    """Where originals go before they leave the view (``contextfold.archive`` has one for files)."""
-
-    @property
-    def address(self) -> str:
-        """Where they will be, for people and tools; it stands in the summary."""
-        ...
-
-    def append(self, messages: Mapping[int, Message]) -> Any:
-        """Save messages by their index in the history, those that are there already left out. May be ``async def``.
-
-        Raises whatever it likes unless all of them are certain to be there.
-        """
-        ...
-
-
-class RequestModel(Protocol):
-    """The model that the request goes to, as ``calls.same`` has it."""
-
-    @property
-    def ask(self) -> Callable[[list[Any], bool, int], Any]:
-        """Send messages as the request is sent; the response, or an awaitable of it."""
-        ...
-
-    def said(self, text: str) -> Any:
-        """A message of the user in the caller's format."""
-        ...
-
-    def read(self, response: Any) -> Answer:
-        """What it said; blank if it went on with the task."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a pass is performed with."""
-
-    ports: Ports
-    observer: Observer
-    summarizer: Summarizer | None = None
-    """None: the built-in extractive one."""
-    archive: Archiver | None = None
-    same: RequestModel | None = None
-    """Asked first, behind the view: the provider has that in its cache."""
-    retries: bool = False
-    """The caller will try another way: do not emit ``cannot_fit``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A pass that has succeeded. Its record is in force once the caller takes it."""
-
-    compaction: Compaction
-    evicted: tuple[Any, ...] = ()
-    """The caller's messages that left the view in this pass, in their order."""
-    model: str | None = None
-    """Who wrote the summary; None for the built-in summarizer."""
-    cost: float | None = None
-    """US dollars that the summary took, where the price is known."""
-    seconds: float = 0.0
-    """That the summary took."""
 
 
 async def run_pass(question: Question, means: Means) -> Made | Nothing:
@@ -241,6 +174,8 @@ async def _ask(
     means: Means,
     on_spent: Callable[[SummaryStats], object],
 ) -> Summary:
+    from contextfold.summary.bisect import summarize  # only a summary by a model needs models, refusals and prompts
+
     previous, units = await means.ports.compute(material.material, question, plan)
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
@@ -283,6 +218,8 @@ async def _behind_view(
 
     What a useless answer cost, or None, where that cannot be or brings nothing: then the usual way is gone.
     """
+    from contextfold.summary.accept import clean, rejection
+
     same, ports = means.same, means.ports
     if same is None or (question.forced or "").startswith("overflow"):
         return None
@@ -325,6 +262,10 @@ def _request_behind(
 
     What leaves and stands shortened in the view is added in full: no text counts as summarized that was not read.
     """
+    from contextfold.summary.language import name as language_name
+    from contextfold.summary.prompt_files import Wording
+    from contextfold.summary.render import neutralize
+
     options, view = question.policy.summary, build(question.history, question.record, sending=True)
     told = "\n".join(text for text in (options.instructions, question.instructions) if text)
     wording = Wording(language_name(question.language), options.prompt, told)

@@ -18,7 +18,6 @@ from contextfold.messages import Message, Reasoning
 from contextfold.policy import Limits, Policy
 from contextfold.record.compaction import Compaction, summary_message
 from contextfold.record.view import apply
-from contextfold.summary import language
 from contextfold.tokens import TokenCounter
 
 MANUAL = "manual"
@@ -109,6 +108,8 @@ class Question:
             return self.policy.summary.language
         if self.record is not None and self.record.summary is not None:
             return self.record.summary.language
+        from contextfold.summary import language  # loads its patterns, which only a pass needs
+
         return language.dominant(message.text for message in self.messages if pins.is_person(message))
 
     @property

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from contextfold.calls.recovery import UNLIMITED
-from contextfold.calls.request import CompactionResult
+from contextfold.calls.request import UNLIMITED, CompactionResult
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError, PolicyError, whole_number
 from contextfold.observe import Event, Observer

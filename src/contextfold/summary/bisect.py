@@ -40,43 +40,11 @@ from contextfold.summary.request import (
     RequestOutcome,
     SummaryRequest,
 )
-from contextfold.summary.summarizer import Summarizer, as_summarizer
-
-ALGORITHM = "bisect_v1"
+from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats, as_summarizer
 
 _LATER_WAVES = 4
 """The first requests go ``parallel`` at a time, so that a wrong window or key costs few calls (one at a time while the
 window is being searched by halving); then this many times more, so that one slow answer holds up little."""
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryStats:
-    """What a summary cost. Tokens are the summarizer's own figures where it tells them. ``truncated``: text was lost to
-    make it fit. ``learned_window``: the longest prompt, in tokens, that errors taught to send; None if none did.
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    calls: int = 0
-    chunk_count: int = 0
-    max_depth: int = 0
-    truncated: bool = False
-    algorithm: str = ALGORITHM
-    learned_window: int | None = None
-    model: str = field(default="", compare=False)
-    """The models that answered."""
-    seconds: float = field(default=0.0, compare=False)
-    cost: float | None = field(default=None, compare=False)
-    """US dollars, None where a price is not known. Neither this nor ``seconds`` gets into a record."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A summary and the history indices whose whole text was in requests that succeeded."""
-
-    text: str
-    covered: frozenset[int]
-    stats: SummaryStats
 
 
 async def summarize(

@@ -8,13 +8,19 @@ built-in summarizer that asks no model (``extractive``).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from contextfold.errors import PolicyError
 
 if TYPE_CHECKING:
     from contextfold.summary.models.chain import ModelChain
+
+ALGORITHM = "bisect_v1"
+"""How a summary is made by a summarizer, unless something else is said."""
+
+EXTRACTIVE = "extractive"
+"""The built-in one, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,36 @@ class Answer:
     has_tool_calls: bool = False
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryStats:
+    """What a summary cost. Tokens are the summarizer's own figures where it tells them. ``truncated``: text was lost to
+    make it fit. ``learned_window``: the longest prompt, in tokens, that errors taught to send; None if none did.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    chunk_count: int = 0
+    max_depth: int = 0
+    truncated: bool = False
+    algorithm: str = ALGORITHM
+    learned_window: int | None = None
+    model: str = field(default="", compare=False)
+    """The models that answered."""
+    seconds: float = field(default=0.0, compare=False)
+    cost: float | None = field(default=None, compare=False)
+    """US dollars, None where a price is not known. Neither this nor ``seconds`` gets into a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary and the history indices whose whole text was in requests that succeeded."""
+
+    text: str
+    covered: frozenset[int]
+    stats: SummaryStats
 
 
 Reply: TypeAlias = str | Answer

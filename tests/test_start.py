@@ -1,0 +1,47 @@
+"""What a process loads before it has done anything: every agent that uses the library waits for that."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SMALL = 'Compactor(window=64_000).compact([{"role": "user", "content": "Hello"}])'
+DUE = """
+messages = [{"role": ("user", "assistant")[n % 2], "content": f"line {n} of /a/b/c{n}.py " * 40} for n in range(60)]
+assert Compactor(window=4_000).compact(messages).changed
+"""
+
+HEAVY = {"anthropic", "genai_prices", "langchain_core", "openai", "rich", "sqlalchemy", "typer", "yaml"}
+NEVER = HEAVY | {
+    "contextfold.calls.recovery",
+    "contextfold.overflow",
+    "contextfold.summary.bisect",
+    "contextfold.summary.models",
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import contextfold", HEAVY | {"pydantic", "anyio", "numpy", "contextfold.compactor", "contextfold.errors"}),
+        ("from contextfold import ContextfoldError", HEAVY | {"pydantic", "anyio", "numpy", "contextfold.compactor"}),
+        (f"from contextfold import Compactor; {SMALL}", NEVER | {"numpy", "contextfold.passes.perform"}),
+        (f"from contextfold import Compactor\n{DUE}", NEVER),
+    ],
+    ids=["the package", "an error", "a turn with nothing to do", "a pass without a model"],
+)
+def test_nothing_is_loaded_before_it_is_needed(code: str, unwanted: set[str]) -> None:
+    probe = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", probe])))
+    assert not loaded & unwanted
+
+
+def test_an_unknown_name_of_the_package_is_an_attribute_error() -> None:
+    import contextfold
+
+    with pytest.raises(AttributeError, match="no attribute 'Compacter'"):
+        contextfold.Compacter  # noqa: B018
+    assert set(contextfold.__all__) <= set(dir(contextfold))
