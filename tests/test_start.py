@@ -28,10 +28,11 @@ NEVER = HEAVY | {
     [
         ("import contextfold", HEAVY | {"pydantic", "anyio", "numpy", "contextfold.compactor", "contextfold.errors"}),
         ("from contextfold import ContextfoldError", HEAVY | {"pydantic", "anyio", "numpy", "contextfold.compactor"}),
+        ("import contextfold.cli.app", {"contextfold.store", "contextfold.policy", "pydantic", "numpy", "yaml"}),
         (f"from contextfold import Compactor; {SMALL}", NEVER | {"numpy", "contextfold.passes.perform"}),
         (f"from contextfold import Compactor\n{DUE}", NEVER),
     ],
-    ids=["the package", "an error", "a turn with nothing to do", "a pass without a model"],
+    ids=["the package", "an error", "the command line", "a turn with nothing to do", "a pass without a model"],
 )
 def test_nothing_is_loaded_before_it_is_needed(code: str, unwanted: set[str]) -> None:
     probe = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"

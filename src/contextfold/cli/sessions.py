@@ -18,7 +18,6 @@ from contextfold.cli import files
 from contextfold.cli.options import BaseUrl, From, Pick, Report, ReportKind, SummarizerName, at_least_one, plain_errors
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import InputError
-from contextfold.store.addresses import shown
 
 if TYPE_CHECKING:
     from contextfold.recall import Hit
@@ -55,6 +54,8 @@ def _days(text: str) -> float:
 @app.command("list")
 def list_sessions(store: Store = DEFAULT_STORE, namespace: Namespace = "", report: Report = ReportKind.text) -> None:
     """Show all threads of a namespace, the one that was written to last first."""
+    from contextfold.store.addresses import shown  # loads stores, which --help does not need
+
     with plain_errors(store):
         states = _open(store).sessions(namespace)
         if report is ReportKind.json:
@@ -340,6 +341,8 @@ def _session(thread: str, store: str, namespace: str, **options: Any) -> Session
 
 
 def _existing(thread: str, store: str, namespace: str, **options: Any) -> Session:
+    from contextfold.store.addresses import shown  # loads stores, which --help does not need
+
     session = _session(thread, store, namespace, **options)
     if session.state().message_count == 0:
         among = f"namespace {namespace!r} of {shown(store)}" if namespace else shown(store)
