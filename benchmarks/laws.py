@@ -6,7 +6,7 @@
 
 Each conversation grows from its first message to its last. It is compacted on the way, in every format it can be
 expressed in, in windows of 16k, 32k and 64k tokens, by the extractive summarizer and by one that rejects prompts of
-more than 2,000, 8,000 and 100,000 tokens. Every call is checked against L1 to L10 by ``tests/laws.py``, which knows
+more than 2,000, 8,000 and 100,000 tokens. Every call is checked against the laws by ``tests/laws.py``, which knows
 nothing of the engine. Prints the totals; the exit code is 1 if any law was violated.
 """
 

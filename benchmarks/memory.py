@@ -164,7 +164,7 @@ def measure_rules(budgets: list[float]) -> None:
 
 
 def compacted(messages: list[dict[str, Any]], characters: int) -> list[Any]:
-    """The view that has at most so many characters, of five passes under the largest target that leads there."""
+    """The view of at most ``characters`` characters, of five passes under the largest target that leads there."""
     for share in range(40, 10, -2):
         target = characters * share // 100
         compactor = Compactor(window=4 * target, target=("tokens", target), trigger=("tokens", target + 1))
@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("what", choices=["view", "search", "rules"])
     parser.add_argument("dialogues", nargs="?")
     parser.add_argument("--window", type=int, default=8_000)
-    parser.add_argument("--every", type=int, default=1, help="ask every so many questions")
+    parser.add_argument("--every", type=int, default=1, help="ask one question in N")
     parser.add_argument("--recall", action="store_true")
     parser.add_argument("--budgets", type=float, nargs="+", default=[0.2, 0.3, 0.5])
     options = parser.parse_args()

@@ -32,7 +32,7 @@ BOUND = 1.25
 
 @dataclass
 class Sleeper:
-    """Answers after ``latency`` seconds. ``rounds``: how many answers began when nobody else was being answered."""
+    """Answers after ``latency`` seconds. ``rounds``: how many answers began while no other was being made."""
 
     latency: float
     window: int = WINDOW

@@ -241,7 +241,7 @@ class Watch:
 
 
 def floor_is_too_large(error: CannotFit, window: int) -> bool:
-    """Whether what must stay word for word leaves no room for a summary: nobody could send this conversation."""
+    """Whether what must stay word for word leaves no room for a summary: no one could send this conversation."""
     fixed = sum(size for name, size in error.floor.items() if name not in ("recent messages and summary",))
     return fixed > 0.9 * window
 

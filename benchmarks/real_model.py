@@ -104,7 +104,7 @@ def refusal(model: Model) -> dict[str, Any]:
 
 
 def recovered(model: Model) -> dict[str, Any]:
-    """A call whose window nobody knows: refused once, compacted to what the refusal names, answered."""
+    """A call whose window is not known: refused once, compacted to what the refusal names, answered."""
     results: list[Any] = []
     compactor = Compactor(policy=Policy(answer_reserve=64))
     answer = compactor.call(lambda view: model.chat(view), conversation(40), on_result=results.append)

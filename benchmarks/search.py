@@ -72,7 +72,7 @@ def rows(numbers: range) -> Iterator[NewMessage]:
 
 
 def grow(store: SQLStore, thread: Thread, size: int) -> float:
-    """Append until there are so many messages; seconds per 1,000."""
+    """Append until there are ``size`` messages; seconds per 1,000."""
     count = store.load(thread).message_count
     known = "openai-chat" if count else None
     started, began = time.perf_counter(), count

@@ -55,7 +55,7 @@ def opened(url: str, thread: str) -> Session:
 
 
 def grow(session: Session, size: int) -> None:
-    """Append turns, with a view now and then, until there are so many messages."""
+    """Append turns, with a view now and then, until there are ``size`` messages."""
     count = session.state().message_count
     while count < size:
         first = count // 4

@@ -1,4 +1,4 @@
-"""A summarizer with a small window against a long history (R23): what it takes, and whether it ends.
+"""A summarizer with a small window against a long history: what it takes, and whether it ends.
 
     python -m benchmarks.small_summarizers [FILE ...]
 
@@ -89,7 +89,7 @@ def measured(name: str, messages: Sequence[Any], window: int, knowledge: str) ->
 
 
 def made_history(tokens: int, seed: int = 7) -> list[dict[str, Any]]:
-    """An agent's work of about so many tokens: words of the assistant, calls, outputs of very different length."""
+    """An agent's work of about this many tokens: words of the assistant, calls, outputs of very different length."""
     chance = random.Random(seed)
     words = [
         f"{stem}{number}" for stem in ("module", "path/to/file", "error ", "value=", "test_") for number in range(40)

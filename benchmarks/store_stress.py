@@ -212,7 +212,7 @@ def work_together(url: str, worker: int, operations: int, seed: int, folder: Pat
         else:
             session.compact()
             done["compact"] += 1
-    session.view()  # whoever comes last sees all messages, so that a summary is made in any order of events
+    session.view()  # the last process sees all messages, so that a summary is made in any order of events
     session.join()
     counted = {"appended": appended, "operations": dict(done), "events": dict(told)}
     (folder / f"worker-{worker}.json").write_text(json.dumps(counted), encoding="utf-8")

@@ -1,8 +1,8 @@
-"""How far the built-in estimate is from a real tokenizer, on real conversations (R19), beside characters / 4.
+"""How far the built-in estimate is from a real tokenizer, on real conversations, beside characters / 4.
 
     python -m benchmarks.tokens [TRANSCRIPTS]
 
-Prints a line for every conversation and a summary. Exit status 1 where R19 does not hold: within 10 % of o200k for
+Prints a line for every conversation and a summary. Exit status 1 where that does not hold: within 10 % of o200k for
 nine conversations in ten, and within 25 % for all.
 
 The same strings go through all three: every readable text of a message, names and arguments of tool calls. Nothing
@@ -182,7 +182,7 @@ def main() -> int:
     print_table(results)
     print_summary(results, [text for messages in read.values() for strings in messages for text in strings])
     good = holds(results)
-    print(f"R19 {'holds' if good else 'does NOT hold'}: {SHARE_CLOSE:.0%} within {CLOSE:.0%}, all within {FAR:.0%}")
+    print(f"the estimate {'holds' if good else 'does NOT hold'}: {SHARE_CLOSE:.0%} within {CLOSE:.0%}, all within {FAR:.0%}")
     return 0 if good else 1
 
 

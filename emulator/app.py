@@ -103,7 +103,7 @@ class Answering:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _wait(self, seconds: float) -> None:
-        """So many seconds, or until the server closes."""
+        """Wait for ``seconds``, or until the server closes."""
         if seconds > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), seconds)
@@ -124,7 +124,7 @@ def _plain_chunks(body: Any) -> list[bytes]:
 
 
 def _break_place(events: Sequence[Event] | None, fault: Fault) -> int:
-    """The chunk before which a stall or a cut strikes: after so many pieces, at the latest before the last chunk."""
+    """The chunk before which a stall or a cut strikes: after the given number of pieces, at the latest before the last chunk."""
     if events is None:
         return 1
     after = [place + 1 for place, event in enumerate(events) if event.is_piece]

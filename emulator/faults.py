@@ -73,17 +73,17 @@ class Fault:
 
     @staticmethod
     def slow(seconds: float) -> Fault:
-        """Nothing for so long, then the usual answer."""
+        """Nothing for ``seconds``, then the usual answer."""
         return Fault("slow", delay=seconds)
 
     @staticmethod
     def stalled(seconds: float, *, after: int = 1) -> Fault:
-        """Silence of so many seconds, in a stream after so many pieces of the answer, then the rest."""
+        """Silence for ``seconds``, in a stream after ``after`` pieces of the answer, then the rest."""
         return Fault("stalled", stall=seconds, after=after)
 
     @staticmethod
     def cut(*, after: int = 1) -> Fault:
-        """The connection ends: in a stream after so many pieces of the answer, else in the middle of the body."""
+        """The connection ends: in a stream after ``after`` pieces of the answer, else in the middle of the body."""
         return Fault("cut", cuts=True, after=after)
 
     @staticmethod

@@ -38,7 +38,7 @@ class ProviderServer:
             of the prompt that is the answer to everything else. The function may be called from several threads.
         count_tokens: tokens of a text, instead of tiktoken's o200k vocabulary (used where it is on disk; nothing is
             ever downloaded) or the built-in estimate.
-        digest_tokens: the digest has at most so many tokens, and a quarter of those of its prompt.
+        digest_tokens: the most tokens that a digest has; it has at most a quarter of those of its prompt.
         cache_minimum: tokens of the shortest beginning of a prompt that is cached.
 
     ``requests`` are all requests for answers so far, ``faults`` what goes wrong, and ``tokenizer`` the name of the

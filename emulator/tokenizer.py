@@ -22,7 +22,7 @@ _VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0c
 """Both as in ``tiktoken_ext.openai_public``: tiktoken names its cached files by the SHA-1 of their URL."""
 
 _REMEMBERED = 8_192
-"""Texts whose size is kept: a conversation grows by a message a turn, and only that one is counted anew."""
+"""Texts whose size is kept: a conversation grows by a message a turn, and only the new one is counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class Tools:
         self._random = random.Random(seed)
 
     def clock(self, seconds: int) -> str:
-        """The time of day, so many seconds after nine o'clock of the morning in question."""
+        """The time of day, ``seconds`` after nine o'clock of the morning in question."""
         milliseconds = self._random.randrange(1000)
         return f"2031-03-11T{9 + seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{milliseconds:03d}Z"
 
@@ -119,7 +119,7 @@ class Tools:
         return "\n".join(f"{number:5d}  {line}" for number, line in enumerate(lines, 1))
 
     def log(self, lines: int, error: str = "", every: int = 29) -> str:
-        """A service's log; ``error`` is shown with its traceback at every so many lines."""
+        """A service's log; ``error`` is shown with its traceback now and then."""
 
         def entries() -> Iterator[str]:
             for number in range(lines):

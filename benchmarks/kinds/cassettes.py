@@ -47,7 +47,7 @@ def _parsed(document: TranscriptFile) -> Any:
     try:
         return yaml_values.read(document.text, fast=True)[1]
     except ValueError as error:
-        raise InputError(f"{document.name}: {error}: record the traffic anew") from None
+        raise InputError(f"{document.name}: {error}: record the traffic again") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""

@@ -5,7 +5,7 @@
     python -m benchmarks.replay --strategies floor deepagents --strategy mymodule:MyStrategy
     python -m benchmarks.replay check                                a small slice against the committed baseline
 
-No model and no network is needed. A run that was stopped goes on where it was; --fresh starts anew. Without
+No model and no network is needed. A run that was stopped goes on where it was; --fresh starts from scratch. Without
 transcripts (--data, CONTEXTFOLD_TRANSCRIPTS, or ../shared/transcripts) the project's example sessions are replayed.
 """
 

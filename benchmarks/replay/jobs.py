@@ -173,7 +173,7 @@ def spread(
 ) -> list[T]:
     """``function`` of every item, in ``plan.jobs`` processes; the answers stand in the order of the items.
 
-    The function must be importable by its name. With ``parts`` above 1 it calls ``tick`` so many times for an item, and
+    The function must be importable by its name. With ``parts`` above 1 it calls ``tick`` that often for an item, and
     progress is told in these. An error in one ends the run.
     """
     progress(what, 0, len(items) * parts)

@@ -68,7 +68,7 @@ class Step(ReplayRequest):
 
 
 class Measure(Protocol):
-    """Looks at every step of one replay. Made anew for each; any state is its own."""
+    """Looks at every step of one replay. One is made for each replay, with a state of its own."""
 
     columns: ClassVar[Sequence[Column]]
 

@@ -1,4 +1,4 @@
-"""Whether a view can be sent, and whether it keeps what nobody may take away: the first and the newest request.
+"""Whether a view can be sent, and whether it keeps what must never leave: the first and the newest request.
 
 A provider refuses a view that is malformed or over the window; an agent that lost the newest user message answers the
 wrong question. None of these should ever happen.

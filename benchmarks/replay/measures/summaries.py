@@ -17,7 +17,7 @@ from benchmarks.replay.recording import Recording
 from benchmarks.replay.strategies.base import Strategy
 
 PROBES, PROBE_CHARACTERS, SHORTEST_PROBED = 5, 24, 8
-"""At most so many probes for a message, of so many characters each; shorter messages than the last are left out."""
+"""The most probes for a message, and the characters of each; shorter messages than the last are left out."""
 _NOISE = re.compile(r'(?:\\+["nrtu]?|[^\w\\]|_)+')
 
 

@@ -25,7 +25,7 @@ from benchmarks.replay.conversation import INJECTED
 from benchmarks.replay.planted.facts import Fact, Language, Voice, facts, is_told, squeezed
 
 STRUCTURED = ("{", "[", "<", *INJECTED)
-"""How texts begin that are JSON or a harness's note: a sentence in them would break them, or be nobody's."""
+"""How texts begin that are JSON or a harness's note: a sentence in them would break them, or have no author."""
 
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -36,7 +36,7 @@ _ENGLISH = re.compile(r"\b(?:and|not|is|the|we|you|it|also|with|for|a|an|will|to
 CJK_SHARE = 0.15
 """Of the letters people and the assistant wrote: code and names keep it far below 1 in Chinese and Japanese work."""
 KANA_SHARE = 0.15
-"""Of the CJK letters: Japanese has at least so many kana, Chinese nearly none."""
+"""Of the CJK letters: Japanese has at least this share of kana, Chinese nearly none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def class_of(name: str) -> type[Strategy]:
 
 
 def create(name: str, window: int) -> Strategy:
-    """A fresh strategy for one conversation in a window of so many tokens."""
+    """A fresh strategy for one conversation in a window of ``window`` tokens."""
     return class_of(name)(window, **entry(name).options)
 
 

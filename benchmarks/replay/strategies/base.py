@@ -1,4 +1,4 @@
-"""What a strategy is: whoever answers the question what the agent's model gets to see now.
+"""What a strategy is: what decides which messages the agent's model gets to see now.
 
 A strategy of one's own is one class:
 

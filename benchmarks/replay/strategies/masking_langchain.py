@@ -16,7 +16,7 @@ KEEP_RESULTS = 3
 
 
 class ClearToolUses(Strategy):
-    """Masks old outputs, anew at each turn."""
+    """Masks old outputs, again at each turn."""
 
     packages = ("langchain", "langchain-core")
 

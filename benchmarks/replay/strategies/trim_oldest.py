@@ -11,7 +11,7 @@ from benchmarks.replay.strategies.bridge import Bridge
 
 
 class TrimOldest(Strategy):
-    """Cuts off the oldest messages, anew at each turn."""
+    """Cuts off the oldest messages, again at each turn."""
 
     packages = ("langchain-core",)
 

@@ -1,7 +1,7 @@
 """Messages as the text that a summarizer reads.
 
-What belongs here: headings, how each kind of part reads, and making quoted content unable to pass for our own marks
-(R38). What does not: how much of it goes into one request (``chunks``). Nothing is shortened here, with two
+What belongs here: headings, how each kind of part reads, and making quoted content unable to pass for our own marks.
+What does not: how much of it goes into one request (``chunks``). Nothing is shortened here, with two
 exceptions that no reader could use: hidden reasoning, and encoded binary data, which is named with its length.
 
     [user]                      what a person said

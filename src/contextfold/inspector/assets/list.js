@@ -19,7 +19,7 @@ export class VirtualList {
     this.setCount(0);
   }
 
-  // `keep`: so many rows at the start are as they were. `render`: false where a jump follows that renders anyway.
+  // `keep`: this number of rows at the start are as they were. `render`: false where a jump follows that renders anyway.
   setCount(count, { keep = 0, render = true } = {}) {
     const known = this.heights;
     this.count = count;

@@ -6,7 +6,7 @@ export const FOLD = { lines: 8, chars: 1400 };
 export const OUTPUT_FOLD = { lines: 4, chars: 600 };
 const PAGE = 20000; // characters more for each time that it is asked for
 
-// Where to end a folded text: after so many lines or characters.
+// Where to end a folded text: after this number of lines or characters.
 export function foldedEnd(text, fold) {
   let end = 0;
   for (let line = 0; line < fold.lines; line++) {
