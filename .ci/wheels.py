@@ -22,7 +22,7 @@ INTERPRETERS = ("3.11", "3.12", "3.13")
 MACHINES = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin")
 CULPRIT = re.compile(r"Because ([\w.-]+)==(\S+) (?:has|depends|requires|needs|was|does)")
 ABSENT = {
-    ("ray", "x86_64-apple-darwin"): "the extra batch leaves it out on Macs with an Intel chip; the local pool needs none",
+    ("ray", "x86_64-apple-darwin"): "the extra batch leaves it out on Intel Macs; the local pool needs none",
 }
 """(distribution, machine) -> why there is no wheel, and what users of that machine do."""
 

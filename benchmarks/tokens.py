@@ -182,7 +182,8 @@ def main() -> int:
     print_table(results)
     print_summary(results, [text for messages in read.values() for strings in messages for text in strings])
     good = holds(results)
-    print(f"the estimate {'holds' if good else 'does NOT hold'}: {SHARE_CLOSE:.0%} within {CLOSE:.0%}, all within {FAR:.0%}")
+    verdict = "holds" if good else "does NOT hold"
+    print(f"the estimate {verdict}: {SHARE_CLOSE:.0%} within {CLOSE:.0%}, all within {FAR:.0%}")
     return 0 if good else 1
 
 

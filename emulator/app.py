@@ -124,7 +124,7 @@ def _plain_chunks(body: Any) -> list[bytes]:
 
 
 def _break_place(events: Sequence[Event] | None, fault: Fault) -> int:
-    """The chunk before which a stall or a cut strikes: after the given number of pieces, at the latest before the last chunk."""
+    """The chunk before which a stall or a cut strikes: at the latest the last one."""
     if events is None:
         return 1
     after = [place + 1 for place, event in enumerate(events) if event.is_piece]

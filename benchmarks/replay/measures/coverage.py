@@ -58,7 +58,7 @@ def disagreement(fate: str, message: Message, *, is_present: bool, view: Sequenc
 def reach_of(message: Message, squeezed_texts: Sequence[str]) -> str:
     """``full``, ``part`` or ``none``: how much of a message stands in these texts; empty where it cannot be told.
 
-    Its words and each value in its calls are looked for apart: how a call is written down does not count against a view.
+    Its words and each value in its calls are looked for apart: how a call is written down does not count.
     """
     pieces = [content_text(message.get("content"))]
     pieces += [leaf for _, _, arguments in calls(message) for leaf in argument_text(arguments).split("\n")]
