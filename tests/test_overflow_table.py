@@ -13,7 +13,9 @@ import httpx
 import openai
 import pytest
 
-from contextfold.overflow import classify
+from contextfold.overflow import VERDICTS, Rule, classify
+from contextfold.overflow.classifying import deciding_row
+from contextfold.overflow.text import ErrorText
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = runpy.run_path(str(ROOT / "benchmarks" / "overflow_table.py"))
@@ -44,6 +46,25 @@ def test_every_kind_and_the_look_alikes_are_in_every_large_group() -> None:
     wanted = {"prompt_too_long", "output_budget", "rate_limit_too_small", "malformed_history", None}
     assert kinds[4] >= kinds[5] >= wanted
     assert sum(example["kind"] is None for example in EXAMPLES) > 100
+
+
+@pytest.mark.parametrize("rule", VERDICTS, ids=lambda rule: rule.name)
+def test_each_row_decides_its_own_sample(rule: Rule) -> None:
+    """No row is shadowed by one above it, and none is there without need."""
+    said = ErrorText()
+    if rule.of == "code":
+        said.add_code(rule.sample)
+    elif rule.of == "finish":
+        said.finishes.append(rule.sample)
+    else:
+        said.read(rule.sample)
+    assert deciding_row(said) is rule
+
+
+def test_the_page_about_requests_shows_the_table() -> None:
+    page = (ROOT / "docs" / "calls.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- verdicts -->\n")[1].split("\n<!-- /verdicts -->")[0]
+    assert shown == TABLE["rows"](), "put in what is printed by: python benchmarks/overflow_table.py --rows"
 
 
 def _sdk_error(package: Any, example: dict[str, Any], body: dict[str, Any]) -> Exception:

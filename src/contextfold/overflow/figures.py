@@ -21,10 +21,10 @@ ANSWER = (
 )
 """A pattern of the words for what the model writes, and for the setting that limits it."""
 
-_PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|text)"
+_PROMPT = r"(?:prompts?|inputs?|messages?|conversation|history|request|(?<!con)text)"
 # 128000, 1,048,576, 128k, ~269722; not the 4 of gpt-4o, the 3 of messages[3], the 5 of 3.5 or a status in front
 _NUMBER = re.compile(
-    r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+)(?:\.0)?(k|m)?(?![\w]|\.\d)"
+    r"(?<![\w.\-])(?<!\w\[)(?!(?<![^\n])[45]\d\d\b)(\d{1,3}(?:,\d{3})+|\d+(?:\.\d{1,3}(?=[km]\b))?)(?:\.0)?(k|m)?(?![\w]|\.\d)"
 )
 _MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
 
@@ -34,9 +34,15 @@ _SHAPES = (
     ),
     re.compile(r"(?<![\d,])(?P<prompt>\d[\d,]{0,20}) ?/ ?(?P<limit>\d[\d,]{0,20}) tokens"),
     re.compile(r"\((?P<prompt>\d[\d,]{0,20}) > (?P<limit>\d[\d,]{0,20})\)"),
+    re.compile(r"\((?P<prompt>\d[\d,]{0,20})\) > [a-z_ ]{1,40} \((?P<limit>\d[\d,]{0,20})\)"),
+    re.compile(r"(?<![\d,.])(?P<prompt>\d[\d,]{0,20}+) (?:vs\.?|versus) (?P<limit>\d[\d,]{0,20})"),
+    re.compile(
+        r"\b(?:needs?|requires?)[: ] ?(?P<prompt>\d[\d,]{0,20}+)[^.\n]{0,40}?\b(?:have|has|available|only):? "
+        r"(?P<limit>\d[\d,]{0,20})"
+    ),
     re.compile(
         rf"{_PROMPT}[ _]?(?:length|tokens|size)?[^.\n]{{0,200}}"
-        r"\[ ?(?P<least>\d{1,20}) ?, ?(?P<limit>\d[\d,]{0,20}) ?\]"
+        r"(?<!shape )\[ ?(?P<least>\d{1,20}) ?, ?(?P<limit>\d[\d,]{0,20}) ?\]"
     ),
 )
 """Sums, shares and ranges: the place of a figure in them tells its role."""
@@ -44,16 +50,18 @@ _SHAPES = (
 _REACH_BEFORE, _REACH_AFTER = 90, 40
 """Characters before and after a number in which words may tell its role."""
 
-_AFTER: tuple[tuple[Role, re.Pattern[str]], ...] = (
+_AFTER: tuple[tuple[Role | Literal["excess"], re.Pattern[str]], ...] = (
+    ("excess", re.compile(r"^ tokens? (?:past|beyond|too many)\b")),
     ("answer", re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?{ANSWER}")),
     ("prompt", re.compile(rf"^(?: tokens?)?(?: (?:in|for|of|from))?(?: (?:the|your))? ?(?:text )?{_PROMPT}\b")),
     ("prompt", re.compile(r"^ tokens? (?:(?:was|were) )?(?:given|provided|received|sent|supplied)")),
-    ("limit", re.compile(r"^(?: tokens?)? (?:maximum|max\b|limit\b|context)")),
+    ("limit", re.compile(r"^(?: tokens?)? (?:maximum|max\b|limit\b|context|available)")),
+    ("prompt", re.compile(r"^ ?(?:tokens? )?(?:are |were )?(?:required|needed)\b")),
 )
 _LIMIT_RIGHT_BEFORE = re.compile(r"(?:limit|max(?:imum)?|at most|up to|最大|最多)(?: (?:of|is|to|are))?:? ?$")
 """Closer to a number than what follows it: "a limit of 128000 input tokens"."""
 _AFTER_COMPARED = re.compile(
-    r"^(?: tokens?)?\)?(?: (?:is|are))? (?:(?:greater|longer|larger|more) than|exceeds?\b|over\b|above\b|> ?\d"
+    r"^(?: tokens?)?[\])]?(?: (?:is|are))? (?:(?:greater|longer|larger|more) than|exceeds?\b|over\b|above\b|> ?\d"
     r"|(?:must|can|should)(?:not| not)? (?:exceed|be (?:less|at most|<)))"
 )
 """What is said to be larger than something else was measured, whatever it is called; unless it is a maximum."""
@@ -67,21 +75,27 @@ _BEFORE_LIMIT = re.compile(
     r"|max(?:imum)?[ _](?:allowed[ _])?(?:prompt|input|context|sequence|message)s?[ _](?:tokens?|length|size)"
     r"|max(?:imum)?(?![ _-]?(?:new|completion|output)?[ _-]?tokens\b(?! allowed))|limit|allowed"
     r"|window(?: has)?|n_?ctx\w*|n ctx|(?:accepts?|supports?|only)(?: up to)?"
-    r"|truncated to|超过|限制|上限|最大|最多|超え"
+    r"|truncated to|超过|限制|上限|最大(?:上下文)?|最多|超え"
     r"|(?:模型|超过)[^\d\s,，]{0,12}长度|최대"
-    r"|(?:context|session)[ _](?:length|size|of|is)|コンテキスト長|exceeds?|exceeded"
+    r"|(?<!requested )(?:context|session)[ _](?:length|size|of|is)|コンテキスト長|exceeds?|exceeded"
     r"|longer than|greater than|larger than|more than|less than|fewer than"
-    r"|at most|up to|above|>|<="
+    r"|at most|(?<!add )up to|above|takes|\bctx(?: size)?|\bmodel context(?= ?$)|>|<="
+    r"|capacity|ceiling|room for|upper bound|permitted|limited to|loaded with"
+    r"|cache of|maximal\w*|longueur maximale[^\d\n(]{0,20}\(?|m[aá]xim[oa][^\d\n(]{0,30}\(?"
+    r"|over (?:the )?limit|handles?|erlaubt(?: sind)?"
 )
 _BEFORE_PROMPT = re.compile(
     rf"{_PROMPT}|resulted in|number of tokens|current|actual|length(?! of)|count|used|keep the first|\bn_tokens"
+    r"|(?<!max_)num_tokens"
+    r"|\byours|add up to|eingabe|sequence of"
     r"|长度|输入|上下文|请求|当前|实际|入力|長さ|입력|토큰 수"
 )
 _BEFORE_TOTAL = re.compile(r"requested|total|require[sd]?|input and (?:\w+ )?output tokens")
 _BEFORE_ANSWER = re.compile(ANSWER)
 # "too large: 9000", "got 9000": the size of whatever was named last
 _BEFORE_EITHER = re.compile(
-    r"too (?:long|large|many tokens)|given|received|got|contains?|has\b|have\b|needs?|sent|passed|provided"
+    r"too (?:long|large|many tokens)|given|received|got|contains?|has\b|have\b|needs?|sent|passed|provided|found"
+    r"|cannot \w+(?: to)?"
 )
 # "exceeds the limit by 900": a difference, of use beside the limit
 _BEFORE_EXCESS = re.compile(r"\bby\b")
@@ -126,7 +140,7 @@ def figures_of(text: str) -> Figures:
         previous_end = match.end()
         other_unit = other_unit or bool(_AFTER_OTHER_UNIT.match(after) or _OTHER_UNIT_BEFORE.search(before))
         role = None if match.start() in known or _is_no_size(match[1], before, after) else _role(before, after)
-        size = whole_number(match[1]) * _MULTIPLE[match[2]]
+        size = _times(match[1], _MULTIPLE[match[2]])
         if role is not None and (size or role != "limit"):  # "should be greater than 0" limits nothing
             found.setdefault(role, size)
     if found.keys() == {"limit"} and _ERROR_NUMBER.search(text):
@@ -147,6 +161,12 @@ def _is_no_size(digits: str, before: str, after: str) -> bool:
 def whole_number(digits: str) -> int:
     """The number that digits stand for, with or without commas between thousands."""
     return int(digits.replace(",", ""))
+
+
+def _times(digits: str, multiple: int) -> int:
+    """The tokens that digits stand for: of "1.2m" 1,200,000."""
+    whole, _, part = digits.partition(".")
+    return whole_number(whole) * multiple + (int(part) * multiple // 10 ** len(part) if part else 0)
 
 
 def _figures_in_shapes(text: str) -> tuple[dict[str, int], set[int]]:

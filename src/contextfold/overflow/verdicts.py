@@ -1,10 +1,11 @@
-"""Does this error mean that the prompt does not fit, and which limit does it name?
+"""What the words of a refusal mean: the one table of it.
 
-What belongs here: one verdict about what an error says. What does not: reading errors (``error_text``) and the numbers
-in them (``error_figures``), and acting on the verdict (``compactor``, ``summary.request``).
+``VERDICTS`` is asked from the top, since what looks alike has to be told apart first; the first row that holds decides.
+The rows name words, not sentences, so that texts which are new fall into them too. Each has a sample, which tests and
+the page about requests read.
 
-The verdict asks what is too long: arithmetic first, then the wording (which thing exceeds what), and a code only where
-it says it all and the text does not contradict it. A status never decides.
+What belongs here: verdicts, and the words that tell them. What does not: asking the table and arithmetic
+(``classifying``), reading errors (``text``) and the numbers in them (``figures``).
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from contextfold.errors import ContextOverflow
-from contextfold.overflow.figures import ANSWER, Figures, figures_of, whole_number
-from contextfold.overflow.text import ErrorText, inner_exceptions, read_exception
+from contextfold.overflow.figures import ANSWER
 
 Kind = Literal[
     "prompt_too_long",  # compact, then resend
@@ -31,10 +30,6 @@ About = Literal[
     "thinking",  # thinking or ciphertext that was made under another view or by another model: resend without it
     "no_thinking",  # thinking that has to come back with its calls, and was left out: resend with it
 ]
-
-BARE_FILL = 0.8
-"""Share of the assumed window from which on a refusal without a word is taken for its size: two vendors refuse what is
-too long with an empty body, and there is nothing else that a full window and a bare 400 have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,77 +47,35 @@ class Overflow:
     """What of a ``malformed_history`` is refused, where that has a remedy of its own."""
 
 
-def classify(
-    error: object = None,
-    *,
-    status: int | None = None,
-    code: str | int | None = None,
-    message: str | None = None,
-    body: object = None,
-    fill: float | None = None,
-) -> Overflow | None:
-    """What an error says about sizes, or None if it says nothing about them.
+# ---- the words -------------------------------------------------------------------------------------------------------
 
-    ``fill``: the request as a share of the window that is assumed, where the caller knows it. From ``BARE_FILL`` on, a
-    status 400 or 413 without any body means that it was too long.
+_FAR_OVER = (
+    r"(?:too (?:long|large|many|much|big|lengthy|great)|exceed\w{0,12}|surpass\w{0,6}|overflow\w{0,12}|exhausted"
+    r"|overr[ua]n\w{0,6}|outgr[eo]w\w{0,3}|oversized?|\bpast\b|beyond|reached|\bhit\b"
+    r"|no longer fits?|(?:not|cannot|n't) fit)"
+)
+_OVER = rf"(?:{_FAR_OVER}|(?:longer|greater|larger|bigger|more|less|fewer) than|over (?:the|limit|\d)|above|is full)"
+"""That something is more than it may be; the first also where it stands before what it is said of."""
+_READ = r"(?:prompts?|inputs?|messages|conversations?|chats?|dialog(?:ue)?s?|history|transcript|input_ids)"
+"""What a model reads."""
+_WINDOW = (
+    r"(?:context[ _-]?(?:window|length|size|limit|capacity)?|token (?:limit|count)|max[ _]?model[ _]?len\w*"
+    r"|model length|kv[ _-]?cache|position[ _]embeddings|max[ _]seq[ _]?len\w*|model[ _]max[ _]len\w*|\b(?:n_)?ctx\b"
+    r"|sequence length)"
+)
+"""What it has room for."""
+_MODEL_CAN = (
+    r"(?:what )?(?:this|the|our|your|its) (?:\w+ )?model(?:s? \w+)? "
+    r"(?:can|is able|was|accepts?|supports?|allows?|reads?|handles?|takes?|has)\b"
+)
 
-    ``error`` is an exception of any SDK, or a body (text, bytes, parsed JSON); the keywords give what the
-    caller has already taken apart. Never raises. None means: an error of another kind, leave it alone.
-    """
-    given = ErrorText()
-    given.add_status(status)
-    given.add_code(code)
-    given.read(message)
-    given.read(body)
-    is_full = fill is not None and fill >= BARE_FILL
-    if not isinstance(error, BaseException):
-        given.read(error)
-        return _verdict(given) or (_bare_verdict(given) if is_full else None)
-    found = _verdict(given) or (None if _is_another_matter(given) else _chain_verdict(error))
-    return found or (_bare_verdict(read_exception(error)) if is_full else None)
-
-
-def _bare_verdict(said: ErrorText) -> Overflow | None:
-    """The verdict on a refusal that has a status and not a word about why."""
-    statuses = {400, 413}.intersection(said.statuses) or _BARE_STATUS.search(said.text)
-    if not statuses or any(code not in _BARE_CODES for code in said.codes):
-        return None
-    return None if any(map(str.isalnum, _BARE_WORDS.sub(" ", said.text))) else Overflow("prompt_too_long")
-
-
-def _chain_verdict(error: BaseException) -> Overflow | None:
-    """The verdict of the outermost exception that gives one, unless an outer one names another matter."""
-    waiting, seen = [error], {id(error)}
-    while waiting:
-        current = waiting.pop(0)
-        if isinstance(current, ContextOverflow):
-            return Overflow("prompt_too_long", current.limit, current.used)
-        said = read_exception(current)
-        verdict = _verdict(said)
-        if verdict is not None:
-            return verdict
-        if _is_another_matter(said):
-            continue
-        for inner in inner_exceptions(current, is_answer=bool(said.statuses)):
-            if id(inner) not in seen:
-                seen.add(id(inner))
-                waiting.append(inner)
-    return None
-
-
-# What names a matter of its own: rates, rights, money.
-_RATE = re.compile(
+RATE = re.compile(
     r"per[ -_](?:min(?:ute)?|sec(?:ond)?|hour|day)|\b[tr]p[mds]\b|rate[ _-]?limit|too many requests|throttl|quota"
-    r"|billing|credits|insufficient[ _]balance|enqueued|this minute"
+    r"|billing|credits?\b|insufficient[ _]balance|enqueued|this minute|spending"
     r"|monthly|daily|weekly|wait before|try again (?:later|in \d)|can only afford|paid (?:account|plan|tier)"
     r"|频率|限流|额度|余额|配额|每(?:分钟|秒|小时|天|日)|リクエスト数|毎(?:分|秒|日)|요청 (?:수|한도)|분당"
 )
-_CLOSED_ELSEWHERE = frozenset({401, 402, 403, 404, 429})
-_REQUEST_ITSELF = re.compile(r"request too large|requested tokens? exceed|request of \d|by itself")
-_RATE_LIMIT = re.compile(r"limit:? (\d[\d,]*)")
-_RATE_REQUESTED = re.compile(r"requested:? (\d[\d,]*)")
 
-# What does not pair.
 _PAIRING = re.compile(
     r"(?:(?:tool|function)[ _-]?(?:call|use|result|response|output|message)(?:_id)?s?|role:? tool)\b"
     r"[^\n]{0,160}(?:without|must follow|must be followed|must have a corresponding|must be a response"
@@ -135,6 +88,11 @@ _PAIRING = re.compile(
     r"|tool[^\n]{0,160}(?:必须|缺少|不匹配|没有对应)"
     r"|reasoning[^\n]{0,160}without its required|(?:thinking|reasoning)[^\n]{0,160}cannot be modified|expected thinking"
 )
+_ROLES = re.compile(
+    r"roles? (?:must|should) (?:be )?alternat|alternat\w{0,10} between (?:user|assistant)"
+    r"|(?:first|last) message[^.\n]{0,160}must|(?:expected|unexpected) (?:last )?role"
+    r"|conversation must (?:start|end|begin)|(?:consecutive|successive) (?:user|assistant|messages?)"
+)
 _THINKING = re.compile(
     r"(?:thinking|reasoning)[^\n]{0,80}(?:bound to|different conversation)"
     r"|invalid[^\n]{0,12}signature[^\n]{0,40}thinking"
@@ -142,230 +100,255 @@ _THINKING = re.compile(
     r"|encrypted (?:reasoning )?content[^\n]{0,160}(?:could not|cannot|failed to) (?:be )?(?:verified|decrypted|parsed)"
 )
 _NO_THINKING = re.compile(r"expected [^\n]{0,12}thinking[^\n]{0,80}but found|must start with a thinking block")
-_BARE_STATUS = re.compile(r"\b(?:400|413)\b")
-_BARE_CODES = frozenset(
-    {
-        "bad_request_error",
-        "bad_request",
-        "api_status_error",
-        "http_status_error",
-        "invalid_request_error",
-        "badrequesterror",
-        "apistatuserror",
-        "apierror",
-        "httpstatuserror",
-        "api_error",
-    }
-)
-_BARE_WORDS = re.compile(
-    r"error code|status[ _]code|\bno body\b|bad ?request|client error|http|\berror\b|\bnone\b|\b(?:400|413)\b"
-    r"|payload too large|for url \S{0,500}"
-)
-_ROLES = re.compile(
-    r"roles? (?:must|should) (?:be )?alternat|alternat\w{0,10} between (?:user|assistant)"
-    r"|(?:first|last) message[^.\n]{0,160}must|(?:expected|unexpected) (?:last )?role"
-    r"|conversation must (?:start|end|begin)|(?:consecutive|successive) (?:user|assistant|messages?)"
-)
 
-# One field of the request, or one medium, over its own cap.
-_NAMED_FIELD = re.compile(r"(?:invalid )?\b([a-z_]{1,60}(?:[.\[][\w\].\[]{0,120})?):? (?:string|array) too long")
-_ITEM_FIELD = re.compile(r"\b((?:messages|input|contents|content)(?:\[\d{1,9}\]|\.\d{1,9})[\w.\[\]]{0,120})")
+NAMED_FIELD = re.compile(r"(?:invalid )?\b([a-z_]{1,60}(?:[.\[][\w\].\[]{0,120})?):? (?:string|array) too long")
+ITEM_FIELD = re.compile(r"\b((?:messages|input|contents|content)(?:\[\d{1,9}\]|\.\d{1,9})[\w.\[\]]{0,120})")
 _ITEM_CAP = re.compile(r"too (?:long|large)|exceeds?|at most|above")
-_ITEM_LENGTHS = re.compile(
-    r"(?<![\d,])(?P<used>\d[\d,]{0,20}) (?:bytes|characters) > (?P<limit>\d[\d,]{0,20})"
-    r"|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]{0,20}+)"
-    r"(?! ?[kmg]i?b)(?:.{0,160}?(?:length|got|given) (?P<length>\d[\d,]{0,20}))?"
-)
-_MEDIA_CAP = re.compile(
+MEDIA_CAP = re.compile(
     r"\b(?:image|document|pdf|audio|video)\b(?![^\n]{0,160}\btokens\b)(?![^\n]{0,160}\bfile\b)[^\n]{0,160}"
     r"(?:exceeds?|too large|too big|larger than)"
 )
 _PIXELS = re.compile(r"\bpixels?\b|\bdimensions?\b|\bduration\b")
-_IDENTITY = re.compile(r"(?:^|[._])(?:id|call_id|tool_call_id|name|role|type|title)$")
-_HISTORY_ROOT = re.compile(r"^(?:messages|inputs?|prompt|contents?)\b")
-_MESSAGE_LIST = re.compile(r"messages|input|contents")
 
-# The prompt over its limit, and what only sounds like it.
-_NEGATIVE_ANSWER_ROOM = re.compile(r"at least [01],? (?:but )?(?:got|received|was)\w* -(\d+)")
-_NOT_SIZES = re.compile(
-    r"time[d ]?-?out|deadline|retries|attempts|concurren|connection|recursion|header|seconds|api[ _](?:key|token)|jwt"
-    r"|(?:access|bearer|session|refresh) token|authenticat|too small|file ?name|ur[il]\b|budget|memory"
-    r"|safety|moderation|blocked|flagged|sensitive|pixels?\b|dimensions?\b|token (?:has )?expired"
-    r"|(?:took|taking) too long|too long to (?:complete|respond|process|answer|run)|\bcancell?ed\b|\d ?s\b"
-    r"|invalid (?:json )?schema|response content|completion_?usage"
-)
-_OVER = (
-    r"(?:too (?:long|large|many|big)|exceed\w{0,12}|longer than|greater than|larger than|more than|surpass\w{0,6}"
-    r"|overflow\w{0,12}"
-    r"|over the|is full|less than|fewer than|reached|(?:not|cannot|n't) fit)"
-)
-_WINDOW = r"(?:context[ _-]?(?:window|length|size|limit)?|token limit|max[ _]?model[ _]?len\w*|model length)"
-_WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力|입력|토큰")
-_SENTENCE_END = re.compile(r"(?<=[.;!?。])\s+|\n")
-_SIZE = re.compile(r"tokens?|bytes|characters|length|size|context|window|payload|limit|maximum|model|long|large|big")
-_TOO_LONG = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\b(?:prompts?|inputs?|messages|conversation|history)\b[^\n]{{0,160}}{_OVER}",
-        rf"\b(?:request|payload|tokens?|length|{_WINDOW})\b[^\n]{{0,160}}{_OVER}",
-        r"(?:too (?:long|large|many|big)|exceed\w{0,12}|overflow\w{0,12}|reached)[^\n]{0,160}"
-        rf"\b(?:{_WINDOW}|tokens)\b",
-        rf"(?:longer|larger|greater|more) than[^\n]{{0,60}}\b{_WINDOW}",
-        r"too (?:many|much|large)[^\n]{0,40}\b(?:bytes|characters)\b",
-        r"(?:reduce|shorten|decrease)[^\n]{0,160}\b(?:prompt|input|messages|conversation|context)\b",
-        r"max(?:imum)? (?:context|prompt|input|sequence)[ _](?:length|size|tokens)\b[^\n]{0,12}\d",
-        r"(?:entity|payload|content) too large|^(?:the )?(?:text|content) (?:is )?too long",
-        rf"(?:ran|run|running) out of [^\n]{{0,160}}{_WINDOW}",
-        r"range of (?:input|prompt|messages?)[^\n]{0,160}\[\d+",
-    )
-)
-_TOO_LONG_EAST_ASIAN = re.compile(
-    r"(?:输入|提示|上下文|消息|对话长度|请求|prompt|token|入力|プロンプト|コンテキスト|トークン|입력|프롬프트|컨텍스트|토큰)[^\n]{0,160}"
-    r"(?:超长|超过|超出|超限|过长|太长|長すぎ|超え|超過|上限|초과|너무 [길긴깁])"
-    r"|(?:超过|超出|大于)[^\n]{0,160}(?:上下文|窗口|输入长度)"
-)
-_ANSWER_EAST_ASIAN = re.compile(r"输出|出力|출력")
-_ONLY_ANSWER = re.compile(
-    rf"{ANSWER}[^\n]{{0,160}}(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)"
-)
-_ONLY_ANSWER_INVERTED = re.compile(rf"(?:range|value|maximum) of {ANSWER}")
-_NAMES_PROMPT = re.compile(
-    r"\b(?:(?:prompt|input)(?:_len\w*|_tokens)?|messages|conversation|context (?:length|limit|size))\b"
-    r"|输入|上下文|提示|入力"
-)
-_FILE_TOO_LONG = re.compile(r"\bfile\b[^\n]{0,160}(?:exceeds?|too (?:long|large|big)|larger than)")
-"""A tool that read a file says so, or an upload; it is not the prompt, unless that is named too."""
-_CODE_SAYS_ALL = re.compile(
-    r"(?:context|prompt|input)_(?:\w{1,40}_)?(?:exceed|overflow|too_(?:long|large))|context_?overflow"
-    r"|exceed\w{0,40}_context|request_too_large|payload_too_large"
-)
 _TRUNCATED = re.compile(
     r"\b(?:prompt|input|context|messages?)\b[^.\n]{0,160}\b(?:was|were|been|is|being|will be) truncated"
     r"|truncating (?:the )?(?:input|prompt|context|messages?)"
 )
+WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力|입력|토큰")
+ONLY_ANSWER = re.compile(
+    rf"{ANSWER}[^\n]{{0,160}}(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)"
+    rf"|(?:range|value|maximum) of {ANSWER}"
+)
+_NAMES_PROMPT = re.compile(
+    r"\b(?:(?:prompt|input)(?:_len\w*|_tokens)?|messages|conversation|context (?:length|limit|size))\b"
+    r"|输入|上下文|提示|入力"
+)
+_ANSWER_EAST_ASIAN = re.compile(r"输出|出力|출력")
+_CODE_SAYS_ALL = re.compile(
+    r"(?:context|prompt|input|conversation|history)_(?:\w{1,40}_)?(?:exceed|overflow|too_(?:long|large))"
+    r"|context_(?:length|window|limit|size)_error|(?:messages|prompt|input|context)too(?:long|large)\b"
+    r"|context_?overflow|exceed\w{0,40}_context|request_too_large|payload_too_large"
+)
+
+_NOT_SIZES = re.compile(
+    r"time[d ]?-?out|deadline|retries|attempts|concurren|connection|recursion|header|seconds|api[ _](?:key|token)|jwt"
+    r"|(?:access|bearer|session|refresh) token|authenticat|too small|file ?name|ur[il]\b|budget|\bmemory\b"
+    r"|safety|moderation|blocked|flagged|sensitive|pixels?\b|dimensions?\b|token (?:has )?expired"
+    r"|(?:took|taking) too long|too long to (?:complete|respond|process|answer|run)|\bcancell?ed\b|\d ?s\b"
+    r"|invalid (?:json )?schema|response content|completion_?usage|execution context|stored in kv"
+)
+_OTHER_THING = re.compile(
+    r"\b(?:schemas?|metadata|stop|logit_?bias|batch(?:es)?|embeddings?(?<!position embeddings)|top_[kp]|temperature"
+    r"|vocabulary|user[ _]id|tool names?|function names?|descriptions?|labels?|upload(?:s|ed|ing)?|pages"
+    r"|images|cache_control|seeds?|tools|functions|choices|candidates|logprobs|penalt(?:y|ies)|depth)\b"
+)
+_FILE_TOO_LONG = re.compile(r"\bfile\b[^\n]{0,160}(?:exceeds?|too (?:long|large|big)|larger than)")
+_SIZE = re.compile(r"tokens?|bytes|characters|length|size|context|window|payload|limit|maximum|model|long|large|big")
 
 
-def _is_another_matter(said: ErrorText) -> bool:
-    """Whether this level names a cause of its own (rate, rights, money), so that inner levels do not count."""
-    return bool(_CLOSED_ELSEWHERE.intersection(said.statuses)) or bool(_RATE.search(said.text))
+# ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def _verdict(said: ErrorText) -> Overflow | None:
-    """The verdict on one level. The order matters: what looks alike is asked about first."""
-    text = said.text
-    if _RATE.search(text):
-        return _rate_verdict(text)
-    if _THINKING.search(text) or any(_THINKING.search(code.replace("_", " ")) for code in said.codes):
-        return Overflow("malformed_history", about="thinking")
-    if _NO_THINKING.search(text):
-        return Overflow("malformed_history", about="no_thinking")
-    if any(_PAIRING.search(line) or _ROLES.search(line) for line in text.splitlines()):
-        return Overflow("malformed_history")
-    if _is_item(said, text):
-        return _item_verdict(said, text)
-    figures = figures_of(text)
-    if said.truncated or _TRUNCATED.search(text) or any(_CODE_SAYS_ALL.search(end) for end in said.finishes):
-        return Overflow("truncated_silently", *_sizes(figures))
-    return _size_verdict(said, text, figures)
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row: a text (or code, line, sentence) with ``pattern`` and ``also`` in it, and without ``unless``, means
+    ``verdict``. A verdict of None means that it is another matter: nothing of that text, or sentence, counts.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    verdict: Kind | None
+    sample: str
+    of: Literal["text", "line", "fields", "code", "finish", "sentence"] = "text"
+    also: re.Pattern[str] | None = None
+    unless: re.Pattern[str] | None = None
+    about: About | None = None
+
+    def holds(self, piece: str) -> bool:
+        """Whether this row speaks about a text, in lower case and without quotes."""
+        return (
+            self.pattern.search(piece) is not None
+            and (self.also is None or self.also.search(piece) is not None)
+            and (self.unless is None or self.unless.search(piece) is None)
+        )
 
 
-def _rate_verdict(text: str) -> Overflow | None:
-    limit, requested = _number(_RATE_LIMIT, text), _number(_RATE_REQUESTED, text)
-    if limit is not None and requested is not None:
-        return Overflow("rate_limit_too_small", limit, requested) if requested > limit else None
-    if not _REQUEST_ITSELF.search(text):
-        return None
-    figures = figures_of(text)
-    return Overflow("rate_limit_too_small", limit or figures.limit, requested or figures.prompt)
+def _row(name: str, verdict: Kind | None, pattern: str, sample: str) -> Rule:
+    """A row about one sentence that speaks of a size."""
+    return Rule(name, re.compile(pattern), verdict, sample, "sentence", also=_SIZE)
 
 
-def _is_item(said: ErrorText, text: str) -> bool:
-    """Whether the complaint is about one named field or one medium. Pixels are no length: nothing shortens them."""
-    if _PIXELS.search(text):
-        return False
-    if _NAMED_FIELD.search(text) or "string_above_max_length" in said.codes or _MEDIA_CAP.search(text):
-        return True
-    return bool((_ITEM_FIELD.search(text) or _item_fields(said)) and _ITEM_CAP.search(text))
-
-
-def _item_fields(said: ErrorText) -> list[str]:
-    """The named places that lie in the history, from there on: of ``body.messages.3.content`` what follows ``body``."""
-    return [found[1] for name in said.fields if (found := _ITEM_FIELD.search(name))]
-
-
-def _item_verdict(said: ErrorText, text: str) -> Overflow | None:
-    """One field over its cap: the verdict only where the field is content of the history."""
-    found = _NAMED_FIELD.search(text) or _ITEM_FIELD.search(text)
-    names = [found[1]] if found else _item_fields(said) or said.fields
-    name = names[0].rstrip(".:") if names else ""
-    if not name and _MEDIA_CAP.search(text):
-        name = "content"
-    if not _HISTORY_ROOT.match(name) or _IDENTITY.search(name):
-        return None
-    if "array too long" in text and _MESSAGE_LIST.fullmatch(name):
-        return Overflow("prompt_too_long")  # too many messages: the limit is no number of tokens
-    lengths = _ITEM_LENGTHS.search(text)
-    if lengths is None:
-        return Overflow("item_too_long")
-    limit, used = lengths["limit"] or lengths["cap"], lengths["used"] or lengths["length"]
-    return Overflow("item_too_long", whole_number(limit), whole_number(used) if used else None)
-
-
-def _size_verdict(said: ErrorText, text: str, figures: Figures) -> Overflow | None:
-    """Prompt, answer and window: by arithmetic where the text gives figures, else by its wording."""
-    prompt, answer, limit = _whole_prompt(figures), figures.answer, figures.limit
-    windowed = bool(_WINDOWED.search(text)) and not figures.other_unit
-    if windowed and prompt is not None and answer is not None and limit is not None:
-        if prompt >= limit:  # at the limit not one token of an answer is left
-            return Overflow("prompt_too_long", limit, prompt)
-        # exactly full is refused as well: some servers want a token to spare
-        return Overflow("output_budget", limit, prompt) if prompt + answer >= limit else None
-    if windowed and prompt is not None and limit is not None and prompt < limit and _ONLY_ANSWER.search(text):
-        return Overflow("output_budget", limit, prompt)  # the prompt fits, and the answer is what the text is about
-    if (_number(_NEGATIVE_ANSWER_ROOM, text) or 0) > 1:  # the prompt left less than no room; -1 is a caller's "no cap"
-        return Overflow("prompt_too_long", limit)
-    if _is_only_answer(text):
-        return None
-    measured = prompt if prompt is not None else figures.total
-    too_long = measured is not None and limit is not None and measured > limit and windowed
-    code_says_all = any(_CODE_SAYS_ALL.search(code) for code in said.codes)
-    if too_long or code_says_all or _CODE_SAYS_ALL.search(text) or _says_too_long(text):
-        return Overflow("prompt_too_long", *_sizes(figures))
-    return None
-
-
-def _whole_prompt(figures: Figures) -> int | None:
-    """The prompt's size. Where a text gives it in parts ("of text input", "of tool input"), what the total leaves."""
-    if figures.prompt is None or figures.total is None or figures.answer is None:
-        return figures.prompt
-    return max(figures.prompt, figures.total - figures.answer)
-
-
-def _is_only_answer(text: str) -> bool:
-    """Whether the complaint is about the size of the answer alone, with nothing said about the prompt's."""
-    about_answer = _ONLY_ANSWER.search(text) or _ONLY_ANSWER_INVERTED.search(text)
-    return bool((about_answer and not _NAMES_PROMPT.search(text)) or _ANSWER_EAST_ASIAN.search(text))
-
-
-def _says_too_long(text: str) -> bool:
-    return any(_sentence_says_too_long(sentence) for sentence in _SENTENCE_END.split(text))
-
-
-def _sentence_says_too_long(sentence: str) -> bool:
-    if _NOT_SIZES.search(sentence) or (_FILE_TOO_LONG.search(sentence) and not _NAMES_PROMPT.search(sentence)):
-        return False
-    if _TOO_LONG_EAST_ASIAN.search(sentence):
-        return True
-    return bool(_SIZE.search(sentence)) and any(pattern.search(sentence) for pattern in _TOO_LONG)
-
-
-def _sizes(figures: Figures) -> tuple[int | None, int | None]:
-    """Limit and used, where they are tokens."""
-    if figures.other_unit:
-        return None, None
-    return figures.limit, figures.prompt if figures.prompt is not None else figures.total
-
-
-def _number(pattern: re.Pattern[str], text: str) -> int | None:
-    match = pattern.search(text)
-    return whole_number(match[1]) if match else None
+VERDICTS: tuple[Rule, ...] = (
+    Rule(
+        "rates, rights and money",
+        RATE,
+        "rate_limit_too_small",
+        "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 41000.",
+    ),
+    Rule(
+        "bound thinking",
+        _THINKING,
+        "malformed_history",
+        "Invalid signature in thinking block. The block is bound to a different conversation",
+        about="thinking",
+    ),
+    Rule("unreadable thinking", _THINKING, "malformed_history", "invalid encrypted content", "code", about="thinking"),
+    Rule(
+        "missing thinking",
+        _NO_THINKING,
+        "malformed_history",
+        "messages.1.content.0.type: Expected `thinking`, but found `tool_use`.",
+        about="no_thinking",
+    ),
+    Rule(
+        "calls and results",
+        _PAIRING,
+        "malformed_history",
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each id.",
+        "line",
+    ),
+    Rule("roles", _ROLES, "malformed_history", "messages: roles must alternate between user and assistant", "line"),
+    Rule(
+        "one field",
+        NAMED_FIELD,
+        "item_too_long",
+        "Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576.",
+        unless=_PIXELS,
+    ),
+    Rule(
+        "one field, by its code",
+        re.compile(r"^string above max length$"),
+        "item_too_long",
+        "string_above_max_length",
+        "code",
+    ),
+    Rule(
+        "one medium",
+        MEDIA_CAP,
+        "item_too_long",
+        "messages.0.content.0.image: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
+        unless=_PIXELS,
+    ),
+    Rule(
+        "one message",
+        ITEM_FIELD,
+        "item_too_long",
+        "messages.3.content: text is too long, at most 400000 characters",
+        "fields",
+        also=_ITEM_CAP,
+        unless=_PIXELS,
+    ),
+    Rule("read in part", _TRUNCATED, "truncated_silently", "warning: the prompt was truncated to 4096 tokens"),
+    Rule("ended by the window", _CODE_SAYS_ALL, "truncated_silently", "model_context_window_exceeded", "finish"),
+    # -- arithmetic stands here: see ``_by_arithmetic`` --
+    Rule(
+        "only the answer",
+        ONLY_ANSWER,
+        None,
+        "max_tokens is too large: 200000. This model supports at most 16384 completion tokens.",
+        unless=_NAMES_PROMPT,
+    ),
+    Rule("only the answer, East Asian", _ANSWER_EAST_ASIAN, None, "输出长度超过最大值 4096"),
+    Rule("a code that says it all", _CODE_SAYS_ALL, "prompt_too_long", "context_length_exceeded", "code"),
+    Rule("such a code in the text", _CODE_SAYS_ALL, "prompt_too_long", "failed: exceed_context_size_error"),
+    Rule("not about sizes", _NOT_SIZES, None, "Request timed out: the input took too long to process", "sentence"),
+    Rule("a file", _FILE_TOO_LONG, None, "The file exceeds the maximum of 256 kB", "sentence", unless=_NAMES_PROMPT),
+    Rule(
+        "another thing",
+        _OTHER_THING,
+        None,
+        "The response_format schema is too large: 16000 characters allowed",
+        "sentence",
+        unless=re.compile(rf"{_NAMES_PROMPT.pattern}|\b{_WINDOW}\b"),
+    ),
+    _row(
+        "what is read is too long",
+        "prompt_too_long",
+        rf"\b{_READ}\b[^\n]{{0,160}}{_OVER}",
+        "prompt is too long: 213462 tokens > 200000 maximum",
+    ),
+    _row(
+        "too much of what is read",
+        "prompt_too_long",
+        rf"(?:too (?:many|much|large|long)|oversized?)[^\n]{{0,40}}\b(?:{_READ}|context)\b"
+        r"|(?:not enough|insufficient) context (?:left|window|space|room|size|length|capacity|available|remain)",
+        "Too much input: the model handles 32k tokens",
+    ),
+    _row(
+        "more than the window",
+        "prompt_too_long",
+        rf"(?:{_FAR_OVER}|run(?:ning)? (?:out )?of|ran out of)[^\n]{{0,160}}\b(?:{_WINDOW}|tokens)\b"
+        rf"|(?:longer|larger|greater|more) than[^\n]{{0,60}}\b{_WINDOW}"
+        rf"|more (?:tokens|text|words) than {_MODEL_CAN}",
+        "This is longer than the model's maximum context length",
+    ),
+    _row(
+        "the window is full",
+        "prompt_too_long",
+        rf"\b(?:request|payload|tokens?|length|text|{_WINDOW})\b[^\n]{{0,160}}{_OVER}",
+        "Context window exhausted",
+    ),
+    _row(
+        "more than the model can",
+        "prompt_too_long",
+        rf"(?:longer|larger|greater|bigger|more) than {_MODEL_CAN}",
+        "This is larger than what our model can take in at once.",
+    ),
+    _row(
+        "too many bytes",
+        "prompt_too_long",
+        r"too (?:many|much|large)[^\n]{0,40}\b(?:bytes|characters)\b",
+        "too many total text bytes: 28000000 > 25000000",
+    ),
+    _row(
+        "shorten it",
+        "prompt_too_long",
+        rf"(?:reduce|shorten|decrease|trim|cut)[^\n]{{0,160}}\b(?:{_READ}|context)\b",
+        "Please reduce the length of the messages.",
+    ),
+    _row(
+        "only a limit",
+        "prompt_too_long",
+        r"max(?:imum)? (?:context|prompt|input|sequence)[ _](?:length|size|tokens)\b[^\n]{0,12}\d",
+        "max context length: 8192",
+    ),
+    _row(
+        "the whole request",
+        "prompt_too_long",
+        r"(?:entity|payload|content|body) (?:is )?too large|^(?:the )?(?:text|content) (?:is )?too long"
+        r"|\b(?:request|payload|body)\b[^\n]{0,80}larger than",
+        "413 Content Too Large",
+    ),
+    _row(
+        "a range of lengths",
+        "prompt_too_long",
+        r"range of (?:input|prompt|messages?)[^\n]{0,160}\[\d+",
+        "Range of input length should be [1, 129024]",
+    ),
+    Rule(
+        "Chinese, Japanese, Korean",
+        re.compile(
+            r"(?:输入|提示|上下文|消息|对话|请求|prompt|token|入力|プロンプト|コンテキスト|トークン|입력|프롬프트|컨텍스트|토큰)[^\n]{0,160}"
+            r"(?:超长|超过|超出|超限|过长|太长|長すぎ|超え|超過|上限|초과|너무 [길긴깁])"
+            r"|(?:超过|超出|大于)[^\n]{0,160}(?:上下文|窗口|输入长度)"
+        ),
+        "prompt_too_long",
+        "输入长度超过模型最大上下文",
+        "sentence",
+    ),
+    Rule(
+        "European languages",
+        re.compile(
+            r"dépass|excède|trop (?:long|grand|de)|supérieur|zu (?:lang|groß|viele?)\b|überschr|übersteig|länger als"
+            r"|demasiad|\bsuperan?\b|\bexceden?\b|sobrepasa|ultrapassa|muito long|eccede|troppo lung|превыш|слишком"
+        ),
+        "prompt_too_long",
+        "Die Eingabe ist zu lang: 40000 Token, erlaubt sind 32768.",
+        "sentence",
+        also=re.compile(
+            r"context|contexte|jetons?|tokens?\b|entrée|eingabe|kontext|prompt|contesto|entrada|contexto|conversa"
+            r"|unterhaltung|контекст|токен|промпт"
+        ),
+    ),
+)
+"""In the order in which they are asked: the first row that holds decides."""
