@@ -757,3 +757,26 @@ def test_an_answer_limit_beyond_the_window_is_refused_once_and_lowered_ever_afte
         assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
     refused = [request for request in provider.requests if request.error is not None]
     assert 1 <= len(refused) <= 6
+
+
+@pytest.mark.parametrize(("share", "requests"), [(0.9, 2), (0.2, 1)])
+def test_a_refusal_without_a_word_is_taken_for_its_size_only_near_the_window(
+    tmp_path: Path, share: float, requests: int
+) -> None:
+    answer = {"choices": [{"message": {"role": "assistant", "content": "fine"}}]}
+    refusing = [True]
+
+    async def script(writer: Any, seen: Any) -> None:
+        refused = refusing.pop() if refusing else False
+        await writer.json(b"" if refused else json.dumps(answer).encode(), "400 Bad Request" if refused else "200 OK")
+
+    said = [
+        {"role": "user", "content": f"part {n} " + "plain words here " * int(WINDOW * share / 30)} for n in range(10)
+    ]
+    body = json.dumps({"model": "m", "messages": said}).encode()
+    settings = {"policy": Policy(trigger=("fraction", 0.99))}
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path, **settings)) as gateway:
+        response = post(gateway.url, "/v1/chat/completions", body)
+        assert (response.status, len(upstream.seen)) == ((200, 2) if requests == 2 else (400, 1))
+        if requests == 2:
+            assert len(upstream.seen[1].body) < len(body)

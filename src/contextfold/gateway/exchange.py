@@ -605,7 +605,10 @@ class Exchanges:
         overflow = classify(status=answer.status, body=said)
         if overflow is not None:
             self.metrics.add("overflows_total", kind=overflow.kind)
-            raise Refused(answer, said, overflow)
+        elif (overflow := classify(status=answer.status, body=said, fill=1.0)) is None:
+            return
+        # a refusal without a word is for the engine to judge, which knows how full the window is
+        raise Refused(answer, said, overflow)
 
     async def _check_opening(self, answer: UpstreamAnswer) -> None:
         """Read a stream up to its first content. Raises ``Refused`` where the request is refused before it."""

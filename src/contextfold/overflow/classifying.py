@@ -110,6 +110,14 @@ _BARE_CODES = frozenset(
         "apierror",
         "httpstatuserror",
         "api_error",
+        "refused",
+        "exception",
+        "runtime_error",
+        "client_error",
+        "http_error",
+        "response_error",
+        "request_error",
+        "provider_error",
     }
 )
 _BARE_WORDS = re.compile(
