@@ -354,7 +354,7 @@ def roles_are_in_order(case: Pass) -> Iterator[str]:
         yield f"L2 the view begins with {after[0]}, the history with user"
     if before[-1] != "assistant" and after[-1] == "assistant" and not _ends_with_late_results(case):
         yield f"L2 the view ends with assistant, the history with {before[-1]}"
-    alternated = case.format == "anthropic" and not case.instructed_late and _alternates(case.spoken)
+    alternated = case.format in ("anthropic", "gemini") and not case.instructed_late and _alternates(case.spoken)
     if alternated and not _alternates(case.view):
         yield "L2 roles alternate in the history and not in the view"
 

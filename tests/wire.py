@@ -112,6 +112,7 @@ class _Content:
         self.reasoning: list[str] = []
         self.others: list[str] = []
         self.shown: list[str] = []
+        self.named: list[str] = []
         self.text_before_result = False
         if isinstance(content, str):
             self.texts.append(content)
@@ -214,11 +215,52 @@ def read_langchain(message: Any) -> Entry:
     return content.entry(str(role), row=inner.get("id") if role == "assistant" else None)
 
 
+def read_gemini(content: Any) -> Entry:
+    """A content of Gemini's API: calls and results without an id are paired by name and place."""
+    parts = content.get("parts") or []
+    role = {"model": "assistant", "system": "system"}.get(content.get("role"), "user")
+    found = _Content(None)
+    for part in parts:
+        _read_part(part, found)
+    return found.entry(role, row=content.get("id") if role == "assistant" else None)
+
+
+def _read_part(part: Mapping[str, Any], found: _Content) -> None:
+    if "functionCall" in part:
+        call = part["functionCall"]
+        found.calls.append((_placed(call, [name for _, name in found.calls]), call["name"]))
+        found.arguments.extend(leaves(call.get("args")))
+    elif "functionResponse" in part:
+        answer = part["functionResponse"]
+        found.text_before_result = found.text_before_result or bool(found.texts)
+        found.named.append(answer["name"])
+        said = answer.get("response") or {}
+        texts = tuple(said.values()) if len(said) == 1 and isinstance(next(iter(said.values())), str) else None
+        texts = texts or ((json.dumps(said, ensure_ascii=False),) if said else ())
+        found.results.append((_placed(answer, found.named[:-1]), texts))
+        found.shown.extend(canonical(inner) for inner in answer.get("parts") or ())
+    elif part.get("thought") or set(part) == {"thoughtSignature"}:
+        found.reasoning.append(canonical(part))
+    elif isinstance(part.get("text"), str):
+        found.texts.append(part["text"])
+    else:
+        found.others.append(canonical(part))
+
+
+def _placed(held: Mapping[str, Any], before: Sequence[str]) -> str:
+    """The id of a call or result, or its name, with its place among those of that name."""
+    if held.get("id"):
+        return str(held["id"])
+    place = 1 + list(before).count(held["name"])
+    return held["name"] if place == 1 else f"{held['name']}#{place}"
+
+
 READERS: Mapping[str, Callable[[Any], Entry]] = {
     "openai-chat": read_chat,
     "openai-responses": read_responses,
     "anthropic": read_anthropic,
     "langchain": read_langchain,
+    "gemini": read_gemini,
 }
 
 
@@ -230,6 +272,9 @@ def read(format: str, wire: Sequence[Any]) -> list[Entry]:
 
 Fault = tuple[str, str]  # what is wrong, call id
 
+TAKE_TURNS = ("anthropic", "gemini")
+"""Formats in which neighbors of one role are one turn."""
+
 
 def refusals(format: str, entries: Sequence[Entry]) -> Counter[Fault]:
     """Why a provider would refuse these messages: results that do not follow their call, calls without result.
@@ -240,7 +285,7 @@ def refusals(format: str, entries: Sequence[Entry]) -> Counter[Fault]:
     """
     if format == "openai-responses":
         return _anywhere_after(entries)
-    return _directly_after(_coalesced(entries) if format == "anthropic" else list(entries))
+    return _directly_after(_coalesced(entries) if format in TAKE_TURNS else list(entries))
 
 
 def _anywhere_after(entries: Sequence[Entry]) -> Counter[Fault]:
@@ -321,7 +366,12 @@ def rule_breaks(format: str, messages: Sequence[Any]) -> Counter[str]:
     message must use the "user" role"), OpenAI ("expected a string, got null", "empty array", "No tool call found for
     custom tool call output").
     """
-    finders = {"anthropic": _anthropic_breaks, "openai-chat": _chat_breaks, "openai-responses": _responses_breaks}
+    finders = {
+        "anthropic": _anthropic_breaks,
+        "openai-chat": _chat_breaks,
+        "openai-responses": _responses_breaks,
+        "gemini": _gemini_breaks,
+    }
     return Counter(finders[format](messages)) if format in finders else Counter()
 
 
@@ -362,6 +412,24 @@ def _chat_breaks(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield "a message that says nothing"
         if message.get("tool_calls") == []:
             yield "an empty list of calls"
+
+
+def _gemini_breaks(contents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Roles, empty contents and texts, and who begins; Vertex AI: "must include at least one parts field"."""
+    begun = False
+    for content in contents:
+        if content.get("role") == "system":
+            if begun:
+                yield "an instruction behind other contents"
+            continue
+        if not begun and content.get("role") != "user":
+            yield "the model speaks first"
+        begun = True
+        if not content.get("parts"):
+            yield "a content that says nothing"
+        for part in content.get("parts") or ():
+            if part.get("text") == "" and len(part) == 1:
+                yield "a text of no characters"
 
 
 def _responses_breaks(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:

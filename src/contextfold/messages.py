@@ -145,6 +145,12 @@ class ToolResult(_WellFormed):
     edited: bool = field(default=False, compare=False, repr=False)
 
     @property
+    def is_unnamed(self) -> bool:
+        """Whether its id only says which function answers, because the wire gave it none (Gemini's need none)."""
+        name = self.name or ""
+        return bool(name) and self.call_id.startswith(name) and self.call_id[len(name) :].strip("#0123456789") == ""
+
+    @property
     def text(self) -> str:
         """All readable text of the result."""
         return "\n".join(part.text for part in self.content if isinstance(part, Text))

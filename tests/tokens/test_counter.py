@@ -124,8 +124,8 @@ def test_a_counter_that_raises_is_named_with_what_it_raised() -> None:
 def test_settings_that_are_not_allowed_are_refused_at_once() -> None:
     with pytest.raises(PolicyError, match="count_text must be a function"):
         TokenCounter("gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(PolicyError, match="media_rule is 'google'; allowed are 'openai', 'anthropic'"):
-        TokenCounter(media_rule="google")  # type: ignore[arg-type]
+    with pytest.raises(PolicyError, match="media_rule is 'mistral'; allowed are 'openai', 'anthropic', 'google'"):
+        TokenCounter(media_rule="mistral")  # type: ignore[arg-type]
 
 
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello there"}]

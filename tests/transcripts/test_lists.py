@@ -128,3 +128,25 @@ def test_lists_that_only_look_like_messages_are_no_conversation() -> None:
 
 def test_roles_helper_reads_what_was_written() -> None:
     assert roles(json.loads(json.dumps(TALK))) == ["user", "assistant"]
+
+
+GEMINI_TALK = [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": [{"text": "hello"}]}]
+GEMINI_RULES = {"role": "system", "parts": [{"text": "rules"}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        (GEMINI_TALK, GEMINI_TALK),
+        ({"contents": GEMINI_TALK}, GEMINI_TALK),
+        ({"contents": GEMINI_TALK, "systemInstruction": {"parts": [{"text": "rules"}]}}, [GEMINI_RULES, *GEMINI_TALK]),
+        ({"contents": GEMINI_TALK, "config": {"system_instruction": "rules"}}, [GEMINI_RULES, *GEMINI_TALK]),
+        (
+            {"request": {"contents": GEMINI_TALK[:1]}, "response": {"candidates": [{"content": GEMINI_TALK[1]}]}},
+            GEMINI_TALK,
+        ),
+    ],
+)
+def test_gemini_conversations_and_recorded_requests_are_read(value: Any, messages: list[Any]) -> None:
+    found = one(value)
+    assert (found.format, found.messages) == ("gemini", messages)

@@ -24,7 +24,7 @@ from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import View, build
 from contextfold.tokens import TokenCounter
-from contextfold.tokens.media import Rule
+from contextfold.tokens.media import rule_of
 
 REMEMBERED = 32
 """Conversations that are kept; the least recently used one goes first."""
@@ -155,8 +155,9 @@ class Memory:
                 conversation.rebuild(conversation.record)
             conversation.append(wire[known:])
             return conversation
-        rule: Rule = "anthropic" if source.name == "anthropic" else "openai"
-        conversation = KnownConversation(History(source, TokenCounter(self._count_text, media_rule=rule)))
+        conversation = KnownConversation(
+            History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
+        )
         conversation.append(wire)
         conversation.marked = formats.marked(wire)
         return conversation

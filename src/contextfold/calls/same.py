@@ -65,7 +65,7 @@ class SameModel:
 
 
 def answer_of(response: Any) -> Answer:
-    """What any provider's response says: Chat Completions, Responses, Anthropic, LangChain, or a text."""
+    """What any provider's response says: Chat Completions, Responses, Anthropic, Gemini, LangChain, or a text."""
     if response is None or isinstance(response, str | Answer):
         return to_answer(response)
     results = get(response, "result")
@@ -81,6 +81,9 @@ def _read(response: Any) -> tuple[str, bool]:
     if isinstance(choices, list | tuple) and choices:
         message = get(choices[0], "message")
         return _text_of(get(message, "content")), bool(get(message, "tool_calls") or get(message, "function_call"))
+    candidates = get(response, "candidates")
+    if isinstance(candidates, list | tuple):
+        return _read_candidate(candidates[0] if candidates else None)
     output = get(response, "output")
     if isinstance(output, list | tuple):
         said = [item for item in output if get(item, "type") == "message"]
@@ -90,6 +93,14 @@ def _read(response: Any) -> tuple[str, bool]:
     blocks = content if isinstance(content, list | tuple) else ()
     called = bool(get(response, "tool_calls")) or any(get(block, "type") == "tool_use" for block in blocks)
     return _text_of(content), called
+
+
+def _read_candidate(candidate: Any) -> tuple[str, bool]:
+    """Gemini's answer: the words of its parts, without thoughts."""
+    parts = get(get(candidate, "content"), "parts")
+    parts = parts if isinstance(parts, list | tuple) else ()
+    called = any(get(part, "function_call") or get(part, "functionCall") for part in parts)
+    return "".join(str(get(part, "text") or "") for part in parts if not get(part, "thought")), called
 
 
 def _text_of(content: Any) -> str:

@@ -1,7 +1,7 @@
 """What a provider's answer says about its request: input tokens, output tokens, why it ended.
 
-What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic and LangChain, as objects or parsed
-JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
+What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic, Gemini and LangChain, as objects or
+parsed JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
 
 Nothing here raises. Usage that is about other messages than the ones sent is not read: where the provider ran its
 own tools, it counts every round; where it edited the context, it counts what was left.
@@ -38,8 +38,10 @@ def read_usage(response: object) -> Usage:
     own = getattr(response, "contextfold_usage", None)
     if isinstance(own, Usage):
         return own
-    usage = get(response, "usage") or get(response, "usage_metadata")
+    usage = get(response, "usage") or get(response, "usage_metadata") or get(response, "usageMetadata")
     finish = _finish(response)
+    if get(response, "candidates") is not None or _gemini_number(usage, "prompt_token_count") is not None:
+        return _of_gemini(usage, finish)
     if _is_about_other_messages(response, usage):
         return Usage(finish=finish)
     read = _number(usage, "prompt_tokens")
@@ -50,6 +52,22 @@ def read_usage(response: object) -> Usage:
             read += sum(_number(usage, name) or 0 for name in cached)
     written = _number(usage, "completion_tokens")
     return Usage(read or None, written if written is not None else _number(usage, "output_tokens"), finish)
+
+
+def _of_gemini(usage: object, finish: str | None) -> Usage:
+    """What Gemini says; cached tokens are among those of the prompt, thoughts beside those of the answer."""
+    if _gemini_number(usage, "tool_use_prompt_token_count"):
+        return Usage(finish=finish)  # what its own tools found was read as well
+    written = [_gemini_number(usage, name) for name in ("candidates_token_count", "thoughts_token_count")]
+    said = None if written[0] is None else sum(number or 0 for number in written)
+    return Usage(_gemini_number(usage, "prompt_token_count") or None, said, finish)
+
+
+def _gemini_number(usage: object, name: str) -> int | None:
+    """A number under its name in the SDK, or in JSON."""
+    found = _number(usage, name)
+    head, *rest = name.split("_")
+    return _number(usage, head + "".join(word.capitalize() for word in rest)) if found is None else found
 
 
 def get(value: object, name: str) -> Any:
@@ -66,7 +84,11 @@ def _finish(response: object) -> str | None:
     choices = get(response, "choices")
     first = choices[0] if isinstance(choices, list | tuple) and choices else None
     metadata = get(response, "response_metadata")
+    candidates = get(response, "candidates")
+    candidate = candidates[0] if isinstance(candidates, list | tuple) and candidates else None
     said = (
+        get(candidate, "finishReason"),
+        get(candidate, "finish_reason"),
         get(first, "finish_reason"),
         get(response, "stop_reason"),
         get(get(response, "delta"), "stop_reason"),
@@ -74,7 +96,7 @@ def _finish(response: object) -> str | None:
         get(metadata, "finish_reason"),
         get(metadata, "stop_reason"),
     )
-    return next((reason for reason in said if isinstance(reason, str) and reason), None)
+    return next((str(getattr(reason, "value", reason)) for reason in said if isinstance(reason, str) and reason), None)
 
 
 def _is_about_other_messages(response: object, usage: object) -> bool:

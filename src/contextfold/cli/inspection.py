@@ -14,6 +14,7 @@ from contextfold import formats
 from contextfold.conversation.groups import Grouping, group
 from contextfold.messages import Message, ToolCall, ToolResult, texts
 from contextfold.tokens import TokenCounter
+from contextfold.tokens.media import rule_of
 
 if TYPE_CHECKING:
     from contextfold.transcripts import Conversation
@@ -116,7 +117,7 @@ def decoded(conversation: Conversation) -> list[Message]:
 
 def counter_for(conversation: Conversation) -> TokenCounter:
     """The built-in estimate, with the prices for media of the provider whose format it is."""
-    return TokenCounter(media_rule="anthropic" if conversation.format == "anthropic" else "openai")
+    return TokenCounter(media_rule=rule_of(conversation.format))
 
 
 def first_words(messages: Sequence[Message]) -> str:

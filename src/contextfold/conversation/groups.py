@@ -7,7 +7,8 @@ step can part a call from its result.
 The rules, each a reason for two messages to share a group:
 
 1. a tool result belongs to the nearest earlier call with its id that has no result yet; where a function and a custom
-   tool were called with one id, to the call of its own kind;
+   tool were called with one id, to the call of its own kind; one that has no id of its own (``is_unnamed``), to the
+   first call of its function in the last turn with calls;
 2. assistant messages with the same message id are one turn (session files write one row per block);
 3. consecutive entries of a format that splits a turn over several entries are one turn.
 
@@ -103,6 +104,8 @@ class _Walk:
         self.parent = list(range(len(messages)))
         self.unanswered: dict[str, list[_Waiting]] = {}  # by call id, oldest first
         self.called: set[str] = set()
+        self.last_calls: list[ToolCall] = []
+        """Those of the last message that has any, as far as they were not answered without their ids."""
         self.turns: dict[str, int] = {}  # message id -> a message of that assistant turn
         self.answers: dict[tuple[int, int], int] = {}
         self.faults: list[Fault] = []
@@ -122,6 +125,7 @@ class _Walk:
             self._union(self.turns.setdefault(message.id, index), index)
 
     def _match_parts(self, index: int, message: Message) -> None:
+        self.last_calls = list(message.tool_calls) or self.last_calls
         for number, part in enumerate(message.parts):
             if isinstance(part, ToolCall):
                 if part.id in self.called:
@@ -132,7 +136,7 @@ class _Walk:
                 self._match_result(index, number, part)
 
     def _match_result(self, index: int, number: int, result: ToolResult) -> None:
-        waiting = self.unanswered.get(result.call_id)
+        waiting = self.unanswered.get(result.call_id) or self._of_function(result)
         if not waiting:
             self.faults.append(Fault("orphan_result", index, result.call_id))
             return
@@ -142,6 +146,13 @@ class _Walk:
         self._union(caller, index)
         if not self._stands_right(caller, index):
             self.faults.append(Fault("result_out_of_place", index, result.call_id))
+
+    def _of_function(self, result: ToolResult) -> list[_Waiting] | None:
+        """The calls that a result without an id may answer: those with the id of the first one of its function."""
+        if not result.is_unnamed:
+            return None
+        found = next((c for c in self.last_calls if c.name == result.name and self.unanswered.get(c.id)), None)
+        return None if found is None else self.unanswered[found.id]
 
     def _stands_right(self, caller: int, index: int) -> bool:
         """Whether nothing but results and the rest of the turn stands between a call and its result."""

@@ -14,6 +14,7 @@ from typing import Any
 from contextfold.errors import InputError
 from contextfold.formats.anthropic import Anthropic
 from contextfold.formats.base import Format
+from contextfold.formats.gemini import Gemini
 from contextfold.formats.langchain import LangChain
 from contextfold.formats.openai_chat import ROLES as CHAT_ROLES
 from contextfold.formats.openai_chat import OpenAIChat
@@ -25,7 +26,7 @@ __all__ = ["FORMATS", "Format", "decode", "detect", "get", "marked"]
 
 _CHAT = OpenAIChat()
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {known.name: known for known in (_CHAT, OpenAIResponses(), Anthropic(), LangChain())}
+    {known.name: known for known in (_CHAT, OpenAIResponses(), Anthropic(), LangChain(), Gemini())}
 )
 """All formats by their public name."""
 

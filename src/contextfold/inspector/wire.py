@@ -13,6 +13,7 @@ from contextfold.formats import Format
 from contextfold.inspector import anchors
 from contextfold.messages import Message, Part, Reasoning, ToolCall, ToolResult
 from contextfold.tokens import TokenCounter
+from contextfold.tokens.media import rule_of
 
 
 class Wire:
@@ -20,7 +21,7 @@ class Wire:
 
     def __init__(self, format: Format) -> None:
         self.format = format
-        self.counter = TokenCounter(media_rule="anthropic" if format.name == "anthropic" else "openai")
+        self.counter = TokenCounter(media_rule=rule_of(format.name))
         self._decoded: dict[int, Message] = {}
 
     def remember(self, wire: Sequence[Any], messages: Sequence[Message]) -> None:

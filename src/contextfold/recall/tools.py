@@ -295,4 +295,5 @@ _SHAPES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "openai-chat": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
+    "gemini": _function,
 }

@@ -24,6 +24,7 @@ from contextfold.store.decision import SessionSize
 from contextfold.store.layout import WHOLE, Layout, as_ranges, fold, gone_from
 from contextfold.store.values import SessionState, StoredMessage, StoredSummary
 from contextfold.tokens import TokenCounter
+from contextfold.tokens.media import rule_of
 
 HORIZON = 2_000
 """Messages. When more have left the view, a pass reads only the newest half of this number; see ``layout``."""
@@ -104,7 +105,7 @@ class Loaded:
 
 
 def counter_for(source: Format, count_text: Callable[[str], int] | None) -> TokenCounter:
-    return TokenCounter(count_text, media_rule="anthropic" if source.name == "anthropic" else "openai")
+    return TokenCounter(count_text, media_rule=rule_of(source.name))
 
 
 def view_ranges(summary: StoredSummary | None) -> list[range]:

@@ -1,7 +1,8 @@
 """Wire objects as JSON text, and back.
 
 What belongs here: the two functions, and which format a session's messages are in. LangChain's message objects come
-back as objects; everything else is plain JSON already. What does not: decoding (``formats``).
+back as objects, contents of Google's SDK as JSON that it takes; everything else is plain JSON already. What does not:
+decoding (``formats``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from contextfold import formats
 from contextfold.errors import InputError
+from contextfold.formats import gemini_shapes
 from contextfold.formats.base import Format
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.messages import well_formed
@@ -26,6 +28,8 @@ def dumps(wire: Any, index: int) -> str:
         from langchain_core.messages import message_to_dict
 
         wire = {_OBJECT: message_to_dict(wire)}
+    elif gemini_shapes.is_content_object(wire):
+        wire = gemini_shapes.plain(wire)
     try:
         text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -69,7 +73,7 @@ def copied(wire: Any) -> Any:
         return {key: copied(value) for key, value in wire.items()}
     if isinstance(wire, list):
         return [copied(value) for value in wire]
-    return wire.model_copy(deep=True) if is_object(wire) else wire
+    return wire.model_copy(deep=True) if is_object(wire) or gemini_shapes.is_object(wire) else wire
 
 
 def format_of(wire: Sequence[Any], known: str | None, is_marked: bool, named: str | None = None) -> tuple[Format, bool]:

@@ -3,8 +3,8 @@
 What belongs here: one class per wire format that knows nothing of ``contextfold.formats``, so that it can serve
 as a second opinion on it. What does not: events (``plots``).
 
-Sources: the API references of OpenAI (Chat Completions, Responses), Anthropic (Messages), and LangChain's
-message classes.
+Sources: the API references of OpenAI (Chat Completions, Responses), Anthropic (Messages), Google (Gemini), and
+LangChain's message classes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Tags = Iterator[int]
 
 
 def render(plot: Plot, format: str) -> list[Any]:
-    """The plot as a list of messages in ``openai-chat``, ``openai-responses``, ``anthropic`` or ``langchain`` format.
+    """The plot as a list of messages in the format of this name, such as ``openai-chat``.
 
     Deterministic, and prefix-stable: the first n events give a prefix of what all give. Raises ``ValueError``
     for another format, and ``ImportError`` for ``langchain`` where langchain-core is not installed.
@@ -322,9 +322,63 @@ class LangChainWriter:
         return self._classes.ToolMessage(content, tool_call_id=result.call_id, name=result.name, status=status)
 
 
+class GeminiWriter:
+    """Gemini: parts of a user or a model, results of one turn together; calls with ids, as its newer models give."""
+
+    def write(self, event: Event, tags: Tags, messages: list[Any]) -> None:
+        if isinstance(event, Instruction):
+            messages.append({"role": "system", "parts": [{"text": spell(event.words, tags)}]})
+        elif isinstance(event, UserSays):
+            messages.append({"role": "user", "parts": self._user(event, tags)})
+        elif isinstance(event, AssistantSays):
+            row = {"id": event.row} if event.row else {}
+            messages.append({"role": "model", **row, "parts": self._model(event, tags)})
+        elif isinstance(event, ToolsAnswer):
+            messages.append({"role": "user", "parts": [self._result(result, tags) for result in event.results]})
+        elif isinstance(event, Blank):
+            messages.append({"role": "model" if event.role == "assistant" else "user", "parts": []})
+
+    def _user(self, event: UserSays, tags: Tags) -> list[Wire]:
+        parts: list[Wire] = [{"text": spell(event.words, tags)}]
+        if event.image:
+            parts.append({"inlineData": {"mimeType": "image/png", "data": PIXEL}})
+        if event.document:
+            parts.append({"fileData": {"mimeType": "application/pdf", "fileUri": "https://example.org/page.pdf"}})
+        return parts
+
+    def _model(self, event: AssistantSays, tags: Tags) -> list[Wire]:
+        parts: list[Wire] = []
+        signature: Wire = {}
+        if event.thinking is not None:
+            tag = next(tags)
+            parts.append({"text": event.thinking.spell(tag), "thought": True})
+            signature = {"thoughtSignature": f"c2ln{tag}" * 6}
+        if event.server_tool:
+            tag = next(tags)
+            parts.append({"executableCode": {"language": "PYTHON", "code": f"print({tag})"}})
+            parts.append({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": f"{tag}\n"}})
+        if event.words is not None:
+            parts.append({"text": spell(event.words, tags), **({} if event.calls else signature)})
+        for number, call in enumerate(event.calls):
+            called = {"id": call.id, "name": call.name, "args": arguments(call, tags)}
+            parts.append({"functionCall": called, **(signature if number == 0 else {})})
+        return parts
+
+    def _result(self, result: Result, tags: Tags) -> Wire:
+        text = spell(result.words, tags)
+        response: Wire = {"error" if result.is_error else "output": text}
+        if result.blocks and not result.is_error:
+            response = {"content": [{"type": "text", "text": text}]}
+        answer: Wire = {"id": result.call_id, "name": result.name or "read_file", "response": response}
+        if result.image:
+            answer["parts"] = [{"inlineData": {"mimeType": "image/png", "data": PIXEL}}]
+        return {"functionResponse": answer}
+
+
 WRITERS: Mapping[str, Callable[[], Renderer]] = {
     "openai-chat": ChatWriter,
     "openai-responses": ResponsesWriter,
     "anthropic": AnthropicWriter,
     "langchain": LangChainWriter,
+    "gemini": GeminiWriter,
 }

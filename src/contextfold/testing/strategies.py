@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SCRIPTS: tuple[Script, ...] = ("english", "log", "code", "json", "chinese", "japanese")
 TOOLS = ("read_file", "run_command", "search")
 ENDINGS = ("results", "answer", "pending", "partial")
-STRICT_ALTERNATION = ("anthropic",)
+STRICT_ALTERNATION = ("anthropic", "gemini")
 
 
 def histories(
@@ -40,7 +40,7 @@ def histories(
 ) -> SearchStrategy[list[Any]]:
     """Conversations as lists of wire messages.
 
-    ``format`` is ``openai-chat``, ``openai-responses``, ``anthropic`` or ``langchain``. A valid conversation is one
+    ``format`` is the name of a wire format, such as ``openai-chat``. A valid conversation is one
     that the provider would accept, apart from calls at its end that still wait for their results. With ``broken``,
     one to four things are wrong with it: see ``contextfold.testing.plots.DAMAGES``.
 

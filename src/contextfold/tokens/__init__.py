@@ -12,6 +12,7 @@ from typing import Any
 from contextfold.errors import PolicyError
 from contextfold.tokens.counter import TokenCounter
 from contextfold.tokens.estimate import estimate
+from contextfold.tokens.media import rule_of
 from contextfold.tokens.tiktoken import tiktoken_counter
 from contextfold.tokens.usage import CalibratedCounter, Calibration
 
@@ -28,7 +29,7 @@ def count_tokens(messages: Sequence[Any], model: str | None = None, tools: Seque
 
     wire = list(messages)
     format = formats.detect(wire)
-    counter = _counter(model, media_rule="anthropic" if format.name == "anthropic" else "openai")
+    counter = _counter(model, media_rule=rule_of(format.name))
     return sum(counter.message(format.decode(entry, index)) for index, entry in enumerate(wire)) + counter.tools(tools)
 
 

@@ -36,7 +36,7 @@ class TokenCounter:
     Args:
         count_text: tokens of a text; None for the built-in estimate. It has to be a pure function that returns an
             int of at least 0; what it returns or raises otherwise ends in a ``PolicyError`` that says so.
-        media_rule: whose prices images have: "openai" or "anthropic".
+        media_rule: whose prices images have: "openai", "anthropic" or "google".
     """
 
     def __init__(self, count_text: Callable[[str], int] | None = None, *, media_rule: Rule = "openai") -> None:

@@ -8,7 +8,7 @@ that is too low ends in a request that is refused.
 
 Sources, read in 2025: OpenAI, "Images and vision, calculating costs"; OpenAI, "Managing costs" of the Realtime API
 (audio); Anthropic, "Vision, calculate image costs" and "PDF support, estimate your costs"; Google, "Understand and
-count tokens" of the Gemini API (video).
+count tokens" and "Media resolution" of the Gemini API (images, pages, audio, video).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from contextfold.messages import Media
 
-Rule: TypeAlias = Literal["openai", "anthropic"]
+Rule: TypeAlias = Literal["openai", "anthropic", "google"]
 Size: TypeAlias = tuple[int, int]
 """Width and height in pixels."""
 
@@ -35,6 +35,14 @@ ANTHROPIC_PIXELS_PER_TOKEN = 750
 ANTHROPIC_LONG_SIDE = 1568
 ANTHROPIC_LARGEST_IMAGE = 1600
 """Larger images are scaled down to about this many tokens. Also the price where the size is unknown."""
+
+GOOGLE_TILE = 258
+"""Tokens of an image of at most 384 x 384 pixels, and of each tile of a larger one."""
+GOOGLE_SMALL_SIDE = 384
+GOOGLE_UNKNOWN_IMAGE = 1_120
+"""Gemini 3 at its usual resolution, whatever the size; four tiles of earlier models take little less."""
+GOOGLE_PAGE_TOKENS = 560
+GOOGLE_AUDIO_TOKENS_PER_SECOND = 32
 
 PAGE_TOKENS = 2_250
 """One page of a document: the middle of the 1,500 to 3,000 tokens that Anthropic names."""
@@ -54,15 +62,23 @@ _HEADER_CHARACTERS = 64 * 1024
 _JPEG_HEADER_CHARACTERS = 2 * 1024 * 1024  # a camera puts a preview and a color profile before the size
 
 
+def rule_of(format: str) -> Rule:
+    """Whose prices media have in a conversation of this wire format."""
+    rules: dict[str, Rule] = {"anthropic": "anthropic", "gemini": "google"}
+    return rules.get(format, "openai")
+
+
 def media_tokens(media: Media, rule: Rule = "openai") -> int:
     """Tokens of one medium under the rule of a provider."""
     data = _base64_of(media)
     if media.kind == "image":
         return image_tokens(image_size(data), rule, media.detail)
     if media.kind == "document":
-        return _document_tokens(data, media.media_type)
+        page = GOOGLE_PAGE_TOKENS if rule == "google" else PAGE_TOKENS
+        return _document_tokens(data, media.media_type, page)
     if media.kind == "audio":
-        return ceil(_seconds(data, _wav_rate(data) or AUDIO_BYTES_PER_SECOND) * AUDIO_TOKENS_PER_SECOND)
+        per_second = GOOGLE_AUDIO_TOKENS_PER_SECOND if rule == "google" else AUDIO_TOKENS_PER_SECOND
+        return ceil(_seconds(data, _wav_rate(data) or AUDIO_BYTES_PER_SECOND) * per_second)
     return ceil(_seconds(data, VIDEO_BYTES_PER_SECOND) * VIDEO_TOKENS_PER_SECOND)
 
 
@@ -71,8 +87,11 @@ def image_tokens(size: Size | None, rule: Rule, detail: str | None = None) -> in
 
     OpenAI: scaled to fit a square of 2048, then its short side to 768; 85 tokens and 170 for each tile of 512; 85 at
     low detail. Anthropic: width x height / 750, scaled down so that the long side is at most 1568 and the price at
-    most about 1,600.
+    most about 1,600. Google: 258 for a small one, else 258 for each tile, whose
+    side is two thirds of the image's short one.
     """
+    if rule == "google":
+        return GOOGLE_UNKNOWN_IMAGE if size is None else _google_image(*size)
     if rule == "anthropic":
         return ANTHROPIC_LARGEST_IMAGE if size is None else _anthropic_image(*size)
     if detail == "low":
@@ -85,6 +104,13 @@ def _openai_image(width: int, height: int) -> int:
     scale = min(scale, OPENAI_SHORT_SIDE / min(width, height))
     tiles = ceil(round(width * scale) / OPENAI_TILE_SIDE) * ceil(round(height * scale) / OPENAI_TILE_SIDE)
     return OPENAI_BASE + OPENAI_TILE * max(1, tiles)
+
+
+def _google_image(width: int, height: int) -> int:
+    if max(width, height) <= GOOGLE_SMALL_SIDE:
+        return GOOGLE_TILE
+    side = max(1, int(min(width, height) / 1.5))
+    return max(GOOGLE_UNKNOWN_IMAGE, GOOGLE_TILE * ceil(width / side) * ceil(height / side))
 
 
 def _anthropic_image(width: int, height: int) -> int:
@@ -164,12 +190,12 @@ _PDF_PAGE = re.compile(rb"/Type\s{0,8}/Page(?![A-Za-z])")
 _PDF_COUNT = re.compile(rb"/Count\s{1,8}(\d{1,5})")
 
 
-def _document_tokens(data: str | None, media_type: str | None) -> int:
+def _document_tokens(data: str | None, media_type: str | None, page: int) -> int:
     if not data:
-        return UNKNOWN_DOCUMENT_PAGES * PAGE_TOKENS
+        return UNKNOWN_DOCUMENT_PAGES * page
     if media_type and media_type.startswith("text/"):
         return ceil(_byte_count(data) / BYTES_PER_TEXT_TOKEN)
-    return (_pdf_pages(data) or max(1, ceil(_byte_count(data) / BYTES_PER_PAGE))) * PAGE_TOKENS
+    return (_pdf_pages(data) or max(1, ceil(_byte_count(data) / BYTES_PER_PAGE))) * page
 
 
 def _pdf_pages(data: str) -> int:

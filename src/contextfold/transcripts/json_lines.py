@@ -21,9 +21,20 @@ from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
 
 KIND = "messages"
-KNOWN_KEYS = ("messages", "history", "request", "simulations", "values", "traj", "trajectory", "samples", "input")
+KNOWN_KEYS = (
+    "messages",
+    "history",
+    "request",
+    "simulations",
+    "values",
+    "traj",
+    "trajectory",
+    "samples",
+    "input",
+    "contents",
+)
 DEPTH = 5
-_RESPONSES = formats.get("openai-responses")
+_RESPONSES, _GEMINI = formats.get("openai-responses"), formats.get("gemini")
 
 
 @dataclass(frozen=True)
@@ -104,12 +115,12 @@ def _is_messages(value: list[Any]) -> bool:
 def _is_message(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
-    if isinstance(entry.get("role"), str):
+    if isinstance(entry.get("role"), str) and not isinstance(entry.get("parts"), list):
         return "content" in entry or "tool_calls" in entry or "function_call" in entry
     shape = shape_of(entry)
     if shape == "flat":
         return "content" in entry
-    return shape is not None or _RESPONSES.recognizes((entry,))
+    return shape is not None or _RESPONSES.recognizes((entry,)) or _GEMINI.recognizes((entry,))
 
 
 def _was_sent(message: Any) -> bool:
