@@ -499,10 +499,10 @@ def test_without_its_store_the_gateway_goes_on(provider: ProviderServer, tmp_pat
 def test_a_store_that_hangs_holds_requests_up_once(
     opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contextfold.gateway.exchange.STORE_SECONDS", 0.2)
+    monkeypatch.setattr("contextfold.gateway.shared.STORE_SECONDS", 0.2)
     gateway = opened(workers=2)
     let_go = threading.Event()
-    records = gateway.app.state.gateway._exchanges.records
+    records = gateway.app.state.gateway._exchanges.shared.records
     monkeypatch.setattr(records, "find", lambda *_: let_go.wait(10))
     began = time.monotonic()
     responses = play(gateway, "openai-chat", 20)

@@ -6,11 +6,10 @@ does not: what is done with a conversation (``exchange``).
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,32 +17,24 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from contextfold.gateway.exchange import Exchanges, GatewayCall, StrictRefusal, event_data
+from contextfold.gateway.call import GatewayCall
+from contextfold.gateway.caller import Caller, ClientGone, TooSlow
+from contextfold.gateway.exchange import Exchanges, StrictRefusal
 from contextfold.gateway.metrics import Metrics
 from contextfold.gateway.settings import GatewaySettings, Upstream
+from contextfold.gateway.tap import UsageTap
 from contextfold.gateway.tracing import Tracing
-from contextfold.gateway.upstream import Decoder, UpstreamAnswer, UpstreamFailed
-from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, input_tokens, usage_holders, wire_of, with_input
+from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
+from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, wire_of
 
 log = logging.getLogger("contextfold.gateway")
-
-MOST_USAGE = 8 * 1024 * 1024
-"""Bytes of a plain answer that are read along for its usage."""
-
-
-class ClientGone(Exception):
-    """The client has left."""
 
 
 class BrokenOff(Exception):
     """The upstream ended in the middle: the client's connection is cut as well, so that it does not take a half answer
     for a whole one."""
-
-
-class TooSlow(Exception):
-    """The client took too long to send its request, or to take its answer."""
 
 
 def make_app(settings: GatewaySettings, metrics: Metrics | None = None) -> Starlette:
@@ -95,8 +86,7 @@ class Gateway:
     @property
     def store_state(self) -> str:
         """``ok``, or ``away`` where the database failed a moment ago."""
-        away = self._exchanges is not None and time.monotonic() < self._exchanges._store_back_at
-        return "away" if away else "ok"
+        return "away" if self._exchanges is not None and self._exchanges.shared.is_away else "ok"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -122,7 +112,7 @@ class Gateway:
         path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
         upstream, path = self._upstream_of(path, scope["headers"])
         wire = wire_of(path) if scope["method"] == "POST" else None
-        client = _Client(receive, send, self.settings)
+        client = Caller(receive, send, self.settings)
         query = scope["query_string"].decode("latin-1")
         call = GatewayCall(scope["method"], path, query, scope["headers"], b"", upstream, wire)
         status = 0
@@ -151,7 +141,7 @@ class Gateway:
                 self._told(call, status, time.perf_counter() - began)
                 self._tracing.end(span, call, status)
 
-    async def _answered(self, call: GatewayCall, client: _Client) -> int:
+    async def _answered(self, call: GatewayCall, client: Caller) -> int:
         """The status of the answer that was relayed. The upstream's work ends when the client leaves."""
         exchanges = self._exchanges
         assert exchanges is not None
@@ -166,7 +156,7 @@ class Gateway:
         call.began = time.perf_counter()
         return await client.while_there(self._converse(call, client))
 
-    async def _converse(self, call: GatewayCall, client: _Client) -> int:
+    async def _converse(self, call: GatewayCall, client: Caller) -> int:
         assert self._exchanges is not None
         answer = await self._exchanges.answer(call)
         try:
@@ -175,7 +165,7 @@ class Gateway:
             answer.close()
         return answer.status
 
-    async def _pass_on(self, call: GatewayCall, client: _Client) -> int:
+    async def _pass_on(self, call: GatewayCall, client: Caller) -> int:
         """Everything that is no conversation: both ways as it comes."""
         assert self._exchanges is not None
         names = {name.lower(): value for name, value in call.headers}
@@ -196,7 +186,7 @@ class Gateway:
             answer.close()
         return answer.status
 
-    async def _relay(self, call: GatewayCall, answer: UpstreamAnswer, client: _Client) -> None:
+    async def _relay(self, call: GatewayCall, answer: UpstreamAnswer, client: Caller) -> None:
         """The answer, piece by piece, and what its usage says."""
         told = self._history_tokens(call)
         tap = UsageTap(answer, told)
@@ -226,8 +216,13 @@ class Gateway:
         return int(call.notes.get("tokens-before", "0")) or None
 
     def _learn(self, call: GatewayCall, tokens: int | None) -> None:
-        if call.result is not None and call.state is not None and tokens:
-            call.state.calibration = call.result.after_usage(tokens).calibration
+        """What the provider counted corrects the estimate."""
+        state = call.state
+        if call.result is None or state is None or not tokens:
+            return
+        state.calibration = call.result.after_usage(tokens).calibration
+        if state.sized is not None and call.result.compaction is None:
+            state.sized = state.sized[0], max(tokens, state.sized[1])
 
     def _upstream_of(self, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[Upstream, str]:
         """Where a request goes: by the name of an upstream before ``/v1``, else by its path, else by its headers."""
@@ -283,208 +278,3 @@ async def _refuse(
     given = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *(headers or [])]
     await send({"type": "http.response.start", "status": status, "headers": given})
     await send({"type": "http.response.body", "body": body})
-
-
-class _Client:
-    """The client's side of one request."""
-
-    def __init__(self, receive: Receive, send: Send, settings: GatewaySettings) -> None:
-        self.send = send
-        self.started = False
-        self._receive = receive
-        self._seconds = settings.client_seconds
-        self._is_complete = False
-        self._is_sending = False
-        self._sent = 0
-
-    async def _next(self) -> Message:
-        try:
-            async with asyncio.timeout(self._seconds):
-                message = await self._receive()
-        except TimeoutError:
-            raise TooSlow(f"no more of the request came for {self._seconds:g} seconds") from None
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        self._is_complete = not message.get("more_body", False)
-        return message
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
-        while not self._is_complete:
-            message = await self._next()
-            if message.get("body"):
-                yield message["body"]
-
-    async def body(self, most: int) -> bytes:
-        """The whole body. Raises ``OverflowError`` where it has more bytes than it may."""
-        first = await self._next()
-        if self._is_complete and len(first.get("body", b"")) <= most:
-            return bytes(first.get("body", b""))
-        found, size = [first.get("body", b"")], len(first.get("body", b""))
-        async for piece in self.pieces():
-            size += len(piece)
-            if size > most:
-                raise OverflowError
-            found.append(piece)
-        if size > most:
-            raise OverflowError
-        return b"".join(found)
-
-    async def while_there(self, work: Awaitable[int]) -> int:
-        """The work's result. It is cancelled when the client leaves, or takes nothing of its answer any more.
-
-        Two timers and one task per request, and none per piece of an answer.
-        """
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        assert task is not None
-        reasons: list[Exception] = []
-
-        def end(reason: Exception) -> None:
-            if not reasons:
-                reasons.append(reason)
-                task.cancel()
-
-        async def gone() -> None:
-            while not self._is_complete:  # the request is still being read by the work itself
-                await asyncio.sleep(0.05)
-            while (await self._receive())["type"] != "http.disconnect":
-                pass
-            end(ClientGone())
-
-        timers: list[asyncio.TimerHandle] = []
-
-        def beat(at_last: int) -> None:
-            if self._is_sending and self._sent == at_last:
-                end(TooSlow(f"the client took nothing of its answer for {self._seconds:g} seconds"))
-            timers[:] = [loop.call_later(self._seconds, beat, self._sent)]
-
-        beat(-1)
-        watch = loop.create_task(gone())
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if not reasons:
-                raise
-            task.uncancel()
-            raise reasons[0] from None
-        finally:
-            timers[0].cancel()
-            watch.cancel()
-
-    async def start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self.started = True
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-
-    async def piece(self, data: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
-
-    async def end(self) -> None:
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send(self, message: Message) -> None:
-        self._is_sending = True
-        await self.send(message)
-        self._is_sending = False
-        self._sent += 1
-
-
-class UsageTap:
-    """Reads along for the usage in an answer, and tells another one where it should."""
-
-    def __init__(self, answer: UpstreamAnswer, told: int | None) -> None:
-        self.input_tokens: int | None = None
-        self._told = told
-        self._is_stream = answer.is_stream
-        self._decoder = Decoder(answer.header(b"content-encoding"))
-        self._is_plain = answer.header(b"content-encoding") in ("", "identity")
-        self._left = b""
-        self._is_off = answer.status != 200 or not self._decoder.is_known
-
-    def feed(self, chunk: bytes) -> bytes:
-        """What of this goes to the client now: the chunk itself, unless usage is to be told otherwise."""
-        if self._is_off:
-            return chunk
-        if not self._is_stream:
-            if len(self._left) < MOST_USAGE:
-                self._left += chunk
-            return chunk
-        rewrites = self._told is not None and self._is_plain
-        self._left += self._decoder.feed(chunk)
-        end = max(self._left.rfind(b"\n\n") + 2, self._left.rfind(b"\r\n\r\n") + 4)
-        if end < 4 and not self._left.endswith(b"\n\n"):
-            if len(self._left) > MOST_USAGE:
-                self._is_off, self._left, chunk = True, b"", self._left if rewrites else chunk
-                return chunk
-            return b"" if rewrites else chunk
-        complete, self._left = self._left[:end], self._left[end:]
-        if b'"usage"' in complete:
-            complete = self._seen(complete)
-        return complete if rewrites else chunk
-
-    def rest(self) -> bytes:
-        """What is left at the end of the answer."""
-        left, self._left = self._left, b""
-        if self._is_off:
-            return b""
-        if self._is_stream:
-            return left if self._told is not None and self._is_plain else b""
-        self._look(_loaded(self._decoder.feed(left)))
-        return b""
-
-    def rewritten(self, body: bytes) -> bytes:
-        """A whole plain answer with its usage told otherwise."""
-        if self._is_off or not self._is_plain:
-            return body
-        said = _loaded(body)
-        self._look(said)
-        if not usage_holders(said):
-            return body
-        self._retell(said)
-        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
-
-    def _seen(self, events: bytes) -> bytes:
-        """The usage of these events is noted; they are returned with the one that is to be told."""
-        parts = []
-        for event in _split_events(events):
-            said = event_data(event) if b'"usage"' in event else None
-            if said is not None and usage_holders(said):
-                self._look(said)
-                if self._told is not None:
-                    self._retell(said)
-                    event = _with_data(event, said)
-            parts.append(event)
-        return b"".join(parts)
-
-    def _look(self, said: Any) -> None:
-        for usage in usage_holders(said):
-            found = input_tokens(usage)
-            if found:
-                self.input_tokens = max(found, self.input_tokens or 0)
-
-    def _retell(self, said: Any) -> None:
-        if self._told is not None:
-            for usage in usage_holders(said):
-                with_input(usage, self._told)
-
-
-def _loaded(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError:
-        return None
-
-
-def _split_events(events: bytes) -> list[bytes]:
-    """Events with what ends them."""
-    mark = b"\r\n\r\n" if b"\r\n\r\n" in events else b"\n\n"
-    parts = events.split(mark)
-    return [part + mark for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-
-
-def _with_data(event: bytes, said: Any) -> bytes:
-    """The event with other data; its other lines stay."""
-    ending = b"\r\n" if b"\r\n" in event else b"\n"
-    data = b"data: " + json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
-    lines = [line for line in event.split(ending) if line and not line.startswith(b"data:")]
-    return ending.join([*lines, data]) + ending * 2

@@ -79,7 +79,8 @@ class Body:
     ) -> bytes:
         """The body with these messages in place of the open ones; ``raw`` itself where nothing is different.
 
-        ``changes``: fields to set beside them. ``finish``: applied to a last message that is not the client's own.
+        ``changes``: fields to set beside them, or with None to leave out. ``finish``: applied to a last message that
+        is not the client's own.
         """
         place = {id(message): index for index, message in enumerate(self.messages)}
         indices = [place.get(id(message), -1) for message in view]
@@ -103,7 +104,8 @@ class Body:
             return b"".join((self.raw[: self.start], inside, self.raw[self.spans[-1][1] if self.spans else self.end :]))
         fields = json.loads(self.raw)  # orjson reads integers beyond 64 bits as floats, and here they are written again
         del fields[key]
-        members = [dumped(name) + b":" + dumped(value) for name, value in {**fields, **changes}.items()]
+        told = {**fields, **changes}
+        members = [dumped(name) + b":" + dumped(told[name]) for name in told if changes.get(name, 0) is not None]
         members.append(dumped(key) + b":[" + inside + b"]")
         return b"{" + b",".join(members) + b"}"
 
@@ -124,6 +126,30 @@ class KnownParts:
         return self.body.raw[self.body.start : spans[min(1, len(spans) - 1)][1]] if spans else b""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where the messages of a new body begin, and the remembered conversation that begins with the same bytes."""
+
+    start: int
+    before: Mapping[str, Any]
+    """The fields that stand before the messages."""
+    known: KnownParts | None
+
+    def new_bytes(self, raw: bytes) -> bytes:
+        """What of the new body is not, byte for byte, in the remembered one: all behind the messages that both begin
+        with, and fields that differ.
+        """
+        if self.known is None:
+            return raw
+        old = self.known.body
+        same = _common(raw, self.start, old)
+        end = self.start + (old.spans[same - 1][1] - old.start if same else 0)
+        head = b"" if raw.startswith(old.raw[: old.start]) and self.start == old.start else raw[: self.start]
+        tail = old.raw[old.end :]
+        rest = raw[end : len(raw) - len(tail)] if raw.endswith(tail) else raw[end:]
+        return head + rest if head else rest
+
+
 class Conversations:
     """The conversations that a process remembers, by scope (tenant, upstream and wire). Not for several threads."""
 
@@ -139,12 +165,19 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._known)
 
-    def read(self, scope: bytes, raw: bytes, key: str, plainly: Plain) -> tuple[Body, KnownParts | None]:
-        """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
-        a known one. Raises ``Unreadable``.
-        """
+    def find(self, scope: bytes, raw: bytes, key: str) -> Found:
+        """What a body begins with. Nothing behind the beginning of its messages is parsed. Raises ``Unreadable``."""
         start, before = opening_of(raw, key)
-        known = self._nearest(scope, raw, start)
+        return Found(start, before, self._nearest(scope, raw, start))
+
+    def read(
+        self, scope: bytes, raw: bytes, key: str, plainly: Plain, found: Found | None = None
+    ) -> tuple[Body, KnownParts | None]:
+        """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
+        a known one. ``found``: what ``find`` said of it, if it was asked. Raises ``Unreadable``.
+        """
+        found = found or self.find(scope, raw, key)
+        start, before, known = found.start, found.before, found.known
         if known is not None:
             body = take_apart(raw, key, start, before, known.body, plainly)
             if continues(body, known.body):
@@ -176,6 +209,11 @@ class Conversations:
             if key is not None:
                 return self._known[key]
         return None
+
+    def used(self, known: KnownParts) -> None:
+        """A conversation was met again, and is not to be the next that is forgotten."""
+        if id(known) in self._known:
+            self._known.move_to_end(id(known))
 
     def remember(self, known: KnownParts, replaces: KnownParts | None = None) -> None:
         """Keep a conversation, in place of its earlier state, and forget the oldest if there are too many."""

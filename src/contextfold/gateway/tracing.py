@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contextfold.gateway.exchange import GatewayCall
+    from contextfold.gateway.call import GatewayCall
 
 
 class Tracing:

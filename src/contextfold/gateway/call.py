@@ -1,0 +1,125 @@
+"""One request on its way through the gateway, and what is known of its conversation: values, and reading them."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextfold.calls.request import CompactionResult
+from contextfold.gateway.body import Body
+from contextfold.gateway.settings import Upstream
+from contextfold.gateway.upstream import Decoder, RawHeaders
+from contextfold.gateway.wires import GatewayWire
+from contextfold.overflow import Overflow
+from contextfold.record.compaction import Compaction
+from contextfold.tokens import Calibration
+
+SWITCH = b"x-contextfold"
+"""A request with ``x-contextfold: off`` is passed on untouched. Ours carry it wherever a view was made, so that a
+second gateway behind this one leaves it alone."""
+
+MOST_DECODED = 8 * 1024 * 1024
+"""Bytes of a compressed body that is read. What is compressed may become a thousand times as long."""
+
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
+
+
+@dataclass
+class GatewayCall:
+    """One request on its way, and what is told about it."""
+
+    method: str
+    path: str
+    query: str
+    headers: RawHeaders
+    raw: bytes
+    upstream: Upstream
+    wire: GatewayWire | None
+    began: float = field(default_factory=time.perf_counter)
+    """When the last byte of the request was here."""
+    sent_at: float | None = None
+    """When the first request for it went to the upstream."""
+    model: str = ""
+    action: str = "passed"
+    reason: str = ""
+    notes: dict[str, str] = field(default_factory=dict)
+    """Response headers, without ``x-contextfold-``."""
+    result: CompactionResult | None = None
+    state: State | None = None
+    label: str = ""
+
+    def header(self, name: bytes) -> str:
+        return next((value.decode("latin-1") for one, value in self.headers if one.lower() == name), "")
+
+    @property
+    def is_switched_off(self) -> bool:
+        return self.header(SWITCH).strip().lower() == "off"
+
+    def readable(self) -> bytes | None:
+        """The body as text; None where its encoding is not known, or it gets too large."""
+        encoding = self.header(b"content-encoding")
+        if not encoding or encoding.lower() == "identity":
+            return self.raw
+        decoder = Decoder(encoding)
+        found = decoder.feed(self.raw) if len(self.raw) < MOST_DECODED else b""
+        return found or None
+
+
+@dataclass
+class State:
+    """What is known of a conversation besides its messages."""
+
+    record: Compaction | None = None
+    digest: bytes = b""
+    """The chain's hash at the end of what ``record`` covers."""
+    calibration: Calibration = field(default_factory=Calibration)
+    sized: tuple[Body, int] | None = None
+    """A body that was sent as it came, and the tokens of that request."""
+    both: tuple[int, float] | None = None
+    """What prompt and answer may have together, and tokens per byte of a request, once the provider has said so."""
+
+    def learn_both(self, overflow: Overflow, length: int) -> None:
+        """From a refusal that names what both may have, about a body of ``length`` bytes."""
+        if overflow.limit is not None and overflow.used and length:
+            self.both = overflow.limit, overflow.used / length
+
+    def answer_room(self, limit: int | None, length: int) -> int | None:
+        """An answer limit that fits where the provider refused the client's before; None to leave it.
+
+        Otherwise a client that always asks for more than the window has left would be refused once in every turn.
+        """
+        if self.both is None or limit is None:
+            return None
+        both, rate = self.both
+        room = both - int(length * rate * ROOM_FOR_ERROR)
+        return room if LEAST_ANSWER <= room < limit else None
+
+
+LEAST_ANSWER = 256
+ROOM_FOR_ERROR = 1.1
+"""Tokens per byte differ from message to message."""
+
+
+def model_of(raw: bytes) -> str:
+    """The model's name, from where clients write it: near the beginning or the end."""
+    found = _MODEL.search(raw, 0, 4_096) or _MODEL.search(raw, max(0, len(raw) - 16_384)) or _MODEL.search(raw)
+    return found[1].decode(errors="replace") if found else ""
+
+
+def label_of(call: GatewayCall, fields: Mapping[str, Any]) -> str:
+    """What a client calls its session: for display alone, since sub-agents share it."""
+    told: Any = call.header(b"x-claude-code-session-id") or fields.get("prompt_cache_key")
+    metadata = fields.get("metadata")
+    if not told and isinstance(metadata, dict):
+        told = metadata.get("session_id")
+        user = metadata.get("user_id")
+        if not told and isinstance(user, str) and user.startswith("{"):
+            try:
+                told = json.loads(user).get("session_id")
+            except (ValueError, AttributeError):
+                told = None
+    return re.sub(r"[^\w.:-]", "", str(told or ""))[:64]

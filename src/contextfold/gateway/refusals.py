@@ -1,0 +1,127 @@
+"""What an upstream's answer says before the client gets any of it: accepted, refused for its size, or another error.
+
+What belongs here: reading the beginning of an answer. What does not: what follows from it (``exchange``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+from contextfold.calls.usage import Usage
+from contextfold.errors import RefusedInStream
+from contextfold.gateway.tap import event_data
+from contextfold.gateway.upstream import Decoder, UpstreamAnswer
+from contextfold.gateway.wires import check_refusal, is_opening
+from contextfold.overflow import Overflow, classify
+
+HOLD_SECONDS = 3.0
+"""How long the opening events of a stream are held back in case the request is refused behind them."""
+MOST_ERROR = 1024 * 1024
+"""Bytes of an error that are looked at."""
+
+
+class Refused(Exception):
+    """The upstream said that the request does not fit. ``status_code`` and ``body`` are as SDKs have them."""
+
+    def __init__(
+        self, answer: UpstreamAnswer, body: Any, overflow: Overflow | None = None, *, is_sure: bool = True
+    ) -> None:
+        """``is_sure``: its words say so, whatever was sent."""
+        self.is_sure = is_sure
+        self.answer = answer
+        self.overflow = overflow
+        self.status_code = answer.status
+        self.body = body
+        super().__init__(f"HTTP {answer.status}: {json.dumps(body)[:2_000]}")
+
+    @property
+    def kind(self) -> str:
+        return self.overflow.kind if self.overflow is not None else "in_stream"
+
+
+class Relayed(Exception):
+    """An answer that is no success and no matter of size: the client gets it as it is."""
+
+    def __init__(self, answer: UpstreamAnswer) -> None:
+        self.answer = answer
+        super().__init__("an answer for the client")
+
+
+class Accepted:
+    """An upstream's success, as the engine sees it: it says nothing about its usage yet."""
+
+    contextfold_usage = Usage()
+
+    def __init__(self, answer: UpstreamAnswer) -> None:
+        self.answer = answer
+
+    async def close(self) -> None:
+        self.answer.close()
+
+
+async def check_answer(answer: UpstreamAnswer, *, opens: bool) -> None:
+    """Raises ``Refused`` where the request is said not to fit, and ``Relayed`` for other errors.
+
+    ``opens``: a stream is read up to its first content, because some providers refuse there.
+    """
+    if answer.status >= 400:
+        await _check_error(answer)
+        raise Relayed(answer)
+    if opens and answer.is_stream:
+        await _check_opening(answer)
+
+
+async def _check_error(answer: UpstreamAnswer) -> None:
+    body = await answer.read()
+    decoder = Decoder(answer.header(b"content-encoding"))
+    if len(body) > MOST_ERROR or not decoder.is_known:
+        return
+    text = decoder.feed(body)
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = text.decode(errors="replace")
+    overflow = classify(status=answer.status, body=said)
+    if overflow is not None:
+        raise Refused(answer, said, overflow)
+    if (bare := classify(status=answer.status, body=said, fill=1.0)) is not None:
+        # a refusal without a word is for the engine to judge, which knows how full the window is
+        raise Refused(answer, said, bare, is_sure=False)
+
+
+async def _check_opening(answer: UpstreamAnswer) -> None:
+    decoder = Decoder(answer.header(b"content-encoding"))
+    text, until = b"", time.monotonic() + HOLD_SECONDS
+    while decoder.is_known:
+        left = until - time.monotonic()
+        if left <= 0:
+            return
+        chunk = await answer.next_within(left)
+        if chunk is None:
+            return
+        answer.ahead.append(chunk)
+        text += decoder.feed(chunk)
+        *events, text = re.split(rb"\r?\n\r?\n", text)
+        for event in events:
+            said = event_data(event)
+            if said is None:
+                continue
+            try:
+                check_refusal(said)
+            except RefusedInStream as error:
+                await _to_the_end(answer)
+                raise Refused(answer, error.body) from None
+            if not is_opening(said):
+                return
+        if not chunk or len(text) > MOST_ERROR:
+            return
+
+
+async def _to_the_end(answer: UpstreamAnswer) -> None:
+    """The rest of a stream that is over in any case, so that the client can be given it whole."""
+    while chunk := await answer.next():
+        answer.ahead.append(chunk)
+    answer.release()

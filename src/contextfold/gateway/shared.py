@@ -1,0 +1,191 @@
+"""What all workers share: the key that hides credentials, records, and windows that refusals taught.
+
+A database that is down must cost an agent nothing: each question has its time, and after a failure the database is
+left alone for a while, so that requests do not queue up behind it. What this process knows itself is asked first.
+
+What belongs here: whose a conversation is, and asking the store. What does not: tables and queries (``records``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from contextfold.gateway.call import GatewayCall, State
+from contextfold.gateway.records import GatewayRecordStore, own_secret
+from contextfold.gateway.settings import GatewaySettings
+from contextfold.gateway.wires import GatewayWire
+from contextfold.record.compaction import Compaction
+
+T = TypeVar("T")
+
+CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"chatgpt-account-id")
+"""Headers that say who asks. Hashed together, never kept."""
+CREDENTIALS_IN_QUERIES = ("key", "api_key", "api-key", "access_token")
+"""The same in a query string, as Google's and Azure's clients send it."""
+STORE_SECONDS = 3.0
+"""How long a request waits for the database before it goes on without."""
+STORE_PAUSE_SECONDS = 5.0
+"""How long the database is left alone after it failed."""
+WINDOW_SECONDS = 2.0
+"""How old what other workers learned may be."""
+RECENT_RECORDS = 4_096
+MOST_WINDOWS = 1_024
+"""Model names come from outside."""
+
+
+class StoreFailed(Exception):
+    """The database did not answer, or not in time."""
+
+
+class Shared:
+    """The store as one process uses it. It is also where its engine keeps learned windows (``window.WindowStore``)."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        adopt: Callable[[str, str, int], object],
+    ) -> None:
+        """``spawn`` runs work beside a request; ``adopt`` gets what other workers learned: endpoint, model, tokens."""
+        self.records = GatewayRecordStore(settings.store_url)
+        self.has_others = settings.workers > 1 or self.records.database.dialect != "sqlite"
+        self._keeps = not settings.shadow
+        self._spawn = spawn
+        self._adopt = adopt
+        self._secret = own_secret()
+        self._spare_secret = secrets.token_bytes(32)
+        self._back_at = 0.0
+        self._recent: OrderedDict[tuple[bytes, bytes], Compaction] = OrderedDict()
+        self._windows: dict[tuple[str, str], tuple[int | None, float]] = {}
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the database failed a moment ago."""
+        return time.monotonic() < self._back_at
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.records.close)
+
+    # ---- whose conversation ----
+
+    async def scope(self, call: GatewayCall, wire: GatewayWire) -> bytes:
+        """The tenant: a keyed hash of the credential, the upstream and the wire."""
+        told = hashlib.blake2b(digest_size=16, key=await self.hash_key())
+        named = {name.lower(): value for name, value in reversed(call.headers)}
+        for name in CREDENTIALS:
+            told.update(b"\0" + name + b"=" + named.get(name, b""))
+        if call.query:
+            for said, value in parse_qsl(call.query, keep_blank_values=True):
+                if said.lower() in CREDENTIALS_IN_QUERIES:
+                    told.update(b"\0?" + said.lower().encode() + b"=" + value.encode())
+        told.update(b"\0" + call.upstream.endpoint.encode() + b"\0" + wire.format.encode())
+        return told.digest()
+
+    async def hash_key(self) -> bytes:
+        """The key that all gateways on one database share; one of our own as long as the database is away."""
+        if self._secret is None:
+            try:
+                self._secret = (await self._ask(self.records.prepare))[:64]
+            except StoreFailed:
+                return self._spare_secret
+        return self._secret[:64]
+
+    # ---- records ----
+
+    async def look_up(self, scope: bytes, chain: Sequence[bytes], state: State, *, is_new: bool) -> None:
+        """Put the record of the longest known beginning in force, if it is longer than the one at hand.
+
+        Raises ``StoreFailed``; what this process knows itself is in force then.
+        """
+        covers = state.record.covers if state.record is not None else 0
+        for place in range(len(chain) - 1, covers - 1, -1):
+            record = self._recent.get((scope, chain[place]))
+            if record is not None and record is not state.record:
+                state.record, state.digest = record, chain[place]
+                break
+        if not (is_new or self.has_others) or not self._keeps:
+            return
+        covers = state.record.covers if state.record is not None else 0
+        longer = chain[max(0, covers - 1) if self.has_others else covers :]
+        if not longer:
+            return
+        found = await self._ask(self.records.find, scope.hex(), [digest.hex() for digest in longer])
+        if found is not None and (state.record is None or found[1].id != state.record.id):
+            state.record, state.digest = found[1], bytes.fromhex(found[0])
+            self._remember(scope, state.digest, found[1])
+            self._spawn(self._touched(scope.hex(), found[0]))
+
+    async def _touched(self, scope: str, digest: str) -> None:
+        with suppress(StoreFailed):  # it only keeps the record from being deleted a month from now
+            await self._ask(self.records.touch, scope, digest)
+
+    async def keep(self, scope: bytes, chain: Sequence[bytes], state: State, record: Compaction) -> None:
+        """A record is in force for this conversation, and stored for every worker. Raises ``StoreFailed``."""
+        digest = chain[record.covers - 1] if 0 < record.covers <= len(chain) else b""
+        state.record, state.digest = record, digest
+        if not digest:
+            return
+        self._remember(scope, digest, record)
+        if self._keeps:
+            await self._ask(self.records.save, scope.hex(), digest.hex(), record.covers, record)
+
+    def _remember(self, scope: bytes, digest: bytes, record: Compaction) -> None:
+        self._recent[scope, digest] = record
+        self._recent.move_to_end((scope, digest))
+        while len(self._recent) > RECENT_RECORDS:
+            self._recent.popitem(last=False)
+
+    # ---- windows ----
+
+    async def load_window(self, endpoint: str, model: str) -> int | None:
+        """What any worker has learned from refusals; asked again now and then, and never waited for twice."""
+        key = (endpoint, model)
+        known = self._windows.get(key)
+        if known is None:
+            await self._refresh_window(key)
+        elif self.has_others and time.monotonic() - known[1] > WINDOW_SECONDS:
+            self._windows[key] = (known[0], time.monotonic())
+            self._spawn(self._refresh_window(key))
+        return self._windows[key][0]
+
+    async def save_window(self, endpoint: str, model: str, tokens: int) -> None:
+        self.learned(endpoint, model, tokens)
+        await self._ask(self.records.save_window, endpoint, model, tokens)
+
+    def learned(self, endpoint: str, model: str, tokens: int) -> None:
+        """A refusal has just taught this process a window."""
+        self._windows[endpoint, model] = (tokens, time.monotonic())
+
+    async def _refresh_window(self, key: tuple[str, str]) -> None:
+        tokens = self._windows.get(key, (None, 0.0))[0]
+        with suppress(StoreFailed):  # it costs one refused request at most
+            stored = await self._ask(self.records.load_window, *key)
+            tokens = stored if stored is not None else tokens
+        while len(self._windows) >= MOST_WINDOWS:
+            self._windows.pop(next(iter(self._windows)))
+        self._windows[key] = (tokens, time.monotonic())
+        if tokens is not None:
+            self._adopt(*key, tokens)
+
+    # ---- the database ----
+
+    async def _ask(self, ask: Callable[..., T], *arguments: Any) -> T:
+        """Raises ``StoreFailed``, at once where the database failed a moment ago."""
+        if self.is_away:
+            raise StoreFailed("the store failed a moment ago, and is left alone")
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(ask, *arguments), STORE_SECONDS)
+        except TimeoutError:
+            problem = f"no answer within {STORE_SECONDS:g} seconds"
+        except Exception as error:  # noqa: BLE001 - whatever a driver raises: the agent goes on
+            problem = f"{type(error).__name__}: {error}"
+        self._back_at = time.monotonic() + STORE_PAUSE_SECONDS
+        raise StoreFailed(problem)

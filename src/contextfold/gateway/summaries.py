@@ -1,0 +1,67 @@
+"""Who writes summaries: the built-in summarizer, a model of the operator's, or the caller's own (``same``).
+
+What belongs here: the request to the caller's model. What does not: what is asked, and whether an answer will do (the
+engine's, ``calls.same``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from contextfold.calls.same import Ask
+from contextfold.gateway.body import Body, dumped
+from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
+from contextfold.gateway.upstream import UpstreamAnswer
+from contextfold.gateway.wires import MESSAGES, RESPONSES, GatewayWire
+from contextfold.summary.models import SummaryModel
+
+ANSWER_TOKENS = 4_096
+"""For a prompt by itself, on the wire that wants a limit."""
+
+
+class SummaryRefused(Exception):
+    """The caller's model did not write the summary. ``status_code`` and ``body`` are as SDKs have them."""
+
+    def __init__(self, status: int, body: Any) -> None:
+        self.status_code = status
+        self.body = body
+        super().__init__(f"HTTP {status}: {json.dumps(body)[:500]}")
+
+
+def summarizer_of(settings: GatewaySettings) -> Any:
+    """As ``Compactor`` takes it. A rehearsal asks no model: it must cost nothing."""
+    if settings.summarizer == EXTRACTIVE or settings.shadow:
+        return None
+    if settings.summarizer == SAME:
+        return SAME
+    return SummaryModel(settings.summarizer, base_url=settings.base_url)
+
+
+def asking(post: Callable[[bytes], Awaitable[UpstreamAnswer]], wire: GatewayWire, body: Body, model: str) -> Ask:
+    """How the model of a request is asked for a summary of it.
+
+    A whole view goes out as the request itself would, made of the client's bytes, so that the provider reads it from
+    its cache; only what makes the answer a stream, or keeps it at the provider, is different.
+    """
+
+    async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+        if whole:
+            name, limit = wire.limit(body.fields)
+            changes: dict[str, Any] = {one: None for one in ("stream", "stream_options") if one in body.fields}
+            changes |= {name: max(limit, answer_tokens)} if limit is not None else {}
+            changes |= {"store": False} if wire is RESPONSES else {}
+            data = body.with_view(messages, wire.key, changes)
+        else:
+            alone: dict[str, Any] = {"model": model, wire.key: messages}
+            alone |= {"max_tokens": ANSWER_TOKENS} if wire is MESSAGES else {}
+            alone |= {"store": False} if wire is RESPONSES else {}
+            data = dumped(alone)
+        answer = await post(data)
+        said = json.loads(await answer.read() or b"null")
+        if answer.status != 200 or not isinstance(said, dict):
+            raise SummaryRefused(answer.status, said)
+        return said
+
+    return ask

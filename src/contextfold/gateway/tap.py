@@ -1,0 +1,129 @@
+"""Reading along in an answer for the usage it tells, and telling another one where that is wanted.
+
+What belongs here: server-sent events and usage objects. What does not: where in an answer a wire has them (``wires``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from contextfold.gateway.upstream import Decoder, UpstreamAnswer
+from contextfold.gateway.wires import input_tokens, usage_holders, with_input
+
+MOST_USAGE = 8 * 1024 * 1024
+"""Bytes of a plain answer that are read along for its usage."""
+
+
+class UsageTap:
+    """Reads along for the usage in an answer, and tells another one where it should."""
+
+    def __init__(self, answer: UpstreamAnswer, told: int | None) -> None:
+        self.input_tokens: int | None = None
+        self._told = told
+        self._is_stream = answer.is_stream
+        self._decoder = Decoder(answer.header(b"content-encoding"))
+        self._is_plain = answer.header(b"content-encoding") in ("", "identity")
+        self._left = b""
+        self._is_off = answer.status != 200 or not self._decoder.is_known
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What of this goes to the client now: the chunk itself, unless usage is to be told otherwise."""
+        if self._is_off:
+            return chunk
+        if not self._is_stream:
+            if len(self._left) < MOST_USAGE:
+                self._left += chunk
+            return chunk
+        rewrites = self._told is not None and self._is_plain
+        self._left += self._decoder.feed(chunk)
+        end = max(self._left.rfind(b"\n\n") + 2, self._left.rfind(b"\r\n\r\n") + 4)
+        if end < 4 and not self._left.endswith(b"\n\n"):
+            if len(self._left) > MOST_USAGE:
+                self._is_off, self._left, chunk = True, b"", self._left if rewrites else chunk
+                return chunk
+            return b"" if rewrites else chunk
+        complete, self._left = self._left[:end], self._left[end:]
+        if b'"usage"' in complete:
+            complete = self._seen(complete)
+        return complete if rewrites else chunk
+
+    def rest(self) -> bytes:
+        """What is left at the end of the answer."""
+        left, self._left = self._left, b""
+        if self._is_off:
+            return b""
+        if self._is_stream:
+            return left if self._told is not None and self._is_plain else b""
+        self._look(_loaded(self._decoder.feed(left)))
+        return b""
+
+    def rewritten(self, body: bytes) -> bytes:
+        """A whole plain answer with its usage told otherwise."""
+        if self._is_off or not self._is_plain:
+            return body
+        said = _loaded(body)
+        self._look(said)
+        if not usage_holders(said):
+            return body
+        self._retell(said)
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def _seen(self, events: bytes) -> bytes:
+        """The usage of these events is noted; they are returned with the one that is to be told."""
+        parts = []
+        for event in _split_events(events):
+            said = event_data(event) if b'"usage"' in event else None
+            if said is not None and usage_holders(said):
+                self._look(said)
+                if self._told is not None:
+                    self._retell(said)
+                    event = _with_data(event, said)
+            parts.append(event)
+        return b"".join(parts)
+
+    def _look(self, said: Any) -> None:
+        for usage in usage_holders(said):
+            found = input_tokens(usage)
+            if found:
+                self.input_tokens = max(found, self.input_tokens or 0)
+
+    def _retell(self, said: Any) -> None:
+        if self._told is not None:
+            for usage in usage_holders(said):
+                with_input(usage, self._told)
+
+
+def _loaded(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
+
+
+def _split_events(events: bytes) -> list[bytes]:
+    """Events with what ends them."""
+    mark = b"\r\n\r\n" if b"\r\n\r\n" in events else b"\n\n"
+    parts = events.split(mark)
+    return [part + mark for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _with_data(event: bytes, said: Any) -> bytes:
+    """The event with other data; its other lines stay."""
+    ending = b"\r\n" if b"\r\n" in event else b"\n"
+    data = b"data: " + json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    lines = [line for line in event.split(ending) if line and not line.startswith(b"data:")]
+    return ending.join([*lines, data]) + ending * 2
+
+
+def event_data(event: bytes) -> dict[str, Any] | None:
+    """The JSON object of one server-sent event; None for comments, ``[DONE]`` and anything else."""
+    lines = [line[5:].strip() for line in re.split(rb"\r?\n", event) if line.startswith(b"data:")]
+    if not lines:
+        return None
+    try:
+        said = json.loads(b"\n".join(lines))
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
