@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.calls.request import CompactionResult
-from contextfold.calls.same import Ask
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, KnownParts, Unreadable
@@ -31,7 +30,7 @@ from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
 from contextfold.gateway.settings import EXTRACTIVE, GatewaySettings
 from contextfold.gateway.shared import MOST_WINDOWS, Shared, StoreFailed
-from contextfold.gateway.summaries import asking, summarizer_of
+from contextfold.gateway.summaries import Ask, asking, summarizer_of
 from contextfold.gateway.upstream import Client, RawHeaders, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import MESSAGES, GatewayWire
 from contextfold.observe import Event

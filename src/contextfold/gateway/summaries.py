@@ -10,12 +10,14 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from contextfold.calls.same import Ask
 from contextfold.gateway.body import Body, dumped
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
 from contextfold.gateway.upstream import UpstreamAnswer
 from contextfold.gateway.wires import MESSAGES, RESPONSES, GatewayWire
 from contextfold.summary.models import SummaryModel
+
+Ask = Callable[[list[Any], bool, int], Awaitable[Any]]
+"""As ``Compactor.acall`` takes it."""
 
 ANSWER_TOKENS = 4_096
 """For a prompt by itself, on the wire that wants a limit."""
