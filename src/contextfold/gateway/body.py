@@ -127,7 +127,7 @@ class KnownParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Beginning:
     """Where the messages of a new body begin, and the remembered conversation that begins with the same bytes."""
 
     start: int
@@ -165,13 +165,13 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._known)
 
-    def find(self, scope: bytes, raw: bytes, key: str) -> Found:
+    def find(self, scope: bytes, raw: bytes, key: str) -> Beginning:
         """What a body begins with. Nothing behind the beginning of its messages is parsed. Raises ``Unreadable``."""
         start, before = opening_of(raw, key)
-        return Found(start, before, self._nearest(scope, raw, start))
+        return Beginning(start, before, self._nearest(scope, raw, start))
 
     def read(
-        self, scope: bytes, raw: bytes, key: str, plainly: Plain, found: Found | None = None
+        self, scope: bytes, raw: bytes, key: str, plainly: Plain, found: Beginning | None = None
     ) -> tuple[Body, KnownParts | None]:
         """The body taken apart, and the conversation that it continues; None where it is new, or leaves the way of
         a known one. ``found``: what ``find`` said of it, if it was asked. Raises ``Unreadable``.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from contextfold.gateway.body import Found
+from contextfold.gateway.body import Beginning
 from contextfold.gateway.call import State
 from contextfold.policy import Policy
 
@@ -40,7 +40,7 @@ class Bounds:
         """Whether the whole body is so short. Half of the trigger, because a provider's count is an estimate here."""
         return len(raw) < self.least(window) // 2 and not _MEDIA.search(raw)
 
-    def has_room(self, state: State, found: Found, raw: bytes, window: int) -> bool:
+    def has_room(self, state: State, found: Beginning, raw: bytes, window: int) -> bool:
         """Whether a known conversation, counted when it was remembered, has so few new bytes.
 
         A record in force, or an answer limit that has to be lowered, are the engine's business each time.
