@@ -29,7 +29,7 @@ from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
 from contextfold.gateway.settings import EXTRACTIVE, GatewaySettings
-from contextfold.gateway.shared import MOST_WINDOWS, Shared, StoreFailed
+from contextfold.gateway.shared import MOST_WINDOWS, SharedStore, StoreFailed
 from contextfold.gateway.summaries import Ask, asking, summarizer_of
 from contextfold.gateway.upstream import Client, RawHeaders, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import MESSAGES, GatewayWire
@@ -55,7 +55,7 @@ class StrictRefusal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ManagedCall:
     """A request that the engine has to look at, taken apart."""
 
     call: GatewayCall
@@ -72,7 +72,7 @@ class Exchanges:
         self.settings = settings
         self.metrics = metrics
         self.client = Client(settings.max_requests * 2, settings.first_byte_seconds)
-        self.shared = Shared(settings, self._spawn, lambda *learned: self.compactor.windows.adopt(*learned))
+        self.shared = SharedStore(settings, self._spawn, lambda *learned: self.compactor.windows.adopt(*learned))
         self.conversations = Conversations()
         policy = _policy(settings)
         self.compactor = Compactor(
@@ -193,12 +193,12 @@ class Exchanges:
             await self.shared.look_up(scope, body.chain, state, is_new=known is None)
         except StoreFailed as error:
             self._failed(call, "store", error)
-        conversation = Conversation(call, wire, scope, body, state)
+        conversation = ManagedCall(call, wire, scope, body, state)
         if self.settings.shadow:
             return await self._shadowed(conversation)
         return await self._exchanged(conversation, sent)
 
-    async def _exchanged(self, conversation: Conversation, sent: list[Refused]) -> UpstreamAnswer:
+    async def _exchanged(self, conversation: ManagedCall, sent: list[Refused]) -> UpstreamAnswer:
         call, wire, body, state = conversation.call, conversation.wire, conversation.body, conversation.state
         limit_name, limit = wire.limit(body.fields)
         before = state.record
@@ -245,7 +245,7 @@ class Exchanges:
         self._tell_of_summaries(call, result)
         return accepted.answer
 
-    def _learn(self, conversation: Conversation, refused: Refused, length: int) -> None:
+    def _learn(self, conversation: ManagedCall, refused: Refused, length: int) -> None:
         """A body of ``length`` bytes was refused for its size."""
         call = conversation.call
         call.notes["resent"] = refused.kind
@@ -255,7 +255,7 @@ class Exchanges:
                 self._tight.clear()
             self._tight.add((call.upstream.endpoint, call.model))
 
-    def _ask(self, conversation: Conversation) -> Ask:
+    def _ask(self, conversation: ManagedCall) -> Ask:
         """How the caller's own model is asked for a summary, under the caller's credential."""
         call = conversation.call
         dropped = (b"accept-encoding", b"content-encoding", SWITCH)
@@ -268,7 +268,7 @@ class Exchanges:
 
         return asking(post, conversation.wire, conversation.body, call.model)
 
-    async def _keep(self, conversation: Conversation, record: Compaction) -> None:
+    async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
         try:
             await self.shared.keep(conversation.scope, conversation.body.chain, conversation.state, record)
         except StoreFailed as error:
@@ -276,7 +276,7 @@ class Exchanges:
 
     # ---- shadow ----
 
-    async def _shadowed(self, conversation: Conversation) -> UpstreamAnswer:
+    async def _shadowed(self, conversation: ManagedCall) -> UpstreamAnswer:
         """The original goes on; beside it is worked out what would have been saved."""
         call = conversation.call
         task = self._spawn(self._rehearse(conversation))
@@ -285,7 +285,7 @@ class Exchanges:
         call.action = "shadow"
         return answer
 
-    async def _rehearse(self, conversation: Conversation) -> None:
+    async def _rehearse(self, conversation: ManagedCall) -> None:
         call, body, state = conversation.call, conversation.body, conversation.state
         before = state.record
         try:
@@ -325,7 +325,7 @@ class Exchanges:
 
     # ---- failures and figures ----
 
-    def _tell(self, conversation: Conversation, result: CompactionResult, *, is_new: bool) -> None:
+    def _tell(self, conversation: ManagedCall, result: CompactionResult, *, is_new: bool) -> None:
         """What was done, as headers and figures."""
         call = conversation.call
         call.result = result
@@ -389,7 +389,7 @@ def _policy(settings: GatewaySettings) -> Policy:
     return policy.model_copy(update={"background": SOON})
 
 
-def _options(conversation: Conversation) -> dict[str, Any]:
+def _options(conversation: ManagedCall) -> dict[str, Any]:
     """What every pass over a request is given."""
     call, fields = conversation.call, conversation.body.fields
     tools = fields.get("tools")

@@ -45,7 +45,7 @@ class StoreFailed(Exception):
     """The database did not answer, or not in time."""
 
 
-class Shared:
+class SharedStore:
     """The store as one process uses it. It is also where its engine keeps learned windows (``window.WindowStore``)."""
 
     def __init__(
