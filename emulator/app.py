@@ -21,7 +21,15 @@ from starlette.types import Receive, Scope, Send
 from emulator.faults import Fault
 from emulator.provider import Outcome, Provider
 from emulator.sse import Event
-from emulator.wires import AnthropicMessages, OpenAIChat, OpenAIResponses, Wire
+from emulator.wires import AnthropicMessages, GeminiContent, OpenAIChat, OpenAIResponses, Wire
+
+_STREAM = "streamGenerateContent"
+_GEMINI = (
+    "/v1beta/models/{model}",
+    "/v1beta1/publishers/google/models/{model}",
+    "/v1beta1/projects/{project}/locations/{location}/publishers/google/models/{model}",
+)
+"""The Gemini API's, and Vertex AI's with and without a project. The model is in the address."""
 
 _PATHS: Sequence[tuple[str, Wire]] = (
     ("/v1/chat/completions", OpenAIChat()),
@@ -29,12 +37,14 @@ _PATHS: Sequence[tuple[str, Wire]] = (
     ("/v1/responses", OpenAIResponses()),
     ("/openai/responses", OpenAIResponses()),
     ("/v1/messages", AnthropicMessages()),
+    *((f"{path}:{method}", GeminiContent()) for path in _GEMINI for method in ("generateContent", _STREAM)),
 )
 """The second and the fourth are Azure's."""
 
 _COUNTS: Sequence[tuple[str, Wire]] = (
     ("/v1/messages/count_tokens", AnthropicMessages()),
     ("/v1/responses/input_tokens", OpenAIResponses()),
+    *((f"{path}:countTokens", GeminiContent()) for path in _GEMINI),
 )
 
 
@@ -80,7 +90,7 @@ class Answering:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         http = HTTPRequest(scope, receive)
-        arrival = self._provider.arrival(http.url.path, http.headers, await http.body())
+        arrival = self._provider.arrival(http.url.path, http.headers, await http.body(), _in_address(http))
         outcome = await to_thread.run_sync(self._provider.handle, self._wire, arrival)
         fault = outcome.request.fault or Fault("none")
         await self._wait(fault.delay)
@@ -107,6 +117,12 @@ class Answering:
         if seconds > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), seconds)
+
+
+def _in_address(http: HTTPRequest) -> dict[str, Any]:
+    """What an address says of its request, where others have it in the body."""
+    model = http.path_params.get("model")
+    return {} if model is None else {"model": model, "stream": http.url.path.endswith(f":{_STREAM}")}
 
 
 def _start(outcome: Outcome, headers: dict[str, str], number: int) -> dict[str, Any]:

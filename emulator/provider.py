@@ -55,6 +55,8 @@ class Arrival:
     path: str
     headers: Mapping[str, str]
     raw: bytes
+    in_address: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the request that are in its address, and are read as if they were in its body."""
 
 
 @dataclass(slots=True)
@@ -80,9 +82,11 @@ class Provider:
         if self.script is not None and not callable(self.script):
             self._answers = iter(self.script)
 
-    def arrival(self, path: str, headers: Mapping[str, str], raw: bytes) -> Arrival:
+    def arrival(
+        self, path: str, headers: Mapping[str, str], raw: bytes, in_address: Mapping[str, Any] | None = None
+    ) -> Arrival:
         """Number a request, in the order of the calls."""
-        return Arrival(next(self._numbers), path, without_secrets(headers), raw)
+        return Arrival(next(self._numbers), path, without_secrets(headers), raw, in_address or {})
 
     def handle(self, wire: Wire, arrival: Arrival) -> Outcome:
         """Decide what becomes of a request, and record it."""
@@ -97,7 +101,7 @@ class Provider:
         problem = _NOT_JSON if body is None else wire.problem({"max_tokens": 1, **body})
         if body is None or problem is not None:
             return 400, wire.error_body(problem or _NOT_JSON)
-        return 200, {"input_tokens": self._prompt(wire, body).tokens}
+        return 200, wire.count_body(self._prompt(wire, body).tokens)
 
     def window_of(self, model: str) -> int | None:
         """Tokens of the window of a model; None: it is not served here."""
@@ -108,6 +112,7 @@ class Provider:
 
     def _outcome(self, wire: Wire, arrival: Arrival) -> Outcome:
         body = _parsed(arrival.raw)
+        body = body and {**body, **arrival.in_address}
         try:
             prompt = self._prompt(wire, body or {})
             request = _request(wire, arrival, body or {}, prompt)

@@ -188,7 +188,16 @@ _RESPONSES = Wording(
 )
 _ANTHROPIC = Wording("prompt is too long: {prompt} tokens > {window} maximum", _ANTHROPIC_BUDGET)
 
-NATIVE: Mapping[str, Wording] = {"openai-chat": _CHAT, "openai-responses": _RESPONSES, "anthropic": _ANTHROPIC}
+_GEMINI = Wording(
+    "The input token count ({prompt}) exceeds the maximum number of tokens allowed ({window}).", shape=_google
+)
+
+NATIVE: Mapping[str, Wording] = {
+    "openai-chat": _CHAT,
+    "openai-responses": _RESPONSES,
+    "anthropic": _ANTHROPIC,
+    "gemini": _GEMINI,
+}
 """By wire format: what its own provider says."""
 
 WORDINGS: Mapping[str, Wording] = {
@@ -217,9 +226,6 @@ WORDINGS: Mapping[str, Wording] = {
     ),
     "bedrock-tokens": Wording(
         "Too many input tokens. Max input tokens: {window}, request input token count: {prompt}", shape=_aws
-    ),
-    "gemini": Wording(
-        "The input token count ({prompt}) exceeds the maximum number of tokens allowed ({window}).", shape=_google
     ),
     "vllm": Wording(
         "This model's maximum context length is {window} tokens. However, your request has {prompt} input tokens. "
@@ -311,7 +317,7 @@ WORDINGS: Mapping[str, Wording] = {
     "litellm": Wording("prompt is too long: {prompt} tokens > {window} maximum", _ANTHROPIC_BUDGET, shape=_litellm),
     "databricks": Wording(_OPENAI, _REQUESTED, code=_LENGTH_CODE, shape=_databricks),
 }
-"""By name. The first three are those of the APIs themselves, and the default."""
+"""By name. The first four are those of the APIs themselves, and the default."""
 
 
 def wording_named(name: str, wire: str) -> Wording:

@@ -1,8 +1,9 @@
-"""The three APIs, one class each; adding one touches only this package and the routes of ``app``."""
+"""The APIs, one class each; adding one touches only this package and the routes of ``app``."""
 
 from emulator.wires.anthropic import AnthropicMessages
 from emulator.wires.base import Reply, Wire
+from emulator.wires.gemini import GeminiContent
 from emulator.wires.openai_chat import OpenAIChat
 from emulator.wires.openai_responses import OpenAIResponses
 
-__all__ = ["AnthropicMessages", "OpenAIChat", "OpenAIResponses", "Reply", "Wire"]
+__all__ = ["AnthropicMessages", "GeminiContent", "OpenAIChat", "OpenAIResponses", "Reply", "Wire"]

@@ -73,6 +73,10 @@ class Wire(ABC):
     def body(self, reply: Reply) -> dict[str, Any]:
         """The answer as one JSON object."""
 
+    def count_body(self, tokens: int) -> dict[str, Any]:
+        """The answer to a request that only asks for the size of its prompt."""
+        return {"input_tokens": tokens}
+
     @abstractmethod
     def events(self, reply: Reply) -> list[Event]:
         """The answer as a stream."""
