@@ -25,6 +25,11 @@ settings.register_profile("quick", deadline=None, max_examples=examples(100), de
 settings.load_profile("full" if FULL else "quick")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are processors: many tests wait for a process, a server or a clock."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
+
+
 def transcripts_folder() -> Path | None:
     """The folder of real conversations, or None where there is none: it is not part of the project."""
     named = os.environ.get("CONTEXTFOLD_TRANSCRIPTS")

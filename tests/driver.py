@@ -174,7 +174,10 @@ def floor_is_honest(format: str, history: Sequence[Any], error: CannotFit, targe
 
 
 def must_stay(entries: Sequence[wire.Entry]) -> set[int]:
-    """Instructions, what only the provider can read, the first and newest user messages, and the newest turn."""
+    """Instructions, what only the provider can read, the first and newest user messages, and the newest turn.
+
+    A result that came late stays with its call, and a call with all its results.
+    """
     people = [index for index, entry in enumerate(entries) if entry.is_person]
     stay = {index for index, entry in enumerate(entries) if entry.is_instruction or entry.unreadable}
     stay |= {*people[:1], *people[-1:]}
@@ -183,4 +186,8 @@ def must_stay(entries: Sequence[wire.Entry]) -> set[int]:
         start -= 1
     while start > 0 and entries[start - 1].role == "assistant":
         start -= 1
-    return stay | set(range(max(0, start), len(entries)))
+    newest = set(range(max(0, start), len(entries)))
+    answered = {call_id for index in newest for call_id in entries[index].result_ids}
+    callers = {index for index, entry in enumerate(entries) if answered & set(entry.call_ids)}
+    called = {call_id for index in callers for call_id in entries[index].call_ids}
+    return stay | newest | callers | {i for i, entry in enumerate(entries) if called & set(entry.result_ids)}

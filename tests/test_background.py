@@ -75,17 +75,15 @@ class Conversation:
             self.slow.gate.clear()
 
     @property
-    def is_released(self) -> bool:
-        return self.slow.gate.is_set()
+    def is_at_the_gate(self) -> bool:
+        """The summarizer was asked, and does not answer yet. Until then, and from the gate on, what is prepared comes
+        on while the turns wait, however busy the machine is.
+        """
+        return self.slow.calls > self.slow.answers and not self.slow.gate.is_set()
 
-    @property
-    def is_starting(self) -> bool:
-        """A pass has begun and not come to its summary yet: turns are counted from there."""
-        return self.told.count("compaction_started") > self.slow.calls
 
-    @property
-    def is_ready(self) -> bool:
-        return self.slow.calls == self.slow.answers
+def is_preparing() -> bool:
+    return "contextfold-background" in {thread.name for thread in threading.enumerate()}
 
 
 def test_no_request_waits_for_a_summary_in_threads() -> None:
@@ -94,7 +92,7 @@ def test_no_request_waits_for_a_summary_in_threads() -> None:
     for number in range(TURNS):
         talk.next_turn(number)
         talk.answered(talk.subject.compact(talk.messages, talk.previous))
-        while talk.is_starting or (talk.is_released and not talk.is_ready):
+        while is_preparing() and not talk.is_at_the_gate:
             time.sleep(0.001)
     assert talk.passes > 5
     assert talk.answered_meanwhile >= (BUSY - 1) * talk.passes
@@ -109,7 +107,7 @@ def test_no_request_waits_for_a_summary_in_async_code() -> None:
         for number in range(TURNS):
             talk.next_turn(number)
             talk.answered(await talk.subject.acompact(talk.messages, talk.previous))
-            while talk.is_starting or (talk.is_released and not talk.is_ready):
+            while len(asyncio.all_tasks()) > 1 and not talk.is_at_the_gate:
                 await asyncio.sleep(0.001)
         return talk
 
@@ -127,7 +125,7 @@ def grown(subject: Compactor, until: Callable[[], bool]) -> tuple[list[Message],
     for number in range(200):
         messages = [*messages, *turn(number)]
         out = subject.compact(messages, out.compaction if out else None)
-        while "contextfold-background" in {thread.name for thread in threading.enumerate()} and not until():
+        while is_preparing() and not until():
             time.sleep(0.001)
         if until():
             return messages, out
