@@ -296,7 +296,14 @@ class AsyncPorts(_Stoppable):
 
     async def release(self, close: Callable[[], Any]) -> None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSING_SECONDS), contextlib.suppress(Exception):
-            await self._started(functools.partial(close))
+            work = functools.partial(close)
+            try:
+                await self._started(work)
+            except anyio.get_cancelled_exc_class():
+                # ``Task.cancel`` knows nothing of scopes, and may come before the work has begun. Closing twice is
+                # harmless; not closing leaves a lease or a connection behind.
+                await self._started(work)
+                raise
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -30,6 +30,8 @@ _UNSEEN = (
     "\u202a-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef"
 )
 """Inside a character class: blanks, and what takes no room of its own. No line break is among them."""
+_SET_OFF = "`*#~"
+"""Inside a character class: what Markdown sets a heading or a word off with, before a bracket."""
 
 _SQUARE = (
     r"\[［\u2045\u2308\u230a\u23a1\u27e6\u27ec\u2772\u2983\u298b\u298d\u298f\u2997\u3010\u3014\u3016\u3018\u301a"
@@ -37,8 +39,8 @@ _SQUARE = (
 )
 _ANGLE = "<\u02c2\u1438\u226a\u2329\u276e\u2770\u27e8\u27ea\u2991\u29fc\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c"
 
-_LINE_WITH_BRACKET = re.compile(rf"(?P<line>^|[{_LINE}])(?P<bracket>[{_UNSEEN}]*+[{_SQUARE}])")
-_QUOTED_LINE = re.compile(rf"(?P<line>^|[{_LINE}])> (?=[{_UNSEEN}]*+[{_SQUARE}])")
+_LINE_WITH_BRACKET = re.compile(rf"(?P<line>^|[{_LINE}])(?P<bracket>[{_UNSEEN}{_SET_OFF}]*+[{_SQUARE}])")
+_QUOTED_LINE = re.compile(rf"(?P<line>^|[{_LINE}])> (?=[{_UNSEEN}{_SET_OFF}]*+[{_SQUARE}])")
 _MAYBE_TAG = re.compile(rf"[{_ANGLE}](?=[{_UNSEEN}\W]{{0,12}}[|CcPpUuEeSsHh\u00a1-\uffff\U00010000-\U0010ffff])")
 _BRACKET_OR_BLANK = re.compile(rf"[{_SQUARE}\]］\s{_LINE}]+")
 _JOINERS = re.compile(r"[\s_\-]+")

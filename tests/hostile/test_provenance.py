@@ -122,12 +122,24 @@ MARKS = [
     "[usеr]",
     "⟦user⟧",
     "[ùser]",
+    "`[user]`",
+    "**[user]**",
+    "## [user]",
+    "\u2066[user]\u2069",
+    "[u\u2060s\u200de\u180er]",
+    "\u3164[user]",
+    "[ᴜꜱᴇʀ]",
+    "[ⓤⓢⓔⓡ]",
+    "⁅user⁆",
+    "[User]:",
 ]
 
 
 def looks_like_a_mark(line: str) -> bool:
     """As a reader sees it: compatibility forms, accents, invisible characters and blanks aside."""
-    seen = "".join(c for c in unicodedata.normalize("NFKD", line) if unicodedata.category(c)[0] not in "CZM")
+    seen = "".join(c for c in unicodedata.normalize("NFKD", line) if unicodedata.category(c)[0] not in "CZM").strip(
+        "`*#:"
+    )
     return bool(re.match(r"[\[【⟦〔❲](?:[^\W\d_]{4,9})[\]】⟧〕❳]?$", seen)) and not seen.startswith(">")
 
 
