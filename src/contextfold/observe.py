@@ -26,6 +26,7 @@ LEVELS: Mapping[str, int] = {
     "skipped": logging.DEBUG,  # nothing to do, and why
     "format_detected": logging.DEBUG,
     "history_repaired": logging.WARNING,  # dangling calls, orphan results, duplicate ids, empty messages
+    "native_compaction_left": logging.INFO,  # another model cannot read a provider's own compaction item
     "compaction_set_aside": logging.WARNING,  # the record does not match the history any more
     "compaction_started": logging.INFO,
     "tier_applied": logging.INFO,

@@ -170,6 +170,36 @@ def test_a_compaction_that_the_provider_cannot_read_gives_way_to_the_originals()
     assert sent[1] == [entry for entry in history if entry is not native]
 
 
+@pytest.mark.parametrize("kind", ["openai-responses", "anthropic"])
+def test_another_model_gets_the_originals_of_a_providers_own_compaction(kind: str) -> None:
+    if kind == "anthropic":
+        native: Any = {"role": "assistant", "content": [{"type": "compaction", "content": "what was", "id": "cmp_1"}]}
+    else:
+        native = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA" * 20}
+    old = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"old {n}"} for n in range(5)]
+    history: list[Any] = [*old, native, {"role": "user", "content": "go on"}]
+    compactor = Compactor(window=4_000)
+    first = compactor.compact(history, format=kind, model="gpt-a")
+    assert first.messages[5] is native
+    longer = [*history, {"role": "assistant", "content": "hm"}, {"role": "user", "content": "more"}]
+    same = compactor.compact(longer, first.compaction, format=kind, model="gpt-a")
+    assert same.messages[5] is native
+    other = compactor.compact(longer, same.compaction, format=kind, model="gpt-b")
+    assert other.changed
+    assert other.messages == [message for message in longer if message is not native]
+    reasons = [entry.reason for entry in other.ledger if entry.fate == "dropped"]
+    assert reasons == ["the provider's own compaction item cannot be read any more"]
+    back = compactor.compact(longer, Compaction.from_json(other.compaction.to_json()), format=kind, model="gpt-a")
+    assert back.messages == other.messages
+    big = [*longer, *({"role": "user", "content": "later words " * 400} for _ in range(9))]
+    again = Compactor(window=4_000)
+    again.compact(history, format=kind, model="gpt-a")
+    assert again.compact(history, format=kind, model="gpt-a").messages[5] is native
+    sent = again.compact(big, format=kind, model="gpt-b")
+    assert native not in sent.messages
+    assert any(event.name == "compaction_finished" for event in sent.events)
+
+
 # ---- through the SDK, against a provider that enforces the rule ---
 
 

@@ -54,6 +54,8 @@ class KnownConversation:
         for and could not be put in force. None: its record is in force, or there was none."""
         self.background: Background | None = None
         """Where a pass is prepared while the conversation goes on; None until one was."""
+        self.model: str | None = None
+        """The model of the last request, where it was named: no other can read what it encrypted."""
         self.faults_told = 0
         self.has_news = False
         """There may be faults that were not told yet: they are looked for in the whole history."""

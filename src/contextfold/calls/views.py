@@ -21,6 +21,7 @@ from contextfold.calls.request import CompactionResult, Request
 from contextfold.calls.same import SameModel
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
+from contextfold.conversation.pins import newest_native
 from contextfold.errors import CannotFit, is_control_flow
 from contextfold.formats.base import Format
 from contextfold.messages import Text, ToolCall, ToolResult
@@ -170,6 +171,8 @@ class _Call:
         overhead = overhead_of(conversation.history.counter, request)
         before = self._size(overhead)
         made: Compaction | None = None
+        if revise is None and self._is_for_another_model():
+            made = await self._from_the_originals(overhead)
         if revise is not None:
             question = self._question(overhead)
             made = await self._archived(question, await self.ports.compute(revise, question))
@@ -177,8 +180,8 @@ class _Call:
             if await self.ports.compute(conversation.history.refresh):
                 follow(conversation, request.previous, self.observer, role=self.policy.summary_role, again=True)
                 before = self._size(overhead)
-            made = await self._between_hooks(await self.ports.compute(self._question, overhead), trigger)
-        if made is not None:
+            made = await self._between_hooks(await self.ports.compute(self._question, overhead), trigger) or made
+        if made is not None and made is not conversation.record:
             if not request.sending:  # what is sent may be refused: then the caller comes back without this record
                 conversation.attempt = None
             await self.ports.compute(conversation.rebuild, made)
@@ -191,6 +194,31 @@ class _Call:
         if revise is None and self._is_soon(overhead):
             await self._start_preparing(overhead)
         return self._result(made, before, overhead, wire, mended, target, came_back)
+
+    def _is_for_another_model(self) -> bool:
+        """Whether the view holds a provider's own compaction, and another model than the last one is to read it."""
+        conversation, model = self.conversation, self.request.model
+        last, conversation.model = conversation.model, model or conversation.model
+        if model is None or last in (None, model):
+            return False
+        gone = conversation.record.gone() if conversation.record else ()
+        return newest_native(conversation.history.messages, gone) >= 0
+
+    async def _from_the_originals(self, overhead: Mapping[str, int]) -> Compaction | None:
+        """The record without what only the last model could read, in force: what is back may need a pass."""
+        from contextfold.passes.without_pass import without_thinking
+
+        question = self._question(overhead)
+        made = await self._archived(question, await self.ports.compute(without_thinking, question))
+        if made is not None:
+            await self.ports.compute(self.conversation.rebuild, made)
+            self.observer.emit(
+                "native_compaction_left",
+                f"the provider's own compaction leaves the view, since {self.request.model} cannot read it: its "
+                "originals are back",
+                model=self.request.model,
+            )
+        return made
 
     def _recalled(self, overhead: Mapping[str, int]) -> Recalled | None:
         """What the newest message asks about and has left the view, put behind it; None where nothing is."""

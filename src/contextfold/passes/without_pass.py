@@ -73,7 +73,7 @@ def without_thinking(question: Question) -> Compaction | None:
         "malformed_history: thinking",
         dropped=native,
         edits=edits,
-        because="the provider cannot read its own compaction item any more",
+        because="the provider's own compaction item cannot be read any more",
         tier="reasoning",
         thinking_from=len(messages),
         shown=shown,
