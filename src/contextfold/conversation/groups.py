@@ -18,8 +18,8 @@ results without call, duplicate ids, results out of place). What does not: mendi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from contextfold.messages import Message, ToolCall, ToolResult
@@ -67,6 +67,8 @@ class Grouping:
     group_of: tuple[int, ...]
     answers: dict[tuple[int, int], int]
     faults: tuple[Fault, ...]
+    answered_by_name: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """(message index, part index) of each result that named no call -> the id of the call that it answers."""
 
     def is_cut(self, position: int) -> bool:
         """Whether no group reaches over the border before the message at ``position``."""
@@ -105,9 +107,10 @@ class _Walk:
         self.unanswered: dict[str, list[_Waiting]] = {}  # by call id, oldest first
         self.called: set[str] = set()
         self.last_calls: list[ToolCall] = []
-        """Those of the last message that has any, as far as they were not answered without their ids."""
+        """Those of the last message that has any."""
         self.turns: dict[str, int] = {}  # message id -> a message of that assistant turn
         self.answers: dict[tuple[int, int], int] = {}
+        self.answered_by_name: dict[tuple[int, int], str] = {}
         self.faults: list[Fault] = []
         for index, message in enumerate(messages):
             self._join_turn(index, message)
@@ -136,7 +139,10 @@ class _Walk:
                 self._match_result(index, number, part)
 
     def _match_result(self, index: int, number: int, result: ToolResult) -> None:
-        waiting = self.unanswered.get(result.call_id) or self._of_function(result)
+        waiting = self.unanswered.get(result.call_id)
+        if not waiting and (call := self._of_function(result)) is not None:
+            self.answered_by_name[index, number] = call.id
+            waiting = self.unanswered[call.id]
         if not waiting:
             self.faults.append(Fault("orphan_result", index, result.call_id))
             return
@@ -147,12 +153,13 @@ class _Walk:
         if not self._stands_right(caller, index):
             self.faults.append(Fault("result_out_of_place", index, result.call_id))
 
-    def _of_function(self, result: ToolResult) -> list[_Waiting] | None:
-        """The calls that a result without an id may answer: those with the id of the first one of its function."""
+    def _of_function(self, result: ToolResult) -> ToolCall | None:
+        """The call that a result without an id answers: the first one of its function without a result."""
         if not result.is_unnamed:
             return None
-        found = next((c for c in self.last_calls if c.name == result.name and self.unanswered.get(c.id)), None)
-        return None if found is None else self.unanswered[found.id]
+        return next(
+            (call for call in self.last_calls if call.name == result.name and self.unanswered.get(call.id)), None
+        )
 
     def _stands_right(self, caller: int, index: int) -> bool:
         """Whether nothing but results and the rest of the turn stands between a call and its result."""
@@ -186,7 +193,8 @@ class _Walk:
             for index in indices:
                 group_of[index] = len(groups)
             groups.append(Group(tuple(indices), pending))
-        return Grouping(tuple(groups), tuple(group_of), self.answers, self._all_faults(groups, group_of))
+        faults = self._all_faults(groups, group_of)
+        return Grouping(tuple(groups), tuple(group_of), self.answers, faults, self.answered_by_name)
 
     def _is_interrupted(self, group: Group, call: int) -> bool:
         """Whether a later message shows that a call gets no result: an ordinary state after a crash.

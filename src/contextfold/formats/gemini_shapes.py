@@ -40,6 +40,7 @@ def is_content_object(value: Any) -> bool:
     return "Content" in _sdk_names(type(value))
 
 
+_TYPES = "google.genai.types"
 _PLAIN = frozenset({dict, str, list, int, float, bool, bytes, type(None)})
 
 
@@ -47,7 +48,12 @@ def _sdk_names(kind: type) -> frozenset[str]:
     """What a model and its bases are called in ``google.genai.types``; nothing for enumerations and others."""
     if kind in _PLAIN or not hasattr(kind, "model_fields"):
         return frozenset()
-    return frozenset(base.__name__ for base in kind.__mro__ if base.__module__ == "google.genai.types")
+    return frozenset(base.__name__ for base in kind.__mro__ if base.__module__ == _TYPES)
+
+
+def _content_class(value: Any) -> Any:
+    """The SDK's own class: ``UserContent`` and the like cannot be made from fields."""
+    return next(base for base in type(value).__mro__ if base.__name__ == "Content" and base.__module__ == _TYPES)
 
 
 def get(value: Any, name: str) -> Any:
@@ -100,7 +106,8 @@ def with_parts(content: Any, parts: Sequence[Any], role: str | None = None) -> A
     fields: dict[str, Any] = {} if role is None else {"role": role}
     if not is_object(content):
         return changed(content, parts=list(parts), **fields)
-    made = iter(type(content).model_validate({"parts": [part for part in parts if isinstance(part, dict)]}).parts or ())
+    written_out = {"parts": [part for part in parts if isinstance(part, dict)]}
+    made = iter(_content_class(content).model_validate(written_out).parts or ())
     return changed(content, parts=[next(made) if isinstance(part, dict) else part for part in parts], **fields)
 
 
@@ -150,7 +157,7 @@ def written(content: dict[str, Any], shape: Shape | None, sample: Any = None) ->
     Only Gemini's own keys are spelled: never what a function is called with or answers.
     """
     if shape == "object":
-        return type(sample).model_validate(content)
+        return _content_class(sample).model_validate(content)
     return _snaked(content) if shape == "snake" else content
 
 

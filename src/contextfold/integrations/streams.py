@@ -203,7 +203,7 @@ async def aopened(response: Any) -> Any:
     """A response, opened if it is a stream for async code: one of an SDK, or an async generator."""
     if not hasattr(response, "__anext__"):
         return response
-    stream = response if hasattr(response, "close") else _Generated(response)
+    stream = response if hasattr(response, "close") else Generated(response)
     return await AsyncOpenedStream.opened(stream, _unheard)
 
 
@@ -211,7 +211,7 @@ def _unheard(usage: Usage) -> None:
     """Usage that no one waits for."""
 
 
-class _Generated:
+class Generated:
     """An async generator as a stream: it is closed by another name."""
 
     def __init__(self, generator: Any) -> None:

@@ -313,7 +313,10 @@ def is_async(method: Callable[..., Any]) -> bool:
 
 def endpoint_of(method: Callable[..., Any]) -> str:
     """The base URL of the client that a method belongs to; empty where it cannot be told."""
-    client = getattr(getattr(method, "__self__", None), "_client", None)
+    owner = getattr(method, "__self__", None)
+    client = getattr(owner, "_client", None)
+    if client is None:  # Google's
+        client = getattr(getattr(owner, "_api_client", None), "_http_options", None)
     return str(getattr(client, "base_url", None) or "")
 
 

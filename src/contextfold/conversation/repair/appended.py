@@ -6,12 +6,12 @@ What belongs here: what has to be remembered of a list for that, and the questio
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contextfold.conversation.repair.rules import acceptable
 from contextfold.formats.base import Format
-from contextfold.messages import Message
+from contextfold.messages import Message, ToolResult
 
 
 @dataclass(slots=True)
@@ -19,8 +19,8 @@ class Seen:
     """What has to be known of a list to tell whether more messages at its end need mending."""
 
     format: Format
-    open_calls: set[str] = field(default_factory=set)
-    """Calls of the last turn that wait for results."""
+    open_calls: dict[str, str] = field(default_factory=dict)
+    """Calls of the last turn that wait for results: id -> name of the tool."""
     call_ids: set[str] = field(default_factory=set)
     """Of all calls, where the format wants no two to share one."""
     custom: dict[str, bool] = field(default_factory=dict)
@@ -111,7 +111,17 @@ def _interrupts(message: Message, seen: Seen) -> bool:
 
 def _is_paired(message: Message, seen: Seen) -> bool:
     """Whether each result of the next message follows its call."""
-    known = {result.call_id for result in message.tool_results} & seen.open_calls
-    seen.open_calls -= known
-    seen.open_calls.update(call.id for call in message.tool_calls)
-    return len(known) == len(message.tool_results)
+    paired = True
+    for result in message.tool_results:
+        called = _call_of(result, seen.open_calls)
+        paired = paired and called is not None
+        seen.open_calls.pop(called or "", None)
+    seen.open_calls.update((call.id, call.name) for call in message.tool_calls)
+    return paired
+
+
+def _call_of(result: ToolResult, waiting: Mapping[str, str]) -> str | None:
+    """The id of the call that a result answers; one without an id answers the first call of its function."""
+    if result.call_id in waiting:
+        return result.call_id
+    return next((i for i, name in waiting.items() if result.is_unnamed and name == result.name), None)

@@ -70,7 +70,7 @@ def answer_pending(placed: Sequence[Placed]) -> list[Placed]:
     messages = [place.message for place in placed]
     grouping = group(messages)
     answered = Counter(
-        (caller, part.call_id)
+        (caller, grouping.answered_by_name.get((index, number), part.call_id))
         for (index, number), caller in grouping.answers.items()
         if isinstance(part := messages[index].parts[number], ToolResult)
     )
