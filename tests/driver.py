@@ -173,10 +173,20 @@ def floor_is_honest(format: str, history: Sequence[Any], error: CannotFit, targe
     return problems
 
 
+def run_of(entries: Sequence[wire.Entry], index: int) -> range:
+    """The assistant's messages that stand together: in some formats a turn is several."""
+    start, stop = index, index + 1
+    while start > 0 and entries[start - 1].role == "assistant":
+        start -= 1
+    while stop < len(entries) and entries[stop].role == "assistant":
+        stop += 1
+    return range(start, stop)
+
+
 def must_stay(entries: Sequence[wire.Entry]) -> set[int]:
     """Instructions, what only the provider can read, the first and newest user messages, and the newest turn.
 
-    A result that came late stays with its call, and a call with all its results.
+    A result that came late stays with the turn that called, and this with all its results.
     """
     people = [index for index, entry in enumerate(entries) if entry.is_person]
     stay = {index for index, entry in enumerate(entries) if entry.is_instruction or entry.unreadable}
@@ -189,5 +199,6 @@ def must_stay(entries: Sequence[wire.Entry]) -> set[int]:
     newest = set(range(max(0, start), len(entries)))
     answered = {call_id for index in newest for call_id in entries[index].result_ids}
     callers = {index for index, entry in enumerate(entries) if answered & set(entry.call_ids)}
+    callers = {index for caller in callers for index in run_of(entries, caller)}
     called = {call_id for index in callers for call_id in entries[index].call_ids}
     return stay | newest | callers | {i for i, entry in enumerate(entries) if called & set(entry.result_ids)}

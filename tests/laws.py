@@ -383,11 +383,17 @@ def the_end_of_the_history_is_in_the_view(case: Pass) -> Iterator[str]:
 
 
 def the_view_only_grows_between_passes(case: Pass) -> Iterator[str]:
-    """But for a result that came late: it takes the place of the words that said that there was none."""
+    """But for a result that came late: it takes the place of the words that said that there was none.
+
+    What ended with calls that wait for their results was not sent yet, and counts up to them.
+    """
     if case.out.changed or case.previous_view is None or case.refusals_before:
         return
-    grown = [wire.plain(message) for message in case.out.messages[: len(case.previous_view)]]
-    before = [wire.plain(message) for message in case.previous_view]
+    entries = wire.read(case.format, case.previous_view)
+    waiting = unanswered(entries)
+    sent = next((n for n, entry in enumerate(entries) if any(waiting[one] for one in entry.call_ids)), len(entries))
+    grown = [wire.plain(message) for message in case.out.messages[:sent]]
+    before = [wire.plain(message) for message in case.previous_view[:sent]]
     if wire.as_json(grown) == wire.as_json(before):
         return
     differing = (n for n, (new, old) in enumerate(zip(grown, before, strict=False)) if new != old)
