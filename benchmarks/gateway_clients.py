@@ -1,10 +1,10 @@
 """Clients of Node and coding agents, unchanged, through ``contextfold run``, before a provider with a small window.
 
-    python benchmarks/gateway_clients.py [--folder FOLDER] [--steps 300] [--only sdks,codex,pi]
+    python benchmarks/gateway_clients.py [--folder FOLDER] [--steps 300] [--only sdks,codex,pi,opencode]
 
-Installs OpenAI's and Anthropic's SDKs for Node, Codex and pi from npm into FOLDER (a temporary one by default), and
-runs each alone and behind the gateway on the same task: as many shell commands as ``--steps``. Alone they run out of
-the window or compact by themselves; behind the gateway they must end. Exit code 1 if one does not.
+Installs OpenAI's and Anthropic's SDKs for Node, Codex, pi and opencode from npm into FOLDER (a temporary one by
+default), and runs each alone and behind the gateway on the same task: as many shell commands as ``--steps``. Alone they
+run out of the window or compact by themselves; behind the gateway they must end. Exit code 1 if one does not.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ PACKAGES = {
     "sdks": ("openai", "@anthropic-ai/sdk"),
     "codex": ("@openai/codex",),
     "pi": ("@earendil-works/pi-coding-agent",),
+    "opencode": ("opencode-ai",),
 }
 TASK = "Run the counting commands one after the other, and tell me when all is done."
 PI_EXTENSION = ROOT / "src" / "contextfold" / "gateway" / "pi_extension.js"
@@ -100,9 +101,16 @@ def command_of(client: str, folder: Path, provider: ProviderServer, *, alone: bo
             given = ["-c", f"model_providers.x={own}", "-c", 'model_provider="x"']
         rest = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5"]
         return [str(programs / "codex"), *given, *rest, "-c", "model_context_window=10000000", TASK]
+    if client == "opencode":
+        return [str(programs / "opencode"), "run", "--auto", "--model", "anthropic/claude-sonnet-4-5", TASK]
     extension = ["--extension", str(PI_EXTENSION)] if alone else []
     model = ["--provider", "anthropic", "--model", "claude-sonnet-4-5", "--thinking", "off"]
     return [str(programs / "pi"), *extension, "-p", *model, TASK]
+
+
+def opencode_config(provider: ProviderServer) -> str:
+    """What `contextfold run` tells opencode, with the provider's own address."""
+    return json.dumps({"provider": {"anthropic": {"options": {"baseURL": provider.openai_url}}}})
 
 
 def run(client: str, folder: Path, *, alone: bool, steps: int, window: int) -> bool:
@@ -124,6 +132,8 @@ def run(client: str, folder: Path, *, alone: bool, steps: int, window: int) -> b
             "ANTHROPIC_API_KEY": "key",
             "OPENAI_BASE_URL": provider.openai_url,
             "ANTHROPIC_BASE_URL": provider.url,
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            **({"OPENCODE_CONFIG_CONTENT": opencode_config(provider)} if alone and client == "opencode" else {}),
             "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
         }
         done = subprocess.run(

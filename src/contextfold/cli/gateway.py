@@ -5,8 +5,10 @@ What belongs here: these commands and their options. What does not: what the gat
 
 from __future__ import annotations
 
+import inspect
 import os
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -81,9 +83,7 @@ ClientTimeout = Annotated[
 Log = Annotated[str, typer.Option("--log", metavar="text|json|none", help="One line per request, without content.")]
 
 
-def gateway(
-    host: Host = "127.0.0.1",
-    port: Port = 8642,
+def _values(
     upstream: Upstreams = None,
     window: Window = None,
     store: Store = "",
@@ -96,11 +96,48 @@ def gateway(
     shadow: Shadow = False,
     strict: Strict = False,
     usage: Usage = "provider",
-    workers: Annotated[int, typer.Option("--workers", metavar="N", help="Processes that share one port.")] = 1,
     max_body: MaxBody = 64 * 1024 * 1024,
     max_requests: MaxRequests = 512,
     first_byte_timeout: FirstByte = 600.0,
     client_timeout: ClientTimeout = 60.0,
+) -> dict[str, Any]:
+    """The options of both commands, as fields of ``GatewaySettings``."""
+    return {
+        "upstreams": _upstreams(upstream),
+        "window": window,
+        "store": store,
+        "summarizer": summarizer,
+        "base_url": base_url,
+        "policy": _policy(config, trigger, target, keep),
+        "shadow": shadow,
+        "strict": strict,
+        "usage": usage,
+        "max_body": max_body,
+        "max_requests": max_requests,
+        "first_byte_seconds": first_byte_timeout,
+        "client_seconds": client_timeout,
+    }
+
+
+def _with_both(command: Callable[..., None]) -> Callable[..., None]:
+    """Let typer see the options of both commands in the place of ``**options``."""
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name])
+        for function in (command, _values)
+        for hints in (get_type_hints(function, include_extras=True),)
+        for one in inspect.signature(function).parameters.values()
+        if one.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+@_with_both
+def gateway(
+    host: Host = "127.0.0.1",
+    port: Port = 8642,
+    workers: Annotated[int, typer.Option("--workers", metavar="N", help="Processes that share one port.")] = 1,
     shutdown_timeout: Annotated[
         float, typer.Option("--shutdown-timeout", metavar="SECONDS", help="How long streams may go on at the end.")
     ] = 60.0,
@@ -109,87 +146,39 @@ def gateway(
         str | None,
         typer.Option("--print-config", metavar="CLIENT", help="Print what claude, codex, openai, ... need, and end."),
     ] = None,
+    **options: Any,
 ) -> None:
     """Stand between any client and its provider, and keep each conversation inside the window."""
     with plain_errors("gateway"):
         if print_config is not None:
             typer.echo(_client_config(print_config, host, port), nl=False)
             return
-        settings = _settings(
-            host=host,
-            port=port,
-            upstreams=_upstreams(upstream),
-            window=window,
-            store=store,
-            summarizer=summarizer,
-            base_url=base_url,
-            policy=_policy(config, trigger, target, keep),
-            shadow=shadow,
-            strict=strict,
-            usage=usage,
-            workers=workers,
-            max_body=max_body,
-            max_requests=max_requests,
-            first_byte_seconds=first_byte_timeout,
-            client_seconds=client_timeout,
-            shutdown_seconds=shutdown_timeout,
-            log=log,
-        )
+        own = {"host": host, "port": port, "workers": workers, "shutdown_seconds": shutdown_timeout, "log": log}
+        settings = _settings({**_values(**options), **own})
         from contextfold.gateway.serve import serve
 
         raise typer.Exit(serve(settings))
 
 
+@_with_both
 def run(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="What to run, behind the gateway.")],
     host: Annotated[str, typer.Option("--host", hidden=True)] = "127.0.0.1",
     port: Port = 0,
-    upstream: Upstreams = None,
-    window: Window = None,
-    store: Store = "",
-    summarizer: Summarizer = "extractive",
-    base_url: BaseUrl = None,
-    trigger: Trigger = None,
-    target: Target = None,
-    keep: Keep = None,
-    config: Config = None,
-    shadow: Shadow = False,
-    strict: Strict = False,
-    usage: Usage = "provider",
-    max_body: MaxBody = 64 * 1024 * 1024,
-    max_requests: MaxRequests = 512,
-    first_byte_timeout: FirstByte = 600.0,
-    client_timeout: ClientTimeout = 60.0,
     log: Log = "none",
+    **options: Any,
 ) -> None:
     """Run COMMAND with a gateway of its own: its base URLs are set, its exit code is returned, nothing stays behind."""
     with plain_errors("run"):
         if host not in ("127.0.0.1", "localhost"):
             raise PolicyError(f"--host {host}: a gateway for one command listens on loopback only; leave it out")
-        settings = _settings(
-            port=port,
-            upstreams=_upstreams(upstream),
-            window=window,
-            store=store,
-            summarizer=summarizer,
-            base_url=base_url,
-            policy=_policy(config, trigger, target, keep),
-            shadow=shadow,
-            strict=strict,
-            usage=usage,
-            max_body=max_body,
-            max_requests=max_requests,
-            first_byte_seconds=first_byte_timeout,
-            client_seconds=client_timeout,
-            log=log,
-            for_run=True,
-        )
+        settings = _settings({**_values(**options), "port": port, "log": log}, for_run=True)
         from contextfold.gateway.run import run as run_command
 
         raise typer.Exit(run_command(command, settings))
 
 
-def _settings(*, for_run: bool = False, **values: Any) -> Any:
+def _settings(values: dict[str, Any], *, for_run: bool = False) -> Any:
     from contextfold.gateway import check_installed
 
     check_installed()
