@@ -1,12 +1,13 @@
 # The gateway in a container: docker build -t contextfold-gateway . && docker run -p 8642:8642 contextfold-gateway
 # Options go behind the image's name; the store is a volume, unless CONTEXTFOLD_GATEWAY_STORE names a PostgreSQL.
-FROM python:3.13-slim AS build
+ARG PYTHON=3.13.9-slim-bookworm
+FROM python:${PYTHON} AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
 RUN pip install --no-cache-dir --prefix=/install --only-binary :all: --no-binary contextfold -c constraints.txt ".[gateway,postgres]"
 
-FROM python:3.13-slim
+FROM python:${PYTHON}
 COPY --from=build /install /usr/local
 RUN useradd --create-home --uid 1000 contextfold && mkdir /data && chown contextfold /data
 USER contextfold

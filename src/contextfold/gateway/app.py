@@ -6,6 +6,7 @@ does not: what is done with a conversation (``exchange``).
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -22,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from contextfold.gateway.call import GatewayCall
 from contextfold.gateway.caller import Caller, ClientGone, TooSlow
 from contextfold.gateway.exchange import Exchanges, StrictRefusal
-from contextfold.gateway.metrics import Metrics
+from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.gateway.tap import UsageTap
 from contextfold.gateway.tracing import Tracing
@@ -31,22 +32,34 @@ from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, wire_of
 
 log = logging.getLogger("contextfold.gateway")
 
+TELL_SECONDS = 1.0
+"""How old the figures of another worker may be."""
+
 
 class BrokenOff(Exception):
     """The upstream ended in the middle: the client's connection is cut as well, so that it does not take a half answer
     for a whole one."""
 
 
-def make_app(settings: GatewaySettings, metrics: Metrics | None = None) -> Starlette:
-    """The application. One process may have one at a time."""
+def make_app(settings: GatewaySettings, metrics: Metrics | None = None, files: WorkerFiles | None = None) -> Starlette:
+    """The application. One process may have one at a time. ``files``: where it finds the figures of other workers."""
     gateway = Gateway(settings, metrics or Metrics())
+
+    async def tell_others(files: WorkerFiles) -> None:
+        while True:
+            files.write(gateway.metrics)
+            await asyncio.sleep(TELL_SECONDS)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await gateway.start()
+        telling = asyncio.create_task(tell_others(files)) if files is not None else None
         try:
             yield
         finally:
+            if files is not None and telling is not None:
+                telling.cancel()
+                files.write(gateway.metrics)
             await gateway.close()
 
     async def healthz(_: Request) -> Response:
@@ -54,7 +67,8 @@ def make_app(settings: GatewaySettings, metrics: Metrics | None = None) -> Starl
         return Response(json.dumps(body), media_type="application/json")
 
     async def show_metrics(_: Request) -> Response:
-        return PlainTextResponse(gateway.metrics.text(), media_type="text/plain; version=0.0.4")
+        others = await asyncio.to_thread(files.others) if files is not None else None
+        return PlainTextResponse(gateway.metrics.text(others), media_type="text/plain; version=0.0.4")
 
     app = Starlette(
         routes=[Route("/healthz", healthz), Route("/metrics", show_metrics), Mount("/", app=gateway)],
@@ -76,7 +90,7 @@ class Gateway:
         self._tracing = Tracing()
 
     async def start(self) -> None:
-        self._exchanges = Exchanges(self.settings, self.metrics)
+        self._exchanges = Exchanges(self.settings, self.metrics, self._tracing)
         await self._exchanges.start()
 
     async def close(self) -> None:

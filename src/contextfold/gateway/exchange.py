@@ -31,6 +31,7 @@ from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answe
 from contextfold.gateway.settings import EXTRACTIVE, GatewaySettings
 from contextfold.gateway.shared import MOST_WINDOWS, SharedStore, StoreFailed
 from contextfold.gateway.summaries import Ask, asking, summarizer_of
+from contextfold.gateway.tracing import Tracing
 from contextfold.gateway.upstream import Client, RawHeaders, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import MESSAGES, GatewayWire
 from contextfold.observe import Event
@@ -68,9 +69,10 @@ class ManagedCall:
 class Exchanges:
     """Answers conversations for one process. Made inside the event loop that uses it."""
 
-    def __init__(self, settings: GatewaySettings, metrics: Metrics) -> None:
+    def __init__(self, settings: GatewaySettings, metrics: Metrics, tracing: Tracing | None = None) -> None:
         self.settings = settings
         self.metrics = metrics
+        self._tracing = tracing or Tracing()
         self.client = Client(settings.max_requests * 2, settings.first_byte_seconds)
         self.shared = SharedStore(settings, self._spawn, lambda *learned: self.compactor.windows.adopt(*learned))
         self.conversations = Conversations()
@@ -224,7 +226,13 @@ class Exchanges:
                 self._learn(conversation, error, len(data))
                 raise
 
+        began: list[int] = []
+
+        def before_pass(_: Any) -> None:
+            began.append(time.time_ns())
+
         async def after(made: Any) -> None:
+            self._tracing.compacted(began[-1], made.compaction)
             await self._keep(conversation, made.compaction)
 
         results: list[CompactionResult] = []
@@ -234,6 +242,7 @@ class Exchanges:
             state.record,
             max_tokens=limit,
             on_result=results.append,
+            before=before_pass,
             after=after,
             ask=self._ask(conversation),
             **_options(conversation),
@@ -307,13 +316,16 @@ class Exchanges:
 
     async def _send(self, call: GatewayCall, data: bytes, *, changed: bool = False) -> UpstreamAnswer:
         """Send a body. Raises ``Refused`` where it is said not to fit, and ``Relayed`` for other errors."""
-        answer = await self._sent(call, data, changed=changed)
-        try:
-            await check_answer(answer, opens=len(data) > _SHORT)
-        except Refused as error:
-            if error.is_sure:
-                self.metrics.add("overflows_total", kind=error.kind)
-            raise
+        with self._tracing.attempt(call, len(data)) as told:
+            answer = await self._sent(call, data, changed=changed)
+            told["http.response.status_code"] = answer.status
+            try:
+                await check_answer(answer, opens=len(data) > _SHORT)
+            except Refused as error:
+                if error.is_sure:
+                    self.metrics.add("overflows_total", kind=error.kind)
+                    told["contextfold.overflow"] = error.kind
+                raise
         return answer
 
     async def _sent(self, call: GatewayCall, data: bytes, *, changed: bool = False) -> UpstreamAnswer:

@@ -1,15 +1,22 @@
 """What the gateway has done so far: counters for Prometheus, and the totals that people are told.
 
+Several workers share one port, and a scrape reaches any of them: so each writes its figures into a folder of the run
+(``WorkerFiles``), and whichever is asked tells those of all, each with its process id as the label ``worker``.
+
 What belongs here: counting, prices, and the text that Prometheus reads. What does not: when something is counted.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -58,19 +65,20 @@ class Metrics:
         self._buckets[place] += 1
         self._seconds += seconds
 
-    def text(self) -> str:
-        """Prometheus's text format, version 0.0.4."""
-        worker = str(os.getpid())
+    def text(self, others: Mapping[str, Metrics] | None = None) -> str:
+        """Prometheus's text format, version 0.0.4. ``others``: figures of other workers, by process id."""
+        workers = {**(others or {}), str(os.getpid()): self}
         lines: list[str] = []
         for name, (kind, help_text) in HELP.items():
             lines += [f"# HELP contextfold_{name} {help_text}", f"# TYPE contextfold_{name} {kind}"]
-            if kind == "histogram":
-                lines += self._histogram(name, worker)
-                continue
-            rows = sorted((labels, value) for (known, labels), value in self.values.items() if known == name)
-            for labels, value in rows or [((), 0.0)]:
-                lines.append(f"contextfold_{name}{_labels((*labels, ('worker', worker)))} {value:.10g}")
+            for worker, metrics in sorted(workers.items()):
+                lines += metrics._histogram(name, worker) if kind == "histogram" else metrics._rows(name, worker)
         return "\n".join(lines) + "\n"
+
+    def _rows(self, name: str, worker: str) -> Iterable[str]:
+        rows = sorted((labels, value) for (known, labels), value in self.values.items() if known == name)
+        for labels, value in rows or [((), 0.0)]:
+            yield f"contextfold_{name}{_labels((*labels, ('worker', worker)))} {value:.10g}"
 
     def _histogram(self, name: str, worker: str) -> Iterable[str]:
         so_far = 0
@@ -80,6 +88,58 @@ class Metrics:
             yield f"contextfold_{name}_bucket{_labels((('le', edge), ('worker', worker)))} {so_far}"
         yield f"contextfold_{name}_sum{_labels((('worker', worker),))} {self._seconds:.6f}"
         yield f"contextfold_{name}_count{_labels((('worker', worker),))} {so_far}"
+
+    def to_json(self) -> str:
+        values = [[name, labels, value] for (name, labels), value in self.values.items()]
+        return json.dumps({"values": values, "buckets": self._buckets, "seconds": self._seconds})
+
+    @classmethod
+    def from_json(cls, text: str, *, runs: bool = True) -> Metrics:
+        """``runs``: the worker is there; counters of one that ended stay, and its gauges are gone."""
+        said: dict[str, Any] = json.loads(text)
+        values = {
+            (name, tuple((label, value) for label, value in labels)): amount
+            for name, labels, amount in said["values"]
+            if runs or HELP[name][0] != "gauge"
+        }
+        return cls(defaultdict(float, values), said["buckets"], said["seconds"])
+
+
+class WorkerFiles:
+    """The figures of all workers of one run: a file for each in a folder that the run removes at its end."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self._own = self._folder / f"{os.getpid()}.json"
+        self._written = ""
+
+    def write(self, metrics: Metrics) -> None:
+        """The figures of this worker; nothing where they are as they were. A folder that is gone is no failure."""
+        text = metrics.to_json()
+        if text == self._written:
+            return
+        with suppress(OSError):
+            fresh = self._own.with_suffix(".new")
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(self._own)  # a reader sees one version or the other
+            self._written = text
+
+    def others(self) -> dict[str, Metrics]:
+        """The figures of the other workers, those included that have ended: a counter never goes back."""
+        found: dict[str, Metrics] = {}
+        for path in self._folder.glob("*.json"):
+            if path != self._own:
+                with suppress(OSError, ValueError, KeyError, TypeError):
+                    found[path.stem] = Metrics.from_json(path.read_text(encoding="utf-8"), runs=_runs(path.stem))
+        return found
+
+
+def _runs(worker: str) -> bool:
+    try:
+        os.kill(int(worker), 0)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _labels(labels: Labels) -> str:

@@ -9,6 +9,7 @@ import os
 import pickle
 import socket
 import sys
+import tempfile
 import threading
 import time
 from typing import Any
@@ -18,11 +19,14 @@ from starlette.applications import Starlette
 
 from contextfold.errors import InputError
 from contextfold.gateway.app import BrokenOff, make_app
-from contextfold.gateway.metrics import Metrics
+from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.settings import GatewaySettings
 
 VARIABLE = "CONTEXTFOLD_GATEWAY_SETTINGS"
 """How the settings come to workers, which are processes of their own."""
+
+METRICS_VARIABLE = "CONTEXTFOLD_GATEWAY_METRICS"
+"""The folder in which the workers of one run tell each other their figures."""
 
 START_SECONDS = 30.0
 BACKLOG = 2_048
@@ -33,7 +37,9 @@ def serve(settings: GatewaySettings) -> int:
     set_up_logging(settings.log)
     if settings.workers > 1:
         os.environ[VARIABLE] = packed(settings)
-        uvicorn.run("contextfold.gateway.serve:app_from_environment", factory=True, **_options(settings))
+        with tempfile.TemporaryDirectory(prefix="contextfold-gateway-") as folder:
+            os.environ[METRICS_VARIABLE] = folder
+            uvicorn.run("contextfold.gateway.serve:app_from_environment", factory=True, **_options(settings))
         return 0
     listener = listen(settings.host, settings.port)
     config = uvicorn.Config(make_app(settings), **_options(settings))
@@ -47,7 +53,8 @@ def app_from_environment() -> Starlette:
     """The application of one worker."""
     settings = unpacked(os.environ[VARIABLE])
     set_up_logging(settings.log)
-    return make_app(settings)
+    folder = os.environ.get(METRICS_VARIABLE)
+    return make_app(settings, files=WorkerFiles(folder) if folder else None)
 
 
 def packed(settings: GatewaySettings) -> str:
