@@ -88,7 +88,8 @@ class Tracing:
                 span.set_status(self._api.StatusCode.ERROR)
                 raise
             finally:
-                span.set_attributes({"http.request.body.size": length, "contextfold.upstream": call.upstream.name, **told})
+                named = {"http.request.body.size": length, "contextfold.upstream": call.upstream.name}
+                span.set_attributes({**named, **told})
                 if "contextfold.overflow" in told:
                     span.add_event("overflow", {"contextfold.overflow": told["contextfold.overflow"]})
 

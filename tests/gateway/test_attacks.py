@@ -1,0 +1,548 @@
+"""Requests and answers as clients, proxies and providers really send them, odd ones included. One server per kind."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import http.client
+import json
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.gateway.conftest import RawUpstream, Seen, Writer, settings_for
+from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns
+
+from contextfold.gateway.serve import InThread
+
+CHAT = PATHS["openai-chat"]
+LONG = compact(body_of("openai-chat", list(turns("openai-chat", 40))[-1]))
+"""Several windows of a conversation."""
+SHORT = compact(body_of("openai-chat", [{"role": "user", "content": "hi"}]))
+
+
+class Scene:
+    """A gateway before an upstream that does with the next requests what a test says."""
+
+    def __init__(self, upstream: RawUpstream, gateway: InThread) -> None:
+        self.upstream = upstream
+        self.gateway = gateway
+        self.url = gateway.url
+
+    @property
+    def last(self) -> Seen:
+        return self.upstream.seen[-1]
+
+    def raw(self, request: bytes, *, until: Callable[[bytes], bool] = lambda _: False) -> bytes:
+        """The bytes that come back for the bytes of a request, until the connection ends or enough is there."""
+        with socket.create_connection(("127.0.0.1", self.gateway.port), timeout=5) as client:
+            client.sendall(request)
+            return received(client, until)
+
+
+def received(client: socket.socket, until: Callable[[bytes], bool]) -> bytes:
+    found = b""
+    while not until(found) and (piece := client.recv(65_536)):
+        found += piece
+    return found
+
+
+async def ok(writer: Writer, seen: Seen) -> None:
+    await writer.json(b'{"ok": true}')
+
+
+script: list[Any] = [ok]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    async def play(writer: Writer, seen: Seen) -> None:
+        await script[0](writer, seen)
+
+    with RawUpstream(play) as upstream:
+        named = {
+            "openai": f"{upstream.url}/v1",
+            "anthropic": upstream.url,
+            "prefixed": f"{upstream.url}/a%20b/api/v1/",
+            "gemini": upstream.url,
+            "bedrock": upstream.url,
+        }
+        settings = settings_for(upstream.url, tmp_path_factory.mktemp("attacks"), upstreams=named)
+        with InThread(settings) as gateway:
+            yield Scene(upstream, gateway)
+
+
+@pytest.fixture
+def scene(shared: Scene) -> Iterator[Scene]:
+    shared.upstream.seen.clear()
+    yield shared
+    script[0] = ok
+
+
+def answers(play: Any) -> None:
+    script[0] = play
+
+
+def head(path: str, *lines: str, method: str = "POST") -> bytes:
+    given = [f"{method} {path} HTTP/1.1", "host: h", "connection: close", *lines]
+    return "\r\n".join(given).encode() + b"\r\n\r\n"
+
+
+# ---- how requests are framed ----
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/files"])
+def test_a_chunked_body_arrives_whole(scene: Scene, path: str) -> None:
+    pieces = [LONG[at : at + 10_000] for at in range(0, 30_000, 10_000)] if path != CHAT else [SHORT[:9], SHORT[9:]]
+    body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+    answer = scene.raw(head(path, "transfer-encoding: chunked") + body)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert scene.last.body == b"".join(pieces)
+
+
+def test_a_client_that_waits_for_100_continue_gets_it_and_the_upstream_is_not_asked_to(scene: Scene) -> None:
+    with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5) as client:
+        client.sendall(head(CHAT, f"content-length: {len(SHORT)}", "expect: 100-continue"))
+        assert received(client, lambda found: found.endswith(b"\r\n\r\n")).startswith(b"HTTP/1.1 100")
+        assert not scene.upstream.seen
+        client.sendall(SHORT)
+        assert b"HTTP/1.1 200" in received(client, lambda _: False)
+    assert scene.last.body == SHORT
+    assert b"expect" not in {name.lower() for name, _ in scene.last.headers}
+
+
+def test_head_has_the_headers_of_the_answer_and_no_body(scene: Scene) -> None:
+    async def only_a_head(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1234\r\nx-model: m\r\n\r\n")
+
+    answers(only_a_head)
+    answer = scene.raw(head("/v1/models", method="HEAD"))
+    assert scene.last.line == b"HEAD /v1/models HTTP/1.1"
+    assert b"x-model: m" in answer
+    assert b"content-length: 1234" in answer.lower()
+    assert answer.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/anything"])
+def test_options_are_the_upstreams_to_answer(scene: Scene, path: str) -> None:
+    async def allowed(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 204 No Content\r\naccess-control-allow-origin: *\r\nallow: POST\r\n\r\n")
+
+    answers(allowed)
+    answer = scene.raw(head(path, "origin: http://page", method="OPTIONS"))
+    assert answer.startswith(b"HTTP/1.1 204")
+    assert b"access-control-allow-origin: *" in answer
+    assert (b"origin", b"http://page") in scene.last.headers
+
+
+def test_headers_that_stand_twice_stand_twice_on_the_other_side(scene: Scene) -> None:
+    async def twice(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", headers=b"x-two: a\r\nx-two: b\r\n")
+
+    answers(twice)
+    sent = head(CHAT, f"content-length: {len(SHORT)}", "anthropic-beta: one", "anthropic-beta: two, three")
+    answer = scene.raw(sent + SHORT)
+    given = [value for name, value in scene.last.headers if name.lower() == b"anthropic-beta"]
+    assert given == [b"one", b"two, three"]
+    assert answer.count(b"x-two: a\r\n") == answer.count(b"x-two: b\r\n") == 1
+
+
+def test_huge_headers_go_both_ways(scene: Scene) -> None:
+    async def huge(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", headers=b"x-large: " + b"a" * 30_000 + b"\r\n")
+
+    answers(huge)
+    answer = scene.raw(head(CHAT, f"content-length: {len(SHORT)}", f"x-large: {'b' * 30_000}") + SHORT)
+    assert (b"x-large", b"b" * 30_000) in scene.last.headers
+    assert b"a" * 30_000 in answer
+
+
+@pytest.mark.parametrize(
+    "query", ["a=%2f&b=+&c=%E4&&d", "key=%61%62&x=1;y=2", "api-version=2025-01-01", "%", "a=b?c=d"]
+)
+@pytest.mark.parametrize("path", [CHAT, "/v1/threads/a%2Fb%20c"])
+def test_a_path_and_its_query_arrive_byte_for_byte(scene: Scene, path: str, query: str) -> None:
+    scene.raw(head(f"{path}?{query}", f"content-length: {len(SHORT)}") + SHORT)
+    assert scene.last.line == f"POST {path}?{query} HTTP/1.1".encode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        ("/prefixed/v1/chat/completions", "/a%20b/api/v1/chat/completions"),
+        ("/prefixed/v1/models/", "/a%20b/api/v1/models/"),
+        ("/v1/chat/completions/", "/v1/chat/completions/"),
+        ("//v1/models", "//v1/models"),
+        ("/gemini/v1beta/models/gemini-3:generateContent?key=k", "/v1beta/models/gemini-3:generateContent?key=k"),
+        ("/gemini/v1beta/models/m:streamGenerateContent?alt=sse", "/v1beta/models/m:streamGenerateContent?alt=sse"),
+        ("/bedrock/model/anthropic.claude-v1%3A0/invoke", "/model/anthropic.claude-v1%3A0/invoke"),
+        ("/bedrock/model/m/converse-stream", "/model/m/converse-stream"),
+    ],
+)
+def test_prefixes_slashes_and_other_providers_routes_pass_untouched(scene: Scene, asked: str, sent: str) -> None:
+    async def events(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"\x00\x00\x00\x10binary\xff", headers=b"x-amzn-requestid: 1\r\n")
+
+    answers(events)
+    body = b'{"contents": [{"role":"user","parts":[{"text":"hi"}]}] }'
+    response = post(scene.url, asked, body, {"x-goog-api-key": "k", "authorization": "AWS4-HMAC-SHA256 Credential=a"})
+    assert scene.last.line == f"POST {sent} HTTP/1.1".encode()
+    assert scene.last.body == body
+    assert response.body == b"\x00\x00\x00\x10binary\xff"
+    assert response.headers["x-amzn-requestid"] == "1"
+
+
+# ---- what is in a body ----
+
+
+def packed(body: bytes, encoding: str) -> bytes:
+    if encoding == "gzip":
+        return gzip.compress(body)
+    if encoding == "deflate":
+        return zlib.compress(body)
+    if encoding == "zstd":
+        return bytes(pytest.importorskip("zstandard").ZstdCompressor().compress(body))
+    return bytes(pytest.importorskip("brotli").compress(body))
+
+
+ENCODINGS = ["gzip", "deflate", "zstd", "br"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_compressed_request_passes_as_it_came_and_a_view_of_one_is_plain(scene: Scene, encoding: str) -> None:
+    raw = packed(SHORT, encoding)
+    assert post(scene.url, CHAT, raw, {"content-encoding": encoding}).status == 200
+    assert scene.last.body == raw
+    assert (b"content-encoding", encoding.encode()) in scene.last.headers
+    long = post(scene.url, CHAT, packed(LONG, encoding), {"content-encoding": encoding, "authorization": encoding})
+    assert long.headers["x-contextfold-action"] == "compacted"
+    assert len(json.loads(scene.last.body)["messages"]) < len(json.loads(LONG)["messages"])
+    assert b"content-encoding" not in {name.lower() for name, _ in scene.last.headers}
+
+
+def test_an_encoding_that_is_not_known_passes_as_it_came(scene: Scene) -> None:
+    response = post(scene.url, CHAT, LONG, {"content-encoding": "aws-chunked"})
+    assert scene.last.body == LONG
+    assert response.headers["x-contextfold-reason"] == "encoding"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("body", [SHORT, LONG], ids=["short", "long"])
+def test_a_compressed_answer_is_relayed_as_it_came_and_its_usage_is_read(
+    scene: Scene, encoding: str, body: bytes
+) -> None:
+    said = packed(b'{"choices": [], "usage": {"prompt_tokens": 5000}}', encoding)
+
+    async def compressed(writer: Writer, seen: Seen) -> None:
+        await writer.json(said, headers=b"content-encoding: %s\r\n" % encoding.encode())
+
+    answers(compressed)
+    response = post(scene.url, CHAT, body, {"accept-encoding": encoding})
+    assert response.body == said
+    assert response.headers["content-encoding"] == encoding
+    assert (b"accept-encoding", encoding.encode()) in scene.last.headers
+
+
+ODD = {
+    "empty": b"",
+    "blank": b"  \r\n ",
+    "no JSON": b"what is this",
+    "a list": b"[1,2]",
+    "null": b"null",
+    "cut off": SHORT[:-2],
+    "byte order mark": b"\xef\xbb\xbf" + SHORT,
+    "UTF-16": SHORT.decode().encode("utf-16"),
+    "no UTF-8": b'{"messages":[{"role":"user","content":"\xff\xfe"}]}',
+    "NaN": b'{"temperature":NaN,"messages":[{"role":"user","content":"x"}]}',
+    "half an emoji": rb'{"messages":[{"role":"user","content":"\ud83d"}]}',
+    "messages twice": b'{"messages":[{"role":"user","content":"x"}],"messages":[{"role":"user","content":"y"}]}',
+    "a key twice": b'{"model":"a","model":"b","messages":[{"role":"user","content":"x","content":"y"}]}',
+    "messages null": b'{"messages":null}',
+    "messages a text": b'{"messages":"hi"}',
+    "messages odd": b'{"messages":[1,null,"x",[],{}]}',
+    "deep": b'{"messages":' + b"[" * 3_000 + b"]" * 3_000 + b"}",
+    "form": b"------x\r\ncontent-disposition: form-data; name=file\r\n\r\n\x00\x01\r\n------x--",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages"])
+def test_an_odd_body_is_the_upstreams_to_judge(scene: Scene, name: str, path: str) -> None:
+    async def judged(writer: Writer, seen: Seen) -> None:
+        await writer.json(b'{"error": {"message": "no"}}', status="422 Unprocessable")
+
+    answers(judged)
+    response = post(scene.url, path, ODD[name])
+    assert (response.status, response.body) == (422, b'{"error": {"message": "no"}}')
+    assert scene.last.body == ODD[name]
+    assert len(scene.upstream.seen) == 1
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_long_odd_body_passes_or_keeps_its_newest_message(scene: Scene, name: str) -> None:
+    """The same oddities in a request that is looked at."""
+    filler = b'{"role":"user","content":"%s"}' % (b"word " * 1_500)
+    more = b",".join([filler, b'{"role":"assistant","content":"yes"}'] * 12)
+    raw = ODD[name].replace(b'"messages":[', b'"messages":[' + more + b",", 1)
+    raw = raw if raw != ODD[name] else raw + b" " * 20_000
+    response = post(scene.url, CHAT, raw, {"authorization": f"Bearer {name}"})
+    assert response.status == 200
+    assert "x-contextfold-failure" not in response.headers or name == "messages odd"
+    if scene.last.body != raw:
+        newest = json.loads(raw.replace(rb"\ud83d", rb"\ufffd"))["messages"][-1]  # half a character is mended in a view
+        assert json.loads(scene.last.body)["messages"][-1] == newest
+
+
+def test_fields_and_roles_that_nobody_knows_stay_in_a_view(scene: Scene) -> None:
+    messages = list(turns("openai-chat", 40))[-1]
+    messages[-1] = {**messages[-1], "x_vendor": {"b": 1, "a": [1.0, 2e3]}}
+    raw = compact(body_of("openai-chat", messages, x_unknown={"z": [True, None]}, service_tier="flex"))
+    response = post(scene.url, CHAT, raw, {"authorization": "Bearer unknown-fields"})
+    assert response.headers["x-contextfold-action"] == "compacted"
+    sent = json.loads(scene.last.body)
+    assert sent["messages"][-1] == messages[-1]
+    assert {name: sent[name] for name in ("x_unknown", "service_tier")} == {
+        "x_unknown": {"z": [True, None]},
+        "service_tier": "flex",
+    }
+
+
+@pytest.mark.parametrize("body", [SHORT, LONG], ids=["short", "long"])
+def test_events_of_any_kind_are_relayed_as_bytes(scene: Scene, body: bytes) -> None:
+    events = (
+        b": a comment\n\nevent: of_no_known_kind\nid: 7\nretry: 100\ndata: {not json\n\n"
+        b'data: {"choices":[{"index":0,"delta":{"content":"x","x_new":[1]}}]}\r\n\r\n'
+        b"data: one\ndata: two\n\ndata: [DONE]\n\ndata: behind the end"
+    )
+
+    async def streamed(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        for at in range(0, len(events), 7):
+            await writer.chunk(events[at : at + 7])
+        await writer.chunk(b"")
+
+    answers(streamed)
+    assert post(scene.url, CHAT, body, {"authorization": "Bearer events"}).body == events
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {"conversation": {"id": "conv_1"}}],
+    ids=str,
+)
+def test_what_the_provider_holds_the_beginning_of_passes_untouched(scene: Scene, fields: Any) -> None:
+    path = PATHS["openai-responses"]
+    raw = compact(body_of("openai-responses", list(turns("openai-responses", 40))[-1], store=True, **fields))
+    response = post(scene.url, path, raw)
+    assert scene.last.body == raw
+    assert response.headers["x-contextfold-native"] in fields
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_storing_an_answer_is_the_clients_choice_and_stays(scene: Scene, store: bool) -> None:
+    raw = compact(body_of("openai-responses", list(turns("openai-responses", 40))[-1], store=store))
+    response = post(scene.url, PATHS["openai-responses"], raw, {"authorization": f"Bearer store-{store}"})
+    assert response.headers["x-contextfold-action"] == "compacted"
+    assert json.loads(scene.last.body)["store"] is store
+
+
+# ---- answers and connections ----
+
+
+@pytest.mark.parametrize("body", [SHORT, LONG], ids=["short", "long"])
+def test_a_429_is_the_clients_with_every_header_and_byte_and_is_not_tried_again(scene: Scene, body: bytes) -> None:
+    text = b'{"error" : {"message":"slow down", "type":"rate_limit_error"} }'
+
+    async def limited(writer: Writer, seen: Seen) -> None:
+        headers = b"retry-after: 17\r\nretry-after-ms: 16900\r\nx-ratelimit-reset-tokens: 6m0s\r\n"
+        await writer.json(text, status="429 Too Many Requests", headers=headers)
+
+    answers(limited)
+    response = post(scene.url, CHAT, body, {"authorization": "Bearer limited"})
+    assert (response.status, response.body) == (429, text)
+    assert response.headers["retry-after"] == "17"
+    assert response.headers["retry-after-ms"] == "16900"
+    assert response.headers["x-ratelimit-reset-tokens"] == "6m0s"
+    assert len(scene.upstream.seen) == 1
+
+
+def test_a_connection_serves_on_after_errors(scene: Scene) -> None:
+    plays: list[Any] = []
+
+    async def next_one(writer: Writer, seen: Seen) -> None:
+        await plays.pop(0)(writer, seen)
+
+    async def bad(writer: Writer, seen: Seen) -> None:
+        await writer.json(b'{"error": "bad"}', status="400 Bad Request")
+
+    async def broken(writer: Writer, seen: Seen) -> None:
+        writer.reset()
+
+    async def failing(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"<html>oops</html>", status="503 Service Unavailable")
+
+    answers(next_one)
+    plays += [bad, broken, failing, ok]
+    connection = http.client.HTTPConnection("127.0.0.1", scene.gateway.port, timeout=10)
+    found, sockets = [], set()
+    for _ in range(4):
+        connection.request("POST", CHAT, SHORT, {"content-type": "application/json"})
+        response = connection.getresponse()
+        found.append((response.status, response.read()[:20]))
+        sockets.add(id(connection.sock))
+    connection.close()
+    assert [status for status, _ in found] == [400, 502, 503, 200]
+    assert len(sockets) == 1
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_stream_ends_the_upstreams_work(scene: Scene) -> None:
+    async def endless(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        while not seen.closed.is_set():
+            await writer.chunk(b'data: {"choices":[{"index":0,"delta":{"content":"on"}}]}\n\n')
+            await asyncio.sleep(0.01)
+
+    answers(endless)
+    with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5) as client:
+        client.sendall(head(CHAT, f"content-length: {len(SHORT)}") + SHORT)
+        received(client, lambda found: b'"content":"on"' in found)
+    assert scene.last.closed.wait(5)
+
+
+def test_an_upstream_that_closes_in_the_middle_is_no_end_of_an_answer(scene: Scene) -> None:
+    async def cut(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{")
+        await asyncio.sleep(0.02)
+        writer.reset()
+
+    answers(cut)
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        post(scene.url, CHAT, SHORT)
+
+
+# ---- whose conversation ----
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"authorization": "Bearer a"}, {"authorization": "Bearer b"}),
+        ({"x-api-key": "a"}, {"x-api-key": "b"}),
+        ({"api-key": "a"}, {"api-key": "b"}),
+        ({"x-goog-api-key": "a"}, {"x-goog-api-key": "b"}),
+        ({"?": "key=a"}, {"?": "key=b"}),
+        ({"?": "api-version=1&key=c"}, {"?": "api-version=1"}),
+    ],
+    ids=str,
+)
+def test_tenants_are_told_apart_wherever_their_key_stands(scene: Scene, one: Any, other: Any) -> None:
+    """The same messages: each tenant makes a record of its own, and finds it again."""
+
+    def ask(who: dict[str, str]) -> Response:
+        headers = {name: value for name, value in who.items() if name != "?"}
+        query = f"?{who['?']}" if "?" in who else ""
+        return post(scene.url, CHAT + query, LONG, {"authorization": "Bearer of-all", "x-test": "1", **headers})
+
+    actions = [ask(who).headers["x-contextfold-action"] for who in (one, other, one)]
+    assert actions == ["compacted", "compacted", "view"]
+
+
+def test_requests_of_one_conversation_side_by_side_each_get_their_own_view(scene: Scene) -> None:
+    lists = list(turns("openai-chat", 40, seed=5))[30:]
+    raws = [compact(body_of("openai-chat", messages)) for messages in lists]
+    found: list[Response | None] = [None] * len(raws)
+
+    def ask(place: int) -> None:
+        found[place] = post(scene.url, CHAT, raws[place], {"authorization": "Bearer side-by-side"})
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(len(raws))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {response.status for response in found if response} == {200}
+    assert all("x-contextfold-failure" not in response.headers for response in found if response)
+    newest = sorted(json.dumps(messages[-1]) for messages in lists)
+    assert sorted(json.dumps(json.loads(seen.body)["messages"][-1]) for seen in scene.upstream.seen) == newest
+
+
+def test_an_edited_turn_goes_on_from_what_is_unchanged(scene: Scene) -> None:
+    key = {"authorization": "Bearer edited"}
+    messages = list(turns("openai-chat", 40, seed=6))[-1]
+    made = post(scene.url, CHAT, compact(body_of("openai-chat", messages)), key)
+    edited = [*messages[:-1], {**messages[-1], "content": "another result"}]
+    again = post(scene.url, CHAT, compact(body_of("openai-chat", edited)), key)
+    assert again.headers["x-contextfold-compaction"] == made.headers["x-contextfold-compaction"]
+    assert json.loads(scene.last.body)["messages"][-1]["content"] == "another result"
+    first = [messages[0], {"role": "user", "content": "something else from the start"}, *messages[2:]]
+    other = post(scene.url, CHAT, compact(body_of("openai-chat", first)), key)
+    assert other.headers["x-contextfold-action"] == "compacted"
+    assert other.headers["x-contextfold-compaction"] != made.headers["x-contextfold-compaction"]
+
+
+# ---- most turns are told to fit by their new bytes alone ----
+
+
+def grown(count: int, size: int = 300) -> list[bytes]:
+    """The requests of a conversation; the model's own words are not ASCII, so that bytes and tokens differ."""
+    messages = [{"role": "user", "content": "経路 " * size}]
+    bodies = []
+    for turn in range(count):
+        messages += [{"role": "assistant", "content": f"é{turn}"}, {"role": "user", "content": f"go on {turn}"}]
+        bodies.append(compact(body_of("openai-chat", messages)))
+    return bodies
+
+
+def test_a_conversation_that_was_counted_is_not_taken_apart_again_until_it_could_be_due(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversations = scene.gateway.app.state.gateway._exchanges.conversations
+    taken_apart: list[int] = []
+    read = conversations.read
+    monkeypatch.setattr(conversations, "read", lambda *given: taken_apart.append(1) or read(*given))
+    bodies = grown(40, 1_600)
+    for raw in bodies:
+        response = post(scene.url, CHAT, raw, {"authorization": "Bearer grown"})
+        assert scene.last.body == raw
+        assert response.headers["x-contextfold-action"] == "passed"
+    assert 1 <= len(taken_apart) <= 8
+    time.sleep(0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: {**body, "tools": [{"type": "function", "function": {"name": "f", "description": "x " * 9_000}}]},
+        lambda body: {**body, "messages": [*body["messages"], {"role": "user", "content": "word " * 6_000}]},
+        lambda body: {"user": "word " * 9_000, **body},
+        lambda body: {
+            **body,
+            "messages": [
+                *body["messages"],
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aaaa"}}],
+                },
+            ],
+        },
+    ],
+    ids=["tools", "a long message", "another field", "an image"],
+)
+def test_whatever_could_make_it_due_is_counted(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, change: Any, request: pytest.FixtureRequest
+) -> None:
+    key = {"authorization": f"Bearer {request.node.name}"}
+    raw = grown(1, 1_600)[0]
+    post(scene.url, CHAT, raw, key)
+    conversations = scene.gateway.app.state.gateway._exchanges.conversations
+    taken_apart: list[int] = []
+    read = conversations.read
+    monkeypatch.setattr(conversations, "read", lambda *given: taken_apart.append(1) or read(*given))
+    post(scene.url, CHAT, raw.replace(b"go on", b"go  on"), key)
+    assert not taken_apart
+    post(scene.url, CHAT, compact(change(json.loads(raw))), key)
+    assert taken_apart
