@@ -496,6 +496,40 @@ def test_without_its_store_the_gateway_goes_on(provider: ProviderServer, tmp_pat
     assert health.status == 200
 
 
+@pytest.mark.parametrize("what", ["full", "removed"])
+def test_a_store_that_fails_in_the_middle_costs_no_turn(opened: Any, tmp_path: Path, what: str) -> None:
+    """A full disk, as SQLite itself says it; and a file that is gone."""
+    gateway = opened(window=WINDOW)
+    play(gateway, "openai-chat", 3)
+    database = gateway.app.state.gateway._exchanges.shared.records.database
+    if what == "full":
+        from sqlalchemy import event
+
+        database._engine.dispose()
+        event.listen(database._engine, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count = 1"))
+    else:
+        database._engine.dispose()
+        for path in tmp_path.glob("gateway.db*"):
+            path.unlink()
+    responses = play(gateway, "openai-chat", 25, seed=4)
+    assert {response.status for response in responses} == {200}
+    assert "compacted" in actions(responses)
+    assert responses[-1].headers["x-contextfold-action"] == "view"
+    failed = [response for response in responses if response.headers.get("x-contextfold-failure") == "store"]
+    assert bool(failed) == (gateway.metrics.total("failures_total") > 0)
+    if what == "full":
+        assert failed
+
+
+def test_strict_refuses_where_the_store_is_away(opened: Any, provider: ProviderServer, tmp_path: Path) -> None:
+    gateway = opened(strict=True, store=f"sqlite:///{tmp_path}/not/there/gateway.db")
+    raw = compact(body_of("openai-chat", list(turns("openai-chat", ENOUGH))[-1]))
+    response = post(gateway.url, PATHS["openai-chat"], raw)
+    assert response.status == 503
+    assert response.headers["x-contextfold-failure"] == "store"
+    assert not provider.requests
+
+
 def test_a_store_that_hangs_holds_requests_up_once(
     opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

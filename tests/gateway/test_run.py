@@ -10,10 +10,12 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from emulator import ProviderServer
 from tests.gateway.conftest import WINDOW
 from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
@@ -85,6 +87,33 @@ def test_a_program_that_is_not_there_is_said_as_shells_do(tmp_path: Path) -> Non
 def test_a_child_that_a_signal_ended_is_told_as_shells_do(tmp_path: Path) -> None:
     done = run(tmp_path, "run", *python("import os; os.kill(os.getpid(), 9)"))
     assert done.returncode == 128 + 9
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_child_that_a_passed_signal_ended_is_told_by_128_and_its_number(tmp_path: Path, name: str) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    code = "import os, time; print(os.environ['OPENAI_BASE_URL'], flush=True); time.sleep(30)"
+    child = started(tmp_path, ["run", *python(code)], environment(tmp_path, TMPDIR=str(temporary)))
+    assert child.stdout is not None
+    port = int(child.stdout.readline().strip().removesuffix("/v1").rsplit(":", 1)[1])
+    child.send_signal(getattr(signal, name))
+    _, errors = child.communicate(timeout=20)
+    assert child.returncode == 128 + getattr(signal, name)
+    assert errors.startswith("contextfold: 0 requests")
+    assert not list(temporary.iterdir())
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def test_a_file_that_cannot_be_run_is_said_as_shells_do(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF and nothing more")
+    broken.chmod(0o755)
+    done = run(tmp_path, "run", "--", str(broken))
+    assert done.returncode == 126
+    assert "cannot be run" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
@@ -221,21 +250,50 @@ def typed(
 
 
 @pytest.mark.parametrize(
-    ("client", "line"),
+    ("options", "url"),
     [
-        ("claude", "export ANTHROPIC_BASE_URL=http://127.0.0.1:8642\n"),
-        ("openai", "export OPENAI_BASE_URL=http://127.0.0.1:8642/v1\n"),
-        ("anthropic", "export ANTHROPIC_BASE_URL=http://127.0.0.1:8642\n"),
-        ("codex", 'base_url = "http://127.0.0.1:8642/v1"\n'),
-        ("litellm", "      api_base: http://127.0.0.1:8642/v1\n"),
+        ([], "http://127.0.0.1:8642"),
+        (["--host", "0.0.0.0", "--port", "9000"], "http://127.0.0.1:9000"),
+        (["--host", "10.1.2.3"], "http://10.1.2.3:8642"),
+        (["--host", "::1", "--port", "1"], "http://[::1]:1"),
     ],
 )
-def test_print_config_says_what_a_client_needs(
-    tmp_path: Path, client: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_print_config_is_what_each_client_reads(
+    tmp_path: Path, options: list[str], url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, output, _ = typed(["gateway", "--print-config", client], tmp_path, monkeypatch, capsys)
-    assert code == 0
-    assert line in output
+    """Read as its client would: by a shell, as TOML, as YAML."""
+    said = {}
+    for client in ("claude", "codex", "openai", "anthropic", "litellm"):
+        code, said[client], _ = typed(["gateway", *options, "--print-config", client], tmp_path, monkeypatch, capsys)
+        assert code == 0
+    assert exported(said["claude"]) == exported(said["anthropic"]) == {"ANTHROPIC_BASE_URL": url}
+    assert exported(said["openai"]) == {"OPENAI_BASE_URL": f"{url}/v1"}
+    codex = tomllib.loads(said["codex"])
+    provider = codex["model_providers"][codex["model_provider"]]
+    assert provider["base_url"] == f"{url}/v1"
+    assert (provider["wire_api"], provider["supports_websockets"]) == ("responses", False)
+    for entry in yaml.safe_load(said["litellm"])["model_list"]:
+        parameters = entry["litellm_params"]
+        kind = parameters["model"].partition("/")[0]
+        assert parameters["api_base"] == {"openai": f"{url}/v1", "anthropic": url}[kind]
+        assert parameters["api_key"].startswith("os.environ/")
+
+
+def exported(text: str) -> dict[str, str]:
+    """What a shell that reads this has in its environment."""
+    done = subprocess.run(["sh", "-c", f"{text}\nenv"], env={}, capture_output=True, text=True, check=True)
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "BASE_URL" in line)
+
+
+def test_each_option_of_one_command_is_one_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    helped = {}
+    for command in ("gateway", "run"):
+        _, text, _ = typed([command, "--help"], tmp_path, monkeypatch, capsys)
+        helped[command] = set(re.findall(r"--[a-z-]+", text))
+    assert not helped["run"] - helped["gateway"]
+    assert helped["gateway"] - helped["run"] <= {"--host", "--workers", "--shutdown-timeout", "--print-config"}
 
 
 def test_settings_survive_the_way_to_a_worker() -> None:
@@ -276,6 +334,7 @@ def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int
                 post(url, PATHS["openai-chat"], compact(body_of("openai-chat", messages)))
                 for messages in turns("openai-chat", 25)
             ]
+            figures = figures_of(url, len(responses))
         finally:
             server.send_signal(signal.SIGTERM)
             _, errors = server.communicate(timeout=30)
@@ -284,6 +343,21 @@ def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int
     lines = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
     assert sum(line.get("wire") == "openai-chat" for line in lines) == len(responses)
     assert server.returncode in (0, -signal.SIGTERM)
+    assert 1 <= len(figures) <= workers
+    assert sum(figures.values()) == len(responses)
+
+
+def figures_of(url: str, expected: int) -> dict[str, int]:
+    """Requests by worker, as one scrape tells them: the figures of other workers are a second old at most."""
+    until = time.monotonic() + 5
+    while True:
+        text = post(url, "/metrics", b"", method="GET").body.decode()
+        assert text.count("# TYPE contextfold_requests_total") == 1
+        rows = re.findall(r'contextfold_requests_total\{.*wire="openai-chat".*worker="(\d+)"\} (\d+)', text)
+        found = {worker: sum(int(count) for one, count in rows if one == worker) for worker, _ in rows}
+        if sum(found.values()) == expected or time.monotonic() > until:
+            return found
+        time.sleep(0.2)
 
 
 def test_a_server_that_is_told_to_end_finishes_its_streams(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-from contextfold.errors import InputError
 from contextfold.gateway.metrics import Metrics, summary_of
 from contextfold.gateway.serve import InThread, set_up_logging
 from contextfold.gateway.settings import GatewaySettings
@@ -28,6 +27,10 @@ FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 """A terminal sends these to the child as well; it must not get them twice."""
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
+
+
+class NotExecutable(Exception):
+    """The program is there, and the system does not run it."""
 
 
 def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str, str] | None = None) -> int:
@@ -42,6 +45,9 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
     try:
         child = _Child(arguments_for(command, gateway.url), child_environment(environ, gateway.url))
         code = child.wait()
+    except NotExecutable as error:
+        print(f"contextfold: {error}", file=sys.stderr)  # noqa: T201
+        return NOT_EXECUTABLE
     finally:
         gateway.close(at_once=True)
     print(told(gateway.metrics, settings), file=sys.stderr)  # noqa: T201 - the line that the user asked for
@@ -128,7 +134,7 @@ class _Child:
             self._process = subprocess.Popen(list(command), env=dict(environ))
         except OSError as error:
             self._restore()
-            raise InputError(f"{command[0]} cannot be run: {(error.strerror or str(error)).lower()}") from None
+            raise NotExecutable(f"{command[0]} cannot be run: {(error.strerror or str(error)).lower()}") from None
         for number in self._waiting:  # they came before there was a child
             self._process.send_signal(number)
 
