@@ -57,12 +57,13 @@ class GatewayRecordStore:
         self.database = Database(url)
         self.name = self.database.name
         self._secret: bytes | None = None
+        self._is_prepared = False
         self._lock = threading.Lock()
 
     def prepare(self) -> bytes:
         """The tables are there, and old records are gone; the key that all gateways on this database share."""
         with self._lock:
-            if self._secret is not None:
+            if self._is_prepared and self._secret is not None:
                 return self._secret
             with self.database.write() as connection:
                 self._create(connection)
@@ -70,7 +71,14 @@ class GatewayRecordStore:
                 oldest = self.database.now(connection) - KEEP_DAYS * DAY
                 connection.execute(text("DELETE FROM gateway_records WHERE used_at < :oldest"), {"oldest": oldest})
             self._secret = own_secret() or secret
+            self._is_prepared = True
             return self._secret
+
+    def start_over(self) -> None:
+        """Something failed: the next use connects again, and makes the tables where the file is a new one."""
+        self._is_prepared = False
+        if not self.database.is_in_memory:
+            self.database.close()
 
     def _create(self, connection: Connection) -> None:
         real = "REAL" if self.database.dialect == "sqlite" else "DOUBLE PRECISION"
@@ -82,7 +90,8 @@ class GatewayRecordStore:
     def _shared_secret(self, connection: Connection) -> bytes:
         found = connection.execute(text("SELECT version, secret FROM gateway_schema ORDER BY version DESC")).first()
         if found is None:
-            made = secrets.token_hex(32)
+            known = self._secret if own_secret() is None else None  # of a database that is gone
+            made = known.hex() if known is not None else secrets.token_hex(32)
             connection.execute(text("INSERT INTO gateway_schema VALUES (:v, :s)"), {"v": VERSION, "s": made})
             return bytes.fromhex(made)
         if found[0] > VERSION:

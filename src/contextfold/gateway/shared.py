@@ -187,5 +187,6 @@ class SharedStore:
             problem = f"no answer within {STORE_SECONDS:g} seconds"
         except Exception as error:  # noqa: BLE001 - whatever a driver raises: the agent goes on
             problem = f"{type(error).__name__}: {error}"
+            self.records.start_over()
         self._back_at = time.monotonic() + STORE_PAUSE_SECONDS
         raise StoreFailed(problem)
