@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from contextfold import Compactor, count_tokens, identifiers
+from contextfold.evidence import lines
 from contextfold.tokens import estimate as _estimate
 from contextfold.transcripts import read_file
 
@@ -82,7 +83,8 @@ def forget() -> None:
     module = sys.modules[_estimate.__module__]
     module.piece_price.cache_clear()  # type: ignore[attr-defined]
     module._KNOWN.clear()  # type: ignore[attr-defined]
-    identifiers._in_chunk.cache_clear()
+    identifiers.in_chunk.cache_clear()
+    lines._named.cache_clear()
     gc.collect()
 
 

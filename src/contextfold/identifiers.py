@@ -40,7 +40,7 @@ class Identifier:
     parts: tuple[str, ...] = ()
 
 
-_CHUNK = re.compile(r"[\w@#~$%+/.:\\&=?-]{3,}", re.ASCII)
+CHUNK = re.compile(r"[\w@#~$%+/.:\\&=?-]{3,}", re.ASCII)
 _PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]*[.:?-]*")
 
 _SHAPE = re.compile(
@@ -69,7 +69,20 @@ _SPACED = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-_MAY_BE_SPACED = re.compile(r" [A-ZÀ-Þ]|,\d\d\d|[`《「『【“€£¥￥年月万亿億円元°]", re.ASCII)
+_SPACED_ASCII = re.compile(
+    r"""
+    [`A-Z$0-9](?:
+      (?<=`)[^`\n]{3,80}`
+    | (?<=[A-Z])(?:(?<!\w[A-Z])[a-z]+(?:[ ][A-Z][a-z]+)+(?!\w) | (?<=[a-z,;][ ][A-Z])[a-z]+(?!\w))
+    | (?<=[$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)
+    | (?<=\d)\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\w)
+    )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+"""What ``_SPACED`` finds in a text of ASCII alone. Its first sign is looked for first, which is seven times as quick."""
+
+MAY_BE_SPACED = re.compile(r" [A-ZÀ-Þ]|,\d\d\d|[`《「『【“€£¥￥年月万亿億円元°]", re.ASCII)
 """What every match of ``_SPACED`` has in it, or stands behind."""
 
 _MEMBER = re.compile(r"[A-Za-z_]\w*\.(?!\w{1,4}$)\w+|[A-Za-z_]\w{0,2}\.\w+", re.ASCII)
@@ -86,14 +99,25 @@ _ENDINGS: dict[Kind, str] = {"number": ".", "url": ".:?-&=+%", "date": ""}
 
 def find(text: str) -> Iterator[Identifier]:
     """The identifiers of a text: those without blanks in order, then those with. No two of one pass overlap."""
-    for chunk in _CHUNK.finditer(text):
-        word = chunk.group()
-        if len(word) > LONGEST or _PLAIN_WORD.fullmatch(word):
-            continue
+    for chunk in CHUNK.finditer(text):
         offset = chunk.start()
-        for found in _in_chunk(word):
+        for found in in_chunk(chunk.group()):
             yield Identifier(found.text, found.kind, offset + found.start, offset + found.end, found.parts)
-    if not _MAY_BE_SPACED.search(text):  # most lines of a log or a program
+    if not MAY_BE_SPACED.search(text):  # most lines of a log or a program
+        return
+    yield from spaced(text)
+
+
+def spaced(text: str) -> Iterator[Identifier]:
+    """The identifiers of a text that contain blanks, such as titles and names of people."""
+    if text.isascii():
+        for match in _SPACED_ASCII.finditer(text):
+            start, end = match.span()
+            first = text[start]
+            if first == "`":
+                yield Identifier(text[start + 1 : end - 1], "title", start + 1, end - 1)
+            else:
+                yield Identifier(text[start:end], "person" if first.isalpha() else "number", start, end)
         return
     for match in _SPACED.finditer(text):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
@@ -120,7 +144,10 @@ def endings(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=16_384)
-def _in_chunk(chunk: str) -> tuple[Identifier, ...]:
+def in_chunk(chunk: str) -> tuple[Identifier, ...]:
+    """The identifiers of one match of ``CHUNK``, placed by its beginning."""
+    if len(chunk) > LONGEST or _PLAIN_WORD.fullmatch(chunk):
+        return ()
     found = []
     for match in _SHAPE.finditer(chunk):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
@@ -147,9 +174,10 @@ def _is_name(text: str) -> bool:
     """Not a plain word: an inner capital, a digit among letters, an underscore, a dot, a sigil or several hyphens."""
     if text[0] == "#" and len(text) > 2:
         return True
-    if not _LETTER.search(text):
+    lower = text.lower()
+    if lower == text.upper():  # no letter
         return "-" in text and len(text) > 7  # telephone and order numbers
-    if text[0] in "@$." or "_" in text.strip("_") or "::" in text or _CASE_CHANGE.search(text):
+    if text[0] in "@$." or "_" in text.strip("_") or "::" in text or (lower != text and _CASE_CHANGE.search(text)):
         return True
     if "." in text:
         return max(map(len, text.split("."))) > 1

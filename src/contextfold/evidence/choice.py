@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM, Block, Floats, Ints, Vocabulary, pair_factors
 from contextfold.evidence.clips import SHARE, clips
-from contextfold.evidence.lines import BARE, Line
+from contextfold.evidence.lines import BARE, ENOUGH_WORDS, Line
 from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
 
@@ -48,9 +48,6 @@ is needed next mostly still stands in the recent messages."""
 
 YOUNGEST = 500
 """Tokens added to every age, so that no single mention outweighs everything else."""
-
-ENOUGH_WORDS = 2
-"""Plain words beside an identifier that make it more than a bare name."""
 
 RARITY = 0.5
 """Exponent of the number of messages that say a plain word."""
@@ -320,21 +317,27 @@ class _Choice:
         order: list[int] = []
         left = budget
         queue, least = self._best(left)
+        # The newest entry of each span in the heap. A span that became no better has one that is good enough: it is
+        # looked at again when its turn comes.
+        entered = {number: -gain for gain, number, _, _ in queue}
         stale = 0
         while left > 0:
             if not queue or -queue[0][0] < least or stale > _STALE:
                 if stale <= _STALE and least == 0.0:
                     break
                 queue, least = self._best(left)
+                entered = {number: -gain for gain, number, _, _ in queue}
                 stale = 0
                 if not queue:
                     break
             expected, number, first, last = heapq.heappop(queue)
             gain = self._gain(first, last)
+            entered[number] = 0.0
             if gain <= 0:
                 continue
             if gain < -expected * (1 - 1e-9):
                 heapq.heappush(queue, (-gain, number, first, last))
+                entered[number] = gain
                 stale += 1
                 continue
             new = [n for n in range(first, last + 1) if n not in self.chosen]
@@ -345,8 +348,10 @@ class _Choice:
             order += new
             self._take(first, last, new)
             for span in {span for n in new for span in self._touching(n)}:
-                if (gain := self._gain(span[1], span[2])) > 0:  # a neighbor may have become cheaper or better
+                gain = self._gain(span[1], span[2])  # a neighbor may have become cheaper or better
+                if gain > entered.get(span[0], 0.0):
                     heapq.heappush(queue, (-gain, *span))
+                    entered[span[0]] = gain
         return order
 
     def _best(self, left: int) -> tuple[list[tuple[float, int, int, int]], float]:

@@ -11,8 +11,11 @@ by are its words. Short messages of users are one line each, so that what people
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Literal
 
 from contextfold import identifiers, json_values
@@ -41,6 +44,12 @@ ERROR, OUTCOME, MEASURE = 0.6, 0.6, 0.45
 BARE = 0.6
 """What an identifier counts without any plain word beside it."""
 
+ENOUGH_WORDS = 2
+"""Plain words beside an identifier that make it more than a bare name."""
+
+_TOGETHER = 2_000
+"""Lines that are read together: enough that searches are shared, and no more than some milliseconds of work."""
+
 STEM = 6
 """Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
 
@@ -58,6 +67,9 @@ _DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
 _GUTTER = re.compile(r"\s*\d+(?:→|\t|\s*\|\s)")
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
+_ASCII_WORD = re.compile(r"[A-Za-z]{3,}")
+"""``PLAIN_WORD`` in a text of ASCII alone."""
+
 PLAIN_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
 
 
@@ -70,8 +82,9 @@ class Line:
     """A line of a message, word for word but without indentation and line numbers.
 
     ``names`` are the identifiers in it and the parts that they may be called by, ``worths`` what each would cost to get
-    wrong (0 to 1). ``words`` counts the plain words beside them. ``bonus`` is what the line counts besides its names.
-    ``terms`` are the plain words of what was said, each behind a blank so that none is taken for a name.
+    wrong (0 to 1). ``words`` counts the plain words beside them, up to ``ENOUGH_WORDS``. ``bonus`` is what the line
+    counts besides its names. ``terms`` are the plain words of what was said, each behind a blank so that none is taken
+    for a name.
     """
 
     text: str
@@ -168,14 +181,12 @@ def is_cjk(word: str) -> bool:
 
 
 def _lines(text: str, source: Source, known: Known) -> Iterator[Line]:
-    for raw in _without_data(text).splitlines():
-        for piece in _pieces(_without_gutter(raw)):
-            line = known.get((piece, source))
-            if line is None:
-                if not any(map(str.isalnum, piece)):
-                    continue
-                line = known[piece, source] = _line(piece, source)
-            yield line
+    pieces = [piece for raw in _without_data(text).splitlines() for piece in _pieces(_without_gutter(raw))]
+    new = [piece for piece in dict.fromkeys(pieces) if (piece, source) not in known and any(map(str.isalnum, piece))]
+    for start in range(0, len(new), _TOGETHER):
+        for line in _read(new[start : start + _TOGETHER], source):
+            known[line.text, source] = line
+    yield from (known[piece, source] for piece in pieces if (piece, source) in known)
 
 
 def _without_gutter(raw: str) -> str:
@@ -188,22 +199,118 @@ def _without_data(text: str) -> str:
     return _DATA.sub("\n", text) if len(text) >= 300 else text
 
 
+def _read(lines: Sequence[str], source: Source) -> Iterator[Line]:
+    """Lines without breaks in them, read together: a search over all of them costs a fraction of one in each."""
+    text = "\n".join(lines)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    spaced = _where(identifiers.MAY_BE_SPACED, text, starts)
+    bonuses = _tool_bonuses(lines, text, starts) if source == "tool" else {}
+    chunks = identifiers.CHUNK.finditer(text)
+    chunk = next(chunks, None)
+    for n, line in enumerate(lines):
+        start, end = starts[n], starts[n + 1] - 1
+        found: list[tuple[int, int, Named]] = []
+        while chunk is not None and chunk.start() < end:
+            if named := _named(chunk.group()):
+                offset = chunk.start()
+                found += [(offset + first, offset + last, names) for first, last, names in named]
+            chunk = next(chunks, None)
+        if n in spaced:
+            found += [
+                (start + one.start, start + one.end, _names(one.text, one.kind, ())) for one in identifiers.spaced(line)
+            ]
+        bonus = bonuses.get(n, 0.0) if source == "tool" else _bonus(line, source)
+        yield _made(line, source, text, start, end, found, bonus)
+
+
 def _line(text: str, source: Source, searched: str | None = None) -> Line:
     """A line with what it holds. ``searched`` is the part of it that may name something, if not all of it."""
-    names: dict[str, float] = {}
     plain = text if searched is None else searched
-    rest: list[str] = []
-    end = 0
-    for found in identifiers.find(plain):
-        names.setdefault(found.text, _worth(found.text, found.kind))
-        for part in found.parts:
-            names.setdefault(part, _worth(part, "name"))
-        if found.start >= end:
-            rest.append(plain[end : found.start])
-            end = found.end
-    rest.append(plain[end:])
-    words = len({word.lower() for piece in rest for word in PLAIN_WORD.findall(piece)})
-    return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
+    found = [(one.start, one.end, _names(one.text, one.kind, one.parts)) for one in identifiers.find(plain)]
+    return _made(text, source, plain, 0, len(plain), found, _bonus(text, source))
+
+
+def _made(
+    line: str, source: Source, text: str, start: int, end: int, found: Sequence[tuple[int, int, Named]], bonus: float
+) -> Line:
+    """A line that stands at ``start`` to ``end`` of a text, with what was found in it."""
+    names: dict[str, float] = {}
+    rest: list[tuple[int, int]] = []
+    for first, last, named in found:
+        for name, worth in named:
+            names.setdefault(name, worth)
+        if first >= start:
+            rest.append((start, first))
+            start = last
+    rest.append((start, end))
+    return Line(line, source, tuple(names), tuple(names.values()), _plain_words(text, rest), bonus)
+
+
+def _plain_words(text: str, spans: Iterable[tuple[int, int]]) -> int:
+    """How many distinct plain words stand in these parts of a text, counted up to what makes a difference."""
+    seen = ""
+    pattern = _ASCII_WORD if text.isascii() else PLAIN_WORD
+    for start, end in spans:
+        if end - start < 2:  # the shortest word: two signs of CJK
+            continue
+        for word in pattern.finditer(text, start, end):
+            said = word.group().lower()
+            if seen and said != seen:
+                return ENOUGH_WORDS
+            seen = said
+    return 1 if seen else 0
+
+
+Named = Sequence[tuple[str, float]]
+"""A name and the parts that it may be called by, each with what it would cost to get it wrong."""
+
+
+@lru_cache(maxsize=16_384)
+def _named(chunk: str) -> tuple[tuple[int, int, Named], ...]:
+    """What a chunk names: from where to where in it, and how it may be called."""
+    return tuple((one.start, one.end, _names(one.text, one.kind, one.parts)) for one in identifiers.in_chunk(chunk))
+
+
+def _names(name: str, kind: Kind, parts: Iterable[str]) -> Named:
+    return ((name, _worth(name, kind)), *((part, _worth(part, "name")) for part in parts))
+
+
+def _where(pattern: re.Pattern[str], text: str, starts: Sequence[int]) -> set[int]:
+    """The numbers of the lines, which begin at ``starts``, in which a pattern matches."""
+    lines: set[int] = set()
+    found = pattern.search(text)
+    while found is not None:
+        line = bisect_right(starts, found.start()) - 1
+        lines.add(line)
+        found = pattern.search(text, starts[line + 1])
+    return lines
+
+
+def _with_any(words: Iterable[str], text: str, starts: Sequence[int]) -> set[int]:
+    """The numbers of the lines in which one of these words stands."""
+    lines: set[int] = set()
+    for word in words:
+        place = text.find(word)
+        while place >= 0:
+            line = bisect_right(starts, place) - 1
+            lines.add(line)
+            place = text.find(word, starts[line + 1])
+    return lines
+
+
+def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dict[int, float]:
+    """The bonuses of a tool's lines that have one, as ``_bonus`` gives them.
+
+    Its patterns are tried where a word stands that each of their matches holds. Upper and lower case are one in some of
+    them, in ways of Unicode's own, so other lines than ASCII are always tried.
+    """
+    likely = _with_any(cues.ERROR_WORDS, text, starts) | _with_any(cues.OUTCOME_WORDS, text.lower(), starts)
+    if not text.isascii():
+        if len(text.lower()) != len(text):  # a letter that is two in lower case: all places are off
+            likely = set(range(len(lines)))
+        likely |= {n for n, line in enumerate(lines) if not line.isascii()}
+    likely |= _where(cues.MEASURE, text, starts)
+    return {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
 
 
 def _worth(name: str, kind: Kind) -> float:

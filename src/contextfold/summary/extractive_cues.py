@@ -198,6 +198,38 @@ ERROR = re.compile(
 )
 """One line of a tool's output that says that something went wrong. Case matters: ``error`` in running text does not."""
 
+ERROR_WORDS = (
+    *(
+        "Error",
+        "Exception",
+        "Panic",
+        "Failure",
+        "fatal",
+        "error",
+        "panic",
+        "fehler",
+        "ERR",
+        "FAIL",
+        "FATAL",
+        "CRITICAL",
+    ),
+    *(
+        "WARN",
+        "Traceback",
+        "expired",
+        "timed out",
+        "refused",
+        "denied",
+        "exceeded",
+        "unreachable",
+        "aborted",
+        "not found",
+    ),
+    *("abgelaufen", "verweigert", "überschritten", "o such file", "exit", "returncode", "failed"),
+    *("错误", "エラー", "失败", "过期", "超时", "被拒绝", "超出限制", "期限切れ", "タイムアウト", "拒否され"),
+)
+"""One of these stands in each match of ``ERROR``."""
+
 OUTCOME = re.compile(
     r"\b\d+ (?:passed|skipped|failures?|warnings?|tests?|files? changed|bestanden|übersprungen)\b"
     r"|\b(?:is ready|succeeded|completed|deployed|installed|created|built|finished|erfolgreich|fertig"
@@ -206,6 +238,14 @@ OUTCOME = re.compile(
     re.IGNORECASE,
 )
 """One line of a tool's output that says what came of it, or tells the reader something."""
+
+OUTCOME_WORDS = (
+    *(" passed", " skipped", " failure", " warning", " test", " changed", " bestanden", " übersprungen", "is ready"),
+    *("succeeded", "completed", "deployed", "installed", "created", "built", "finished", "erfolgreich", "fertig"),
+    *("abgeschlossen", "note:", "notes:", "hint:", "hints:", "result:", "results:", "hinweis:", "hinweiss:"),
+    *("成功", "完成", "失败", "通过", "已部署", "注意", "完了", "失敗"),
+)
+"""One of these stands in each match of ``OUTCOME`` in lower case, as far as the text is ASCII."""
 
 MEASURE = re.compile(
     r"\d(?<![\w.].)[\d.,]{0,40}\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?"
