@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 READ_LINES = 4096
 """Lines that are remembered while messages are read, about two megabytes."""
 
+COUNTED = 4096
+"""Short texts whose sizes are remembered, about half a megabyte."""
+
 
 class History:
     """The wire objects, their messages, and what follows from each message alone."""
@@ -41,6 +44,7 @@ class History:
         self._read: dict[tuple[str, Any], evidence.Line] = {}
         """Lines that were read lately. They repeat themselves, and what is made of them shares their texts."""
         self._notes: dict[int, Note] = {}
+        self._counted: dict[str, int] = {}
 
     @cached_property
     def index(self) -> MemoryIndex:
@@ -96,6 +100,7 @@ class History:
         twin = copy.copy(self)
         twin.counter = CalibratedCounter(self.counter, calibration)
         twin.sizes = [calibration.apply(size) for size in self.sizes]
+        twin._counted = {}
         twin.line_sizes = evidence.ScaledSizes(self.line_sizes, calibration.apply)
         return twin
 
@@ -127,6 +132,15 @@ class History:
 
             found = self._notes[index] = Note.of(read)
         return found
+
+    def count(self, text: str) -> int:
+        """Tokens of a short text that will be asked for again: a fact of the built-in summary, at each pass."""
+        size = self._counted.get(text)
+        if size is None:
+            if len(self._counted) > COUNTED:
+                self._counted.clear()
+            size = self._counted[text] = self.counter.text(text)
+        return size
 
     @cached_property
     def words(self) -> evidence.Vocabulary:

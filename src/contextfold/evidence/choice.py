@@ -263,6 +263,8 @@ class _Choice:
         # Of spans that add the same the first wins, in the order: a line, with the one before it, with the one after.
         self.order = np.concatenate([3 * singles, np.where(self.poor[pairs], 3 * pairs + 2, 3 * pairs + 4)])
         self.worth = self.weights.tolist()
+        self._open = list(self.worth)
+        """What showing each name or term in full would add. Most lines show in full, so most gains are sums of these."""
         self._ids: list[list[int] | None] = [None] * len(material.counts)
         self._words = material.words.tolist()
         self._sizes = (material.sizes + 1).tolist()  # 1: the line break
@@ -397,14 +399,19 @@ class _Choice:
 
     def _gain(self, first: int, last: int) -> float:
         """What the span would add per token."""
-        quality = self._quality(first, last)
+        quality = 1.0 if self._words[first] >= ENOUGH_WORDS else self._quality(first, last)
         shown, worth, chosen = self.shown, self.worth, self.chosen
         value = cost = 0.0
         for n in (first,) if first == last else (first, last):
             if n not in chosen:
                 cost += self._sizes[n]
                 value += self._bonuses[n]
-            for number in self._ids[n] or self._wanted(n):
+            wanted = self._ids[n] or self._wanted(n)
+            if quality == 1.0:
+                for added in map(self._open.__getitem__, wanted):
+                    value += added
+                continue
+            for number in wanted:
                 better = quality - shown[number]
                 if better > 0:
                     value += better * worth[number]
@@ -426,4 +433,6 @@ class _Choice:
         self.chosen.update(new)
         for n in range(first, last + 1):
             for number in self._wanted(n):
-                self.shown[number] = max(self.shown[number], quality)
+                if quality > self.shown[number]:
+                    self.shown[number] = quality
+                    self._open[number] = (1.0 - quality) * self.worth[number]

@@ -31,6 +31,9 @@ FOR_RULES = 0.2
 """Share of the room for evidence that the rules of the user may take in the built-in summary. Most sessions have two or
 three; a list of thirty must not push out all that they are about."""
 
+_SHORT = 300
+"""Characters. The built-in summary asks for the sizes of the same facts at each pass, and of texts that it tries."""
+
 
 def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
     """(the summary to update, what is new). Earlier summaries found in the history are updated, not summarized.
@@ -63,7 +66,7 @@ def extract(question: Question, plan: Plan) -> Summary:
     text = extractive.summarize(
         gone,
         budget=room,
-        count=count,
+        count=lambda text: question.history.count(text) if len(text) <= _SHORT else count(text),
         language=question.language,
         notes=notes,
         for_rules=own,
