@@ -264,7 +264,7 @@ class _Choice:
         self.order = np.concatenate([3 * singles, np.where(self.poor[pairs], 3 * pairs + 2, 3 * pairs + 4)])
         self.worth = self.weights.tolist()
         self._open = list(self.worth)
-        """What showing each name or term in full would add. Most lines show in full, so most gains are sums of these."""
+        """What showing each name or term in full would add. Most lines do, so most gains are sums of these."""
         self._ids: list[list[int] | None] = [None] * len(material.counts)
         self._words = material.words.tolist()
         self._sizes = (material.sizes + 1).tolist()  # 1: the line break

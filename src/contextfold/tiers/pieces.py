@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
@@ -46,6 +46,45 @@ WARNING = re.compile(
 )
 """Worth a line when errors have theirs."""
 
+_OUTCOME_WORDS = (
+    *(
+        "error",
+        "exception",
+        "interrupt",
+        "traceback",
+        "e  ",
+        "fail",
+        "ok ",
+        "ok\t",
+        "ok\n",
+        "fatal",
+        "critical",
+        "panic",
+    ),
+    *(
+        "err!",
+        "aborted",
+        "exit",
+        "return",
+        " passed",
+        " passing",
+        "test",
+        "build ",
+        "segmentation fault",
+        "core dumped",
+    ),
+    *("killed", "out of memory", "oom", "错误", "失败", "异常", "エラー", "失敗", "例外", "오류", "실패", "예외"),
+)
+_WARNING_WORDS = (
+    *("warn", "警告", "경고", "no such file", "not found", "denied", "connection refused", "timed out", "cannot "),
+    *("could not ", "unable to ", "undefined ", "unresolved ", "deprecated", 'file "'),
+)
+"""In lower case: one of these stands in each match of the patterns above."""
+
+_SEARCHED_AT_ONCE = 32_768
+"""Characters. In a longer text words are looked for before patterns: a search holds the interpreter until its end."""
+
+_BLANKS = re.compile(r"\s*")
 _DIGITS = re.compile(r"\d+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？])|\n\s*")
 
@@ -195,15 +234,47 @@ def _order(texts: Sequence[str], by_identifiers: bool = True) -> list[int]:
     """Indexes of outcomes, then warnings (the first of each kind), then of the pieces dense with new identifiers."""
     starts = list(accumulate(chain([0], map(len, texts))))
     whole = "".join(texts)
-    outcomes = _first_of_kind(texts, _touched(OUTCOME, whole, starts))
-    warnings = _first_of_kind(texts, _touched(WARNING, whole, starts))
+    outcomes = _first_of_kind(texts, _touched(OUTCOME, _OUTCOME_WORDS, whole, starts))
+    warnings = _first_of_kind(texts, _touched(WARNING, _WARNING_WORDS, whole, starts))
     dense = _by_density(texts, _new_identifiers(whole, starts)) if by_identifiers else []
     return list(dict.fromkeys([*outcomes, *warnings, *dense]))
 
 
-def _touched(pattern: re.Pattern[str], whole: str, starts: Sequence[int]) -> list[int]:
-    """The pieces in which the pattern begins, in their order."""
-    return list(dict.fromkeys(bisect_right(starts, found.start()) - 1 for found in pattern.finditer(whole)))
+def _touched(pattern: re.Pattern[str], words: Sequence[str], whole: str, starts: Sequence[int]) -> list[int]:
+    """The pieces in which the pattern begins, in their order. One of the ``words`` stands in each of its matches.
+
+    A search for a word is a hundred times as quick as one for a pattern, and most outputs of megabytes hold few of
+    them. So the pattern is tried where one stands: on its line, from the white space before it to the next sign behind.
+    """
+    folded = whole.lower()
+    # A few letters are two in lower case, so that places are off, or pass for others where case does not matter.
+    if len(whole) < _SEARCHED_AT_ONCE or len(folded) != len(whole) or any(letter in whole for letter in "ſıK"):
+        return list(dict.fromkeys(bisect_right(starts, found.start()) - 1 for found in pattern.finditer(whole)))
+    found: dict[int, None] = {}
+    last = 0
+    for start, end in _around(words, folded, whole):
+        for one in pattern.finditer(whole, max(start, last), end):
+            found[bisect_right(starts, one.start()) - 1] = None
+            last = one.end()
+    return list(found)
+
+
+def _around(words: Sequence[str], folded: str, whole: str) -> Iterator[tuple[int, int]]:
+    """Where the lines with one of the words begin and end, with the white space before and one sign behind."""
+    lines: dict[int, int] = {}
+    for word in words:
+        place = folded.find(word)
+        while place >= 0:
+            end = whole.find("\n", place)
+            end = len(whole) if end < 0 else end
+            lines[whole.rfind("\n", 0, place) + 1] = end
+            place = folded.find(word, end)
+    for start, end in sorted(lines.items()):
+        blanks = _BLANKS.match(whole, end)
+        yield (
+            len(whole[max(0, start - 300) : start].rstrip()) + max(0, start - 300),
+            (blanks.end() if blanks else end) + 1,
+        )
 
 
 def _first_of_kind(texts: Sequence[str], indexes: Sequence[int]) -> list[int]:

@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -59,6 +60,15 @@ LONG_RUNS = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{4096,}+")
 _KNOWN = KnownSizes()
 """The sizes of texts that were estimated, whatever conversation they stand in."""
 
+_STRETCH = 16_384
+"""Characters. Some milliseconds of counting."""
+
+_CUT = re.compile(r"(?<=[a-z0-9])[ ,\t\n](?=[A-Za-z0-9])")
+"""Where a word or a number ends, and a blank or comma is followed by another."""
+
+_RUN_ENDS = re.compile(r"[^A-Za-z0-9+/=_-]")
+"""What is in no run of encoded data: those are left out before the rest is cut into pieces."""
+
 _SAMPLES, _SAMPLE_CHARACTERS = 16, 128
 PLACE = "\ue000"
 """Stands for what is already priced while the rest is cut, so that its neighbors are not joined."""
@@ -84,14 +94,39 @@ def rounded(price: int, is_text: bool = True) -> int:
 
 
 def hundredths(text: str) -> int:
-    """The price of a text in hundredths of a token, before rounding."""
+    """The price of a text in hundredths of a token, before rounding.
+
+    A long text is counted in stretches, because a search holds the interpreter until it has its end: other threads,
+    such as an event loop, run between them.
+    """
+    if len(text) <= 2 * _STRETCH:
+        return _price(text)
+    parts = list(stretches(text))
+    is_russian = text.isascii() or looks_russian([word for part in parts for word in ALPHABETIC_WORDS.findall(part)])
+    return sum(_price(part, is_russian) for part in parts)
+
+
+def stretches(text: str) -> Iterator[str]:
+    """The text cut where no piece, word or run goes on, so that the prices of the parts add up to that of the whole."""
+    start, look = 0, _STRETCH
+    while len(text) - start > 2 * _STRETCH and (cut := _CUT.search(text, look)):
+        if _RUN_ENDS.search(text, max(0, cut.start() - 200), cut.start()):
+            yield text[start : cut.start()]
+            start = cut.start()
+            look = start + _STRETCH
+        else:
+            look = cut.start() + 200
+    yield text[start:]
+
+
+def _price(text: str, is_russian: bool | None = None) -> int:
     price = 0
     if len(text) >= 4096:
         price = sum(_sampled(run) for run in LONG_RUNS.findall(text))
         text = LONG_RUNS.sub("", text) if price else text
     if not text.isascii():
         words = ALPHABETIC_WORDS.findall(text)
-        russian = looks_russian(words)
+        russian = looks_russian(words) if is_russian is None else is_russian
         price += sum(alphabetic_price(word, russian) for word in words)
         text = ALPHABETIC_WORDS.sub(PLACE, text)
         characters = Counter("".join(WIDE_RUNS.findall(text)))

@@ -1,0 +1,124 @@
+"""Long texts are read in stretches and where a word stands, so that other threads run between.
+
+The outcome is that of one search over everything.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from itertools import accumulate, chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import contextfold.tokens.estimate  # noqa: F401 - the name of the package's own is the function
+from contextfold import identifiers
+from contextfold.evidence import lines as reading
+from contextfold.tiers import pieces
+from effort import examples
+
+counting = sys.modules["contextfold.tokens.estimate"]
+
+PIECES = [
+    "abc",
+    "X",
+    "1234",
+    ",",
+    "\n",
+    " ",
+    "  ",
+    "\t",
+    ";",
+    "'s",
+    "é",
+    "日本",
+    "привет",
+    "。\n",
+    "A" * 5000,
+    "-" * 70,
+]
+PIECES += [" " * 70, "a b ", "z9,b", "\n\n", "/", "b64=" * 1200]
+SAID = ["Error: x", "Exception", "ok 5", "ok\n\n 7", "not ok 3", "--- FAIL", "Warning", "WARN", "E   x", "exit code"]
+SAID += [
+    "  \n  \n--- FAIL z",
+    "Tests: 4",
+    "73 passed",
+    "killed",
+    'File "a", line 3',
+    '\n   \n File "a", line 3',
+    "ſ",
+    "İ",
+]
+SAID += [
+    "cannot see",
+    "timed out",
+    "失败",
+    "x\n",
+    "yy zz\n",
+    "\n",
+    "12 ms",
+    "note: a",
+    "5 files changed",
+    "fertig",
+    "é",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=120).map("".join))
+@settings(max_examples=examples(150), deadline=None)
+def test_the_price_of_a_text_is_the_sum_of_its_stretches(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_STRETCH", 40)
+        assert counting.hundredths(text) == counting._price(text)
+        assert "".join(counting.stretches(text)) == text
+
+
+def test_a_long_text_is_cut_at_all() -> None:
+    text = "some words in a row, and more of them\n" * 4000
+    assert max(map(len, counting.stretches(text))) < 3 * counting._STRETCH
+
+
+@given(st.lists(st.sampled_from([*SAID, " ", "\n"]), max_size=120).map("".join))
+@settings(max_examples=examples(150), deadline=None)
+def test_what_is_found_around_words_is_what_is_found_everywhere(text: str) -> None:
+    starts = list(accumulate(chain([0], map(len, text.splitlines(keepends=True)))))
+    patterns = ((pieces.OUTCOME, pieces._OUTCOME_WORDS), (pieces.WARNING, pieces._WARNING_WORDS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "_SEARCHED_AT_ONCE", 0)
+        for pattern, words in patterns:
+            found = [bisect_right(starts, one.start()) - 1 for one in pattern.finditer(text)]
+            assert pieces._touched(pattern, words, text, starts) == list(dict.fromkeys(found))
+
+
+@given(st.lists(st.lists(st.sampled_from([*SAID, " ", "`a b`", "Ann Lee", "$1,000", "a_b"]), min_size=1), max_size=20))
+@settings(max_examples=examples(150), deadline=None)
+def test_lines_that_are_read_together_hold_what_each_holds(said: list[list[str]]) -> None:
+    lines = [line for parts in said for line in "".join(parts).splitlines() if line.strip()]
+    assert list(reading._read(lines, "tool")) == [reading._line(line, "tool") for line in lines]
+    assert list(reading._read(lines, "assistant")) == [reading._line(line, "assistant") for line in lines]
+
+
+@given(
+    st.lists(st.sampled_from([*"`A$1,.a B", "Ann", " Lee", "1,000", "$2,500.5", "x, Bo", "日本", "12"])).map("".join)
+)
+@settings(max_examples=examples(300), deadline=None)
+def test_a_text_of_ascii_names_what_the_full_pattern_finds_in_it(text: str) -> None:
+    text = text.encode("ascii", "ignore").decode()
+    full = [(one.lastgroup, *one.span()) for one in identifiers._SPACED.finditer(text)]
+    quick = [
+        (one.kind, one.start - (one.kind == "title"), one.end + (one.kind == "title"))
+        for one in identifiers.spaced(text)
+    ]
+    assert quick == [found for found in full if found[2] - found[1] >= 3 or found[0] in ("title", "person")]
+
+
+@pytest.mark.parametrize(
+    "line", ["Error: a", "fatal: x", "3 passed", "Note: x", "5 files changed", "12 ms", "0.5 GB", "失败", "exit code 2"]
+)
+def test_what_gives_a_line_a_bonus_is_found_by_its_words(line: str) -> None:
+    assert reading._bonus(line, "tool")
+    assert reading._tool_bonuses(["nothing", line], f"nothing\n{line}", [0, 8, 9 + len(line)]) == {
+        1: reading._bonus(line, "tool")
+    }
