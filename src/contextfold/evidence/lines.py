@@ -47,8 +47,8 @@ BARE = 0.6
 ENOUGH_WORDS = 2
 """Plain words beside an identifier that make it more than a bare name."""
 
-_TOGETHER = 2_000
-"""Lines that are read together: enough that searches are shared, and no more than some milliseconds of work."""
+_TOGETHER = 200
+"""Lines that are read together: enough that searches are shared, and no search takes more than some milliseconds."""
 
 STEM = 6
 """Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
@@ -181,7 +181,8 @@ def is_cjk(word: str) -> bool:
 
 
 def _lines(text: str, source: Source, known: Known) -> Iterator[Line]:
-    pieces = [piece for raw in _without_data(text).splitlines() for piece in _pieces(_without_gutter(raw))]
+    rows = (row for raw in text.splitlines() for row in ((raw,) if len(raw) < 300 else _without_data(raw).splitlines()))
+    pieces = [piece for row in rows for piece in _pieces(_without_gutter(row))]
     new = [piece for piece in dict.fromkeys(pieces) if (piece, source) not in known and any(map(str.isalnum, piece))]
     for start in range(0, len(new), _TOGETHER):
         for line in _read(new[start : start + _TOGETHER], source):

@@ -57,6 +57,9 @@ FEW_MESSAGES = 10
 
 Step = Literal["made", "nothing", "busy", "lost"]
 
+ENOUGH_TOKENS, ENOUGH_MESSAGES = 3_000_000, 25_000
+"""What is read before a pass of a session that was imported, at most: some hundred megabytes of memory."""
+
 
 class Flow:
     """The steps of one session. Safe for concurrent use."""
@@ -232,12 +235,14 @@ class _Settling:
             await self._pass(loaded, rules, size, SOFT)
 
     async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, SessionRules, SessionSize]:
-        """The view with all messages; or with enough pages of them that something is due, to be compacted first, so
-        that memory does not grow with what was appended since the last view."""
+        """The view with all messages; or, where more were appended than should be in memory, with those that are to be
+        compacted first. An import of some ten thousand messages is one pass: each pass reads again what the one before
+        it left, so many small ones take several times as long and quote less well."""
         loaded = await self.reader.view(state, self.ports)
         while True:
             rules, size = self._measure(loaded)
-            if loaded.until >= state.message_count or (not resting and rules.due(size)):
+            is_enough = size.new_tokens > ENOUGH_TOKENS or size.new_messages > ENOUGH_MESSAGES
+            if loaded.until >= state.message_count or (is_enough and not resting and rules.due(size)):
                 return loaded, rules, size
             await self.reader.next_page(loaded, self.ports)
 
