@@ -143,7 +143,7 @@ def endings(name: str) -> tuple[str, ...]:
     return tuple("/".join(segments[start:]) for start in range(1, len(segments)))
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def in_chunk(chunk: str) -> tuple[Identifier, ...]:
     """The identifiers of one match of ``CHUNK``, placed by its beginning."""
     if len(chunk) > LONGEST or _PLAIN_WORD.fullmatch(chunk):

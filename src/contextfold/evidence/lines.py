@@ -266,10 +266,11 @@ Named = Sequence[tuple[str, float]]
 """A name and the parts that it may be called by, each with what it would cost to get it wrong."""
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _named(chunk: str) -> tuple[tuple[int, int, Named], ...]:
     """What a chunk names: from where to where in it, and how it may be called."""
-    return tuple((one.start, one.end, _names(one.text, one.kind, one.parts)) for one in identifiers.in_chunk(chunk))
+    read = identifiers.in_chunk.__wrapped__  # remembered here, so not there as well
+    return tuple((one.start, one.end, _names(one.text, one.kind, one.parts)) for one in read(chunk))
 
 
 def _names(name: str, kind: Kind, parts: Iterable[str]) -> Named:
