@@ -15,10 +15,12 @@ from contextfold.errors import InputError
 from contextfold.formats.anthropic import Anthropic
 from contextfold.formats.base import Format
 from contextfold.formats.gemini import Gemini
+from contextfold.formats.haystack import Haystack
 from contextfold.formats.langchain import LangChain
 from contextfold.formats.openai_chat import ROLES as CHAT_ROLES
 from contextfold.formats.openai_chat import OpenAIChat
 from contextfold.formats.openai_responses import OpenAIResponses
+from contextfold.formats.pydantic_ai import PydanticAI
 from contextfold.formats.values import kind_of
 from contextfold.messages import Message
 
@@ -30,10 +32,13 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 """All formats by their public name."""
 
+OF_FRAMEWORKS: Mapping[str, Format] = MappingProxyType({known.name: known for known in (Haystack(), PydanticAI())})
+"""Formats whose messages are objects of a framework, and nothing that stands in a file."""
+
 
 def get(name: str) -> Format:
     """The format of this name, or an ``InputError`` that lists the names there are."""
-    found = FORMATS.get(name)
+    found = FORMATS.get(name) or OF_FRAMEWORKS.get(name)
     if found is None:
         raise InputError(f"unknown format {name!r}; formats are {', '.join(FORMATS)}")
     return found
@@ -56,7 +61,7 @@ def detect(wire: Sequence[Any]) -> Format:
 def marked(wire: Sequence[Any]) -> Format | None:
     """The format whose mark comes first; None where nothing but roles and text is there."""
     for entry in wire:
-        for known in FORMATS.values():
+        for known in (*FORMATS.values(), *OF_FRAMEWORKS.values()):
             if known.recognizes((entry,)):
                 return known
     return None

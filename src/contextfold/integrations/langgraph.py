@@ -27,8 +27,9 @@ from langgraph.graph import MessagesState
 
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
-from contextfold.integrations.langchain.threads import Bounded, thread_key
+from contextfold.integrations.langchain.threads import thread_key
 from contextfold.observe import logger
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction, summary_message

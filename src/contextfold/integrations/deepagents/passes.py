@@ -18,6 +18,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.deepagents import large_results, media
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files
@@ -36,7 +37,7 @@ from contextfold.integrations.deepagents.views import (
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.folding import DueFold
 from contextfold.integrations.langchain.sending import Sending, valid
-from contextfold.integrations.langchain.threads import Bounded, ThreadKey, thread_key
+from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 
 NOTHING = DeepAgentView([], ())
 

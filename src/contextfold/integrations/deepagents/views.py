@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.reasoning import without_bound_reasoning
 from contextfold.integrations.deepagents.state import SummarizationEvent
 from contextfold.integrations.langchain import layout
-from contextfold.integrations.langchain.threads import Bounded
 
 REMEMBERED_COPIES = 8192
 

@@ -27,12 +27,13 @@ from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.errors import PolicyError, is_control_flow
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
 from contextfold.integrations.langchain.sending import declarations, system_text
 from contextfold.integrations.langchain.state import Remembered, schema
-from contextfold.integrations.langchain.threads import Bounded, ThreadKey, ThreadTurns, thread_key
+from contextfold.integrations.langchain.threads import ThreadKey, ThreadTurns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
 from contextfold.observe import Event, logger
 from contextfold.passes.perform import Made

@@ -14,9 +14,10 @@ from typing import Any
 from langchain_core.messages import AnyMessage, BaseMessage
 
 from contextfold.formats.langchain import LangChain
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.layout import is_summary
 from contextfold.integrations.langchain.models import provider_of
-from contextfold.integrations.langchain.threads import Bounded, ThreadKey
+from contextfold.integrations.langchain.threads import ThreadKey
 from contextfold.messages import Message
 from contextfold.tokens import TokenCounter
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from contextfold.conversation.history import History
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.state import Remembered
-from contextfold.integrations.langchain.threads import Bounded, ThreadKey
+from contextfold.integrations.langchain.threads import ThreadKey
 from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import TokenCounter

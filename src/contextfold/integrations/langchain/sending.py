@@ -16,9 +16,9 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from contextfold.conversation.history import History
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.models import profile_window
-from contextfold.integrations.langchain.threads import Bounded
 from contextfold.record.view import build
 from contextfold.tokens import TokenCounter
 

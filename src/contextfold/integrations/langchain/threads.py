@@ -7,20 +7,14 @@ turns. What does not: what must survive the process (``state``).
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from langchain_core.runnables.config import var_child_runnable_config
 
 from contextfold.ports import Ports
-
-T = TypeVar("T")
-
-REMEMBERED = 256
-"""Threads; the one that was not used for longest goes first."""
 
 
 class ThreadKey(NamedTuple):
@@ -42,32 +36,6 @@ def thread_key(messages: Sequence[Any], config: Mapping[str, Any] | None = None)
     namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]  # the last part is this very step
     first = getattr(messages[0], "id", None) if messages else None
     return ThreadKey(str(configurable.get("thread_id") or ""), namespace, str(first or ""))
-
-
-class Bounded(Generic[T]):
-    """A mapping that forgets what was not used for longest."""
-
-    def __init__(self, size: int = REMEMBERED) -> None:
-        self._size = size
-        self._values: OrderedDict[Any, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Any) -> T | None:
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def put(self, key: Any, value: T) -> None:
-        with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > self._size:
-                self._values.popitem(last=False)
-
-    def drop(self, key: Any) -> None:
-        with self._lock:
-            self._values.pop(key, None)
 
 
 _inside: ContextVar[frozenset[Any]] = ContextVar("_inside", default=frozenset())

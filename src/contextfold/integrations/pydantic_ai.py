@@ -1,0 +1,423 @@
+"""pydantic-ai: a capability that keeps what the model gets inside its window, and the history as it is.
+
+    from contextfold.integrations.pydantic_ai import Compaction
+
+    agent = Agent("openai:gpt-5", capabilities=[Compaction(window=128_000)])
+
+The capability stands around the model itself (``get_wrapper_model``), where one request may be sent more than once: a
+view that a provider refuses is followed by a smaller one, which no hook around the request could do, since those may
+call their handler only once. The record in force travels in the ``metadata`` of the response that it was made for,
+which no model sees and every dump of a history keeps; so a stored history, or a fork of one, needs nothing else.
+
+What belongs here: requests and responses on their way through ``Compactor.acall``, and where the record lives. What
+does not: what their parts mean (``formats.pydantic_ai``), and any decision about what is compacted.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+try:
+    from pydantic_ai import RunContext
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters, StreamedResponse
+    from pydantic_ai.models.wrapper import WrapperModel
+    from pydantic_ai.settings import ModelSettings
+except ImportError as error:
+    raise ImportError(
+        "contextfold.integrations.pydantic_ai needs pydantic-ai: pip install 'contextfold[pydantic-ai]'"
+    ) from error
+
+from contextfold import formats
+from contextfold.archive import Archive as FileArchive
+from contextfold.compactor import After, Before, CompactionResult, Compactor
+from contextfold.formats.pydantic_ai import split
+from contextfold.integrations.bounded import Bounded
+from contextfold.integrations.rewritten import Originals
+from contextfold.record.compaction import Compaction as Record
+from contextfold.summary.summarizer import Answer
+from contextfold.tokens import Calibration
+
+__all__ = ["Compaction", "history_processor"]
+
+FORMAT = "pydantic-ai"
+KEY = "contextfold"
+"""In the ``metadata`` of a response: the record that was in force behind it, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What this process remembers of a conversation. ``made``: a record that no response of the history has yet, and
+    the id of the one that the history had when it was made.
+    """
+
+    made: Record | None = None
+    base: str | None = None
+    calibration: Calibration | None = None
+    pieces: Mapping[Any, list[Any]] | None = None
+
+
+class Compaction(AbstractCapability[Any]):
+    """Compacts before a model request when a trigger fires, and after a refusal for size. One instance serves any
+    number of agents, runs and conversations.
+
+    Args:
+        window: input tokens of the receiving model. None: what the model says of itself, else the registry, else what
+            refusals teach, else a conservative default.
+        compactor: a ``Compactor`` of your own, in place of ``window`` and ``settings``.
+        instructions: for the summarizer, in every compaction.
+        archive: ``open_archive(...)``, which saves originals before they leave the view.
+        before, after: hooks around a pass, as for ``Compactor.compact``.
+        on_result: gets the ``CompactionResult`` of each request that was answered.
+        settings: as for ``Compactor``: ``trigger``, ``target``, ``keep`` or ``policy``; ``summarizer``, which may be a
+            ``Model`` of pydantic-ai, too; ``count_text``, ``on_event`` and the rest.
+
+    The history of a run keeps every message; the model gets the view. Raises ``PolicyError`` when a setting is not
+    allowed, ``TypeError`` for one that there is not.
+    """
+
+    def __init__(
+        self,
+        *,
+        window: int | None = None,
+        compactor: Compactor | None = None,
+        instructions: str = "",
+        archive: FileArchive | None = None,
+        before: Before | None = None,
+        after: After | None = None,
+        on_result: Callable[[CompactionResult], object] | None = None,
+        **settings: Any,
+    ) -> None:
+        self.compactors = _Compactors(window, compactor, settings)
+        self.options: dict[str, Any] = {"instructions": instructions, "before": before, "after": after}
+        self.archive = archive
+        self.on_result = on_result
+        self.id = None
+        self._kept: Bounded[_Kept] = Bounded()
+        self._conversation: str | None = None
+        self._unsaved: Record | None = None
+        self._answered: CompactionResult | None = None
+
+    # ---- what the framework calls ----
+
+    async def for_run(self, ctx: RunContext[Any]) -> Compaction:
+        """One for each run: it knows the conversation, and what this run has not yet written into its history."""
+        run = copy.copy(self)
+        run._conversation = ctx.conversation_id
+        return run
+
+    def get_wrapper_model(self, model: Model) -> Model:
+        """The model with a compaction around each request."""
+        return _CompactingModel(model, self)
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """The response, with the record that is new in its metadata; the usage of a stream is learned here."""
+        answered, self._answered = self._answered, None
+        if answered is not None and response.usage.input_tokens:
+            learned = answered.after_usage(response.usage.input_tokens).calibration
+            kept = self._remembered(self._conversation)
+            self._remember(self._conversation, replace(kept, calibration=learned))
+        if self._unsaved is None:
+            return response
+        record, self._unsaved = self._unsaved, None
+        return replace(response, metadata={**(response.metadata or {}), KEY: record.to_json()})
+
+    # ---- what a person asks for ----
+
+    @staticmethod
+    def record(messages: Sequence[ModelMessage]) -> Record | None:
+        """The record in force in a history, as ``result.all_messages()`` gives it; None if it was never compacted."""
+        return _saved(messages)
+
+    # ---- between both ----
+
+    def _remembered(self, conversation: str | None) -> _Kept:
+        return self._kept.get(conversation) or _Kept()
+
+    def _remember(self, conversation: str | None, kept: _Kept) -> None:
+        self._kept.put(conversation, kept)
+
+
+class _Compactors:
+    """One compactor for each window that a model says it has; one for all where the caller gave it."""
+
+    def __init__(self, window: int | None, compactor: Compactor | None, settings: dict[str, Any]) -> None:
+        if compactor is not None and (settings or window is not None):
+            given = ", ".join([*settings, *(["window"] if window is not None else [])])
+            raise TypeError(f"give either compactor or {given}, not both: they are settings of the compactor")
+        if isinstance(model := settings.get("summarizer"), Model):
+            settings = {**settings, "summarizer": _writing(model)}
+        self._settings = settings
+        self._one = compactor or Compactor(window=window, **settings)  # says at once what is wrong
+        self._is_given = compactor is not None or window is not None
+        self._by_window: Bounded[Compactor] = Bounded(16)
+
+    def for_model(self, model: Model) -> Compactor:
+        """The compactor for what a model takes."""
+        window = None if self._is_given else model.context_window
+        if window is None:
+            return self._one
+        made = self._by_window.get(window)
+        if made is None:
+            made = Compactor(window=window, **self._settings)
+            self._by_window.put(window, made)
+        return made
+
+
+def _writing(model: Model) -> Callable[[str], Awaitable[Answer]]:
+    """A model of pydantic-ai as a summarizer."""
+
+    async def write(prompt: str) -> Answer:
+        request = ModelRequest.user_text_prompt(prompt)
+        return _answer(await model.request([request], None, ModelRequestParameters()))
+
+    return write
+
+
+def _answer(response: ModelResponse) -> Answer:
+    """What a response says, as a summary."""
+    said = response.text or ""
+    usage, calls = response.usage, response.tool_calls
+    return Answer(said, response.finish_reason, bool(calls), usage.input_tokens or None, usage.output_tokens or None)
+
+
+class _CompactingModel(WrapperModel):
+    """A model that gets the view of what it is asked."""
+
+    def __init__(self, wrapped: Model, owner: Compaction) -> None:
+        super().__init__(wrapped)
+        self.owner = owner
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        call = _Call(self, messages, model_settings, model_request_parameters)
+        if call.is_resumed:
+            return await self.wrapped.request(messages, model_settings, model_request_parameters)
+
+        async def send(view: list[Any], max_tokens: int | None) -> ModelResponse:
+            return await self.wrapped.request(
+                call.joined(view), _limited(model_settings, max_tokens), model_request_parameters
+            )
+
+        response: ModelResponse = await call.answered(send)
+        return response
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        call = _Call(self, messages, model_settings, model_request_parameters)
+        async with AsyncExitStack() as stack:
+
+            async def send(view: list[Any], max_tokens: int | None) -> StreamedResponse:
+                settings = _limited(model_settings, max_tokens)
+                opened = self.wrapped.request_stream(call.joined(view), settings, model_request_parameters, run_context)
+                return await stack.enter_async_context(opened)
+
+            stream = await (send(messages, None) if call.is_resumed else call.answered(send))
+            yield stream
+
+
+class _Call:
+    """One request: what of it the compactor gets, and what of the view the model gets."""
+
+    def __init__(
+        self,
+        model: _CompactingModel,
+        messages: list[ModelMessage],
+        settings: ModelSettings | None,
+        parameters: ModelRequestParameters,
+    ) -> None:
+        self.owner, self.model = model.owner, model.wrapped
+        self.messages, self.settings, self.parameters = messages, settings, parameters
+        last = messages[-1] if messages else None
+        self.is_resumed = isinstance(last, ModelResponse) and last.state == "suspended"
+        """The provider goes on with its own answer to the view that it had: there is nothing to compact."""
+        named = (message.conversation_id for message in reversed(messages) if message.conversation_id)
+        self.conversation = self.owner._conversation or next(named, None)
+        self.kept = self.owner._remembered(self.conversation)
+        self.pieces = _pieces(messages, self.kept.pieces or {})
+        self.wire = [piece for pieces in self.pieces.values() for piece in pieces]
+
+    async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
+        """The response to the view, or to the one that follows a refusal."""
+        saved = _saved(self.messages)
+        base = saved.id if saved else None
+        previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
+        compactor = self.owner.compactors.for_model(self.model)
+        results: list[CompactionResult] = []
+
+        def after(made: Any) -> Any:
+            """A summary that is paid for is remembered before anything else can fail."""
+            kept = replace(self.owner._remembered(self.conversation), made=made.compaction, base=base)
+            self.owner._remember(self.conversation, kept)
+            hook = self.owner.options["after"]
+            return hook(made) if hook is not None else None
+
+        self.owner._remember(self.conversation, replace(self.kept, pieces=self.pieces))
+        response = await compactor.acall(
+            send,
+            self.wire,
+            previous,
+            format=FORMAT,
+            system=self._instructions(),
+            tools=self._tools(),
+            max_tokens=(self.settings or {}).get("max_tokens"),
+            calibration=self.kept.calibration,
+            model=self.model.model_id,
+            endpoint=self.model.base_url or "",
+            archive=self.owner.archive.thread(self.conversation or "conversation") if self.owner.archive else None,
+            ask=self._ask,
+            on_result=results.append,
+            **{**self.owner.options, "after": after},
+        )
+        self._take(results[-1], base)
+        return response
+
+    def _take(self, result: CompactionResult, base: str | None) -> None:
+        record = result.compaction
+        is_new = record is not None and record.id != base
+        kept = replace(
+            self.owner._remembered(self.conversation),
+            made=record if is_new else None,
+            base=base if is_new else None,
+            calibration=result.calibration,
+        )
+        self.owner._remember(self.conversation, kept)
+        self.owner._unsaved = record if is_new else None
+        self.owner._answered = result
+        if self.owner.on_result is not None:
+            self.owner.on_result(result)
+
+    async def _ask(self, messages: list[Any], whole: bool, answer_tokens: int) -> Answer:
+        """The model itself, asked for a summary (``summarizer="same"``)."""
+        limit = (self.settings or {}).get("max_tokens")
+        settings = _limited(self.settings, max(limit, answer_tokens) if limit and answer_tokens else None)
+        parameters = self.parameters if whole else ModelRequestParameters()
+        return _answer(await self.model.request(self.joined(messages), settings, parameters))
+
+    def joined(self, view: Sequence[Any]) -> list[ModelMessage]:
+        """A view as messages: neighboring requests are one, as the framework itself sends them. A message that is whole
+        is its own object.
+        """
+        own = {id(pieces[0]): pieces for pieces in self.pieces.values()}
+        originals = {
+            id(pieces[0]): message for message, pieces in zip(self.messages, self.pieces.values(), strict=True)
+        }
+        found: list[ModelMessage] = []
+        place = 0
+        while place < len(view):
+            pieces = own.get(id(view[place])) or [view[place]]
+            is_whole = len(pieces) <= len(view) - place and all(
+                one is other for one, other in zip(pieces, view[place:], strict=False)
+            )
+            pieces = pieces if is_whole else [view[place]]
+            message = originals.get(id(view[place]), view[place]) if is_whole else view[place]
+            place += len(pieces)
+            last = found[-1] if found else None
+            if isinstance(last, ModelRequest) and isinstance(message, ModelRequest):
+                found[-1] = _as_one(last, message)
+            else:
+                found.append(message)
+        return found
+
+    def _instructions(self) -> str | None:
+        parts = self.parameters.instruction_parts
+        said = [part.content for part in parts or () if part.content]
+        if parts is None:
+            newest = (m.instructions for m in reversed(self.messages) if isinstance(m, ModelRequest))
+            said = [next(newest, None) or ""]
+        return "\n\n".join(filter(None, said)) or None
+
+    def _tools(self) -> list[dict[str, Any]] | None:
+        defined = [*self.parameters.function_tools, *self.parameters.output_tools]
+        declared = [
+            {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters_json_schema}
+            for tool in defined
+        ]
+        return declared or None
+
+
+def _pieces(messages: Sequence[ModelMessage], before: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
+    """Each message as messages of one kind. The framework puts messages together anew for each request; what has the
+    same parts as before is the same object here, so that the conversation is recognized.
+    """
+    found: dict[Any, list[Any]] = {}
+    for message in messages:
+        key: Any = (getattr(message, "instructions", None), *map(id, message.parts)) if message.parts else id(message)
+        while key in found:  # a message that stands in the list twice
+            key = (key, len(found))
+        known = before.get(key)
+        found[key] = known if known is not None and _is_same(known, message) else split(message)
+    return found
+
+
+def _is_same(pieces: Sequence[Any], message: ModelMessage) -> bool:
+    """Whether these are the pieces of a message: ids of parts may be those of parts that are gone."""
+    parts = [part for piece in pieces for part in piece.parts]
+    return len(parts) == len(message.parts) and all(
+        one is other for one, other in zip(parts, message.parts, strict=True)
+    )
+
+
+def _as_one(first: ModelRequest, second: ModelRequest) -> ModelRequest:
+    """Two requests as one, results of tools first: they answer what stands before."""
+    parts = [*first.parts, *second.parts]
+    parts.sort(key=lambda part: 0 if part.part_kind in ("tool-return", "retry-prompt") else 1)
+    return replace(second, parts=parts, instructions=second.instructions or first.instructions)
+
+
+def _limited(settings: ModelSettings | None, max_tokens: int | None) -> ModelSettings | None:
+    if max_tokens is None or (settings or {}).get("max_tokens") == max_tokens:
+        return settings
+    return {**(settings or {}), "max_tokens": max_tokens}
+
+
+def _saved(messages: Sequence[ModelMessage]) -> Record | None:
+    """The record that the newest response with one carries."""
+    for message in reversed(messages):
+        text = (message.metadata or {}).get(KEY)
+        if isinstance(text, str):
+            return Record.from_json(text)
+    return None
+
+
+def history_processor(
+    *, window: int | None = None, compactor: Compactor | None = None, **settings: Any
+) -> Callable[[list[ModelMessage]], Awaitable[list[ModelMessage]]]:
+    """For ``ProcessHistory(history_processor(window=...))``: the simple case, without a second attempt after a refusal.
+
+    The framework puts what a processor returns in place of the run's history, so that what was summarized is gone from
+    ``all_messages()``. A later call updates the summary that it finds; while this process lasts, the originals are
+    still known, and evidence is chosen from them. Arguments as for ``Compaction``.
+    """
+    made = _Compactors(window, compactor, settings)._one
+    originals = Originals(formats.get(FORMAT))
+
+    async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
+        wire = [piece for message in messages for piece in split(message)]
+        history, record = originals.behind(wire)
+        result = await made.acompact(history, record, format=FORMAT)
+        if not result.changed:
+            return messages
+        originals.keep(history, result)
+        view: list[ModelMessage] = list(result.messages)
+        return view
+
+    return process
