@@ -90,6 +90,7 @@ def test_events_tell_and_results_decide() -> None:
 
 
 NAMESAKES = {
+    "Compaction": "the record; and the capability for pydantic-ai, whose capabilities are named for what they do",
     "SummarizationMiddleware": "LangChain's and deepagents' own name, so that one import changes",
 }
 

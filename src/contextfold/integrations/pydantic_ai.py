@@ -36,6 +36,7 @@ except ImportError as error:
 
 from contextfold import formats
 from contextfold.archive import Archive as FileArchive
+from contextfold.calls.usage import Usage
 from contextfold.compactor import After, Before, CompactionResult, Compactor
 from contextfold.formats.pydantic_ai import split
 from contextfold.integrations.bounded import Bounded
@@ -49,6 +50,9 @@ __all__ = ["Compaction", "history_processor"]
 FORMAT = "pydantic-ai"
 KEY = "contextfold"
 """In the ``metadata`` of a response: the record that was in force behind it, as JSON."""
+
+MADE_UP = ("function", "test")
+"""Systems whose usage is no count of what was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class Compaction(AbstractCapability[Any]):
     ) -> ModelResponse:
         """The response, with the record that is new in its metadata; the usage of a stream is learned here."""
         answered, self._answered = self._answered, None
-        if answered is not None and response.usage.input_tokens:
+        if answered is not None and response.usage.input_tokens and response.provider_name not in MADE_UP:
             learned = answered.after_usage(response.usage.input_tokens).calibration
             kept = self._remembered(self._conversation)
             self._remember(self._conversation, replace(kept, calibration=learned))
@@ -189,6 +193,14 @@ def _answer(response: ModelResponse) -> Answer:
     return Answer(said, response.finish_reason, bool(calls), usage.input_tokens or None, usage.output_tokens or None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A response, and what it says of its request."""
+
+    response: ModelResponse
+    contextfold_usage: Usage
+
+
 class _CompactingModel(WrapperModel):
     """A model that gets the view of what it is asked."""
 
@@ -206,13 +218,13 @@ class _CompactingModel(WrapperModel):
         if call.is_resumed:
             return await self.wrapped.request(messages, model_settings, model_request_parameters)
 
-        async def send(view: list[Any], max_tokens: int | None) -> ModelResponse:
-            return await self.wrapped.request(
-                call.joined(view), _limited(model_settings, max_tokens), model_request_parameters
-            )
+        async def send(view: list[Any], max_tokens: int | None) -> _Whole:
+            settings = _limited(model_settings, max_tokens)
+            response = await self.wrapped.request(call.joined(view), settings, model_request_parameters)
+            return _Whole(response, call.usage(response))
 
-        response: ModelResponse = await call.answered(send)
-        return response
+        answered: _Whole = await call.answered(send)
+        return answered.response
 
     @asynccontextmanager
     async def request_stream(
@@ -227,11 +239,37 @@ class _CompactingModel(WrapperModel):
 
             async def send(view: list[Any], max_tokens: int | None) -> StreamedResponse:
                 settings = _limited(model_settings, max_tokens)
-                opened = self.wrapped.request_stream(call.joined(view), settings, model_request_parameters, run_context)
-                return await stack.enter_async_context(opened)
+                async with AsyncExitStack() as attempt:
+                    opened = self.wrapped.request_stream(
+                        call.joined(view), settings, model_request_parameters, run_context
+                    )
+                    stream = await attempt.enter_async_context(opened)
+                    await _primed(stream)
+                    stack.push_async_exit(attempt.pop_all())
+                return stream
 
             stream = await (send(messages, None) if call.is_resumed else call.answered(send))
             yield stream
+
+
+async def _primed(stream: StreamedResponse) -> None:
+    """Read up to the first event, which the stream gives again: some providers accept a request and refuse it inside of
+    the stream, where nothing could be done any more.
+    """
+    if getattr(stream, "_event_iterator", stream) is not None:
+        return
+    events = aiter(stream)
+    try:
+        first = await anext(events)
+    except StopAsyncIteration:
+        return
+
+    async def again() -> AsyncGenerator[Any]:
+        yield first
+        async for event in events:
+            yield event
+
+    stream._event_iterator = again()
 
 
 class _Call:
@@ -337,6 +375,12 @@ class _Call:
                 found.append(message)
         return found
 
+    def usage(self, response: ModelResponse) -> Usage:
+        """What a response says of its request. The framework's models for tests make up their usage."""
+        if self.model.system in MADE_UP:
+            return Usage()
+        return Usage(response.usage.input_tokens or None, response.usage.output_tokens or None)
+
     def _instructions(self) -> str | None:
         parts = self.parameters.instruction_parts
         said = [part.content for part in parts or () if part.content]
@@ -371,9 +415,7 @@ def _pieces(messages: Sequence[ModelMessage], before: Mapping[Any, list[Any]]) -
 def _is_same(pieces: Sequence[Any], message: ModelMessage) -> bool:
     """Whether these are the pieces of a message: ids of parts may be those of parts that are gone."""
     parts = [part for piece in pieces for part in piece.parts]
-    return len(parts) == len(message.parts) and all(
-        one is other for one, other in zip(parts, message.parts, strict=True)
-    )
+    return len(parts) == len(message.parts) and all(map(operator.is_, parts, message.parts))
 
 
 def _as_one(first: ModelRequest, second: ModelRequest) -> ModelRequest:

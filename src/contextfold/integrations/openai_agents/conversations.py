@@ -1,0 +1,73 @@
+"""Which conversation a list of items belongs to. The framework says it to no filter and no model.
+
+A list belongs to the known conversation with which it has the longest beginning in common, if that beginning reaches at
+least as far as the record in force covers. So one filter serves any number of runs at a time; a conversation that was
+rewound or forked keeps its record as long as what it covers is there, and a list that is like no other begins anew.
+
+What belongs here: recognizing lists by what is in them. What does not: views.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contextfold.integrations.bounded import Bounded
+from contextfold.record.compaction import Compaction
+from contextfold.tokens import Calibration
+
+REMEMBERED = 64
+"""KnownLists. Each holds its items."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownItems:
+    """A conversation as its last call had it."""
+
+    key: int
+    items: list[Any]
+    record: Compaction | None = None
+    calibration: Calibration | None = None
+
+
+class KnownLists:
+    """The conversations that one filter serves. Safe for concurrent use."""
+
+    def __init__(self, size: int = REMEMBERED) -> None:
+        self._known: Bounded[KnownItems] = Bounded(size)
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def of(self, items: Sequence[Any]) -> KnownItems:
+        """The conversation of these items, with the items; what it had before are the very objects of before, since
+        the framework makes equal copies for each call.
+        """
+        best, common = None, 0
+        for known in self._known.all():
+            shared = _shared(known.items, items)
+            least = known.record.covers if known.record is not None else len(known.items)
+            if shared > common and shared >= least:
+                best, common = known, shared
+        if best is None:
+            with self._lock:
+                self._count += 1
+                return KnownItems(self._count, list(items))
+        forked = common < len(best.items)
+        with self._lock:
+            self._count += 1
+            key = self._count if forked else best.key
+        return replace(best, key=key, items=[*best.items[:common], *items[common:]])
+
+    def keep(self, conversation: KnownItems) -> None:
+        """Remember a conversation as it is now."""
+        self._known.put(conversation.key, conversation)
+
+
+def _shared(known: Sequence[Any], items: Sequence[Any]) -> int:
+    """How many items both begin with."""
+    for number, (one, other) in enumerate(zip(known, items, strict=False)):
+        if one is not other and one != other:
+            return number
+    return min(len(known), len(items))

@@ -1,0 +1,180 @@
+"""``compaction(...)`` for ``RunConfig.call_model_input_filter``: from a run's items to the view.
+
+What belongs here: what the framework calls before each request, and what is remembered of conversations between
+requests. What does not: sending (``models``), stored conversations (``session``), any decision.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents import Model, ModelProvider
+from agents.run_config import CallModelData, ModelInputData
+
+from contextfold.compactor import After, Before, CompactionResult, Compactor
+from contextfold.integrations.openai_agents.conversations import KnownItems, KnownLists
+from contextfold.integrations.openai_agents.models import CompactingModel, CompactingProvider
+from contextfold.record.compaction import Compaction
+
+FORMAT = "openai-responses"
+
+
+def compaction(
+    *,
+    window: int | None = None,
+    compactor: Compactor | None = None,
+    instructions: str = "",
+    before: Before | None = None,
+    after: After | None = None,
+    on_result: Callable[[CompactionResult], object] | None = None,
+    **settings: Any,
+) -> InputCompaction:
+    """What ``RunConfig(call_model_input_filter=...)`` takes. One serves any number of agents, runs and conversations.
+
+    Args:
+        window: input tokens of the receiving model. None: the registry's for the name of the agent's model, else what
+            refusals teach, else a conservative default.
+        compactor: a ``Compactor`` of your own, in place of ``window`` and ``settings``.
+        instructions: for the summarizer, in every compaction.
+        before, after: hooks around a pass, as for ``Compactor.compact``.
+        on_result: gets the ``CompactionResult`` of each request.
+        settings: as for ``Compactor``: ``trigger``, ``target``, ``keep`` or ``policy``, ``summarizer``, ``on_event``
+            and the rest.
+
+    The items of the run and of its session stay as they are. Raises ``PolicyError`` when a setting is not allowed,
+    ``TypeError`` for one that there is not.
+    """
+    if compactor is not None and (settings or window is not None):
+        given = ", ".join([*settings, *(["window"] if window is not None else [])])
+        raise TypeError(f"give either compactor or {given}, not both: they are settings of the compactor")
+    made = compactor or Compactor(window=window, **settings)
+    return InputCompaction(made, {"instructions": instructions, "before": before, "after": after}, on_result)
+
+
+class InputCompaction:
+    """Makes views of items. Made by ``compaction(...)``. ``result`` is the ``CompactionResult`` of the last request."""
+
+    def __init__(
+        self,
+        compactor: Compactor,
+        options: Mapping[str, Any],
+        on_result: Callable[[CompactionResult], object] | None,
+    ) -> None:
+        self.compactor = compactor
+        self.result: CompactionResult | None = None
+        self._options = options
+        self._on_result = on_result
+        self._conversations = KnownLists()
+
+    async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
+        """The filter: the view in place of the items; the framework's own list where both are the same."""
+        items, system = data.model_data.input, data.model_data.instructions
+        if is_delta(items):
+            return data.model_data
+        conversation = self._conversations.of(items)
+        result = await self.compactor.acompact(
+            conversation.items,
+            conversation.record,
+            **self._arguments(conversation, system, declared(data.agent.tools), _name_of(data.agent.model)),
+        )
+        self._take(conversation, result)
+        view = result.messages
+        if len(view) == len(items) and all(map(operator.is_, view, conversation.items)):
+            return data.model_data
+        return ModelInputData(input=view, instructions=system)
+
+    async def send(
+        self,
+        send: Callable[..., Awaitable[Any]],
+        items: Sequence[Any],
+        *,
+        system: str | None,
+        tools: Sequence[Any],
+        model: str | None,
+        endpoint: str,
+        max_tokens: int | None,
+        ask: Callable[..., Any],
+    ) -> Any:
+        """The response to the view, or to the smaller one that follows a refusal: ``send(view, max_tokens)``."""
+        conversation = self._conversations.of(items)
+        results: list[CompactionResult] = []
+        response = await self.compactor.acall(
+            send,
+            conversation.items,
+            conversation.record,
+            max_tokens=max_tokens,
+            on_result=results.append,
+            endpoint=endpoint,
+            ask=ask,
+            **self._arguments(conversation, system, declared(tools), model),
+        )
+        self._take(conversation, results[-1])
+        return response
+
+    def model(self, model: Model | str | None = None) -> CompactingModel:
+        """A model with a compaction around each request, and a smaller view after a refusal. ``model``: one of the
+        framework's, or a name that it knows. For ``Agent(model=...)``, in place of the filter.
+        """
+        from agents.models.multi_provider import MultiProvider
+
+        return CompactingModel(model if isinstance(model, Model) else MultiProvider().get_model(model), self.send)
+
+    def provider(self, provider: ModelProvider | None = None) -> CompactingProvider:
+        """The same for every model of a run: ``RunConfig(model_provider=...)``. None: the framework's own provider."""
+        from agents.models.multi_provider import MultiProvider
+
+        return CompactingProvider(provider or MultiProvider(), self.send)
+
+    def record(self, items: Sequence[Any]) -> Compaction | None:
+        """The record in force for a list of items, as ``result.to_input_list()`` gives it; None if there is none."""
+        return self._conversations.of(items).record
+
+    def _arguments(
+        self, conversation: KnownItems, system: str | None, tools: Sequence[Any], model: str | None
+    ) -> dict[str, Any]:
+        def after(made: Any) -> Any:
+            """A summary that is paid for is remembered before anything else can fail."""
+            self._conversations.keep(replace(conversation, record=made.compaction))
+            hook = self._options["after"]
+            return hook(made) if hook is not None else None
+
+        return {
+            **self._options,
+            "after": after,
+            "format": FORMAT,
+            "system": system,
+            "tools": tools or None,
+            "calibration": conversation.calibration,
+            "model": model,
+        }
+
+    def _take(self, conversation: KnownItems, result: CompactionResult) -> None:
+        self.result = result
+        self._conversations.keep(replace(conversation, record=result.compaction, calibration=result.calibration))
+        if self._on_result is not None:
+            self._on_result(result)
+
+
+def is_delta(items: Sequence[Any]) -> bool:
+    """Whether the provider has the beginning of these items (``conversation_id``, ``previous_response_id``): results
+    come first, of calls that stand in it. There is nothing to compact here then.
+    """
+    first = items[0] if items else None
+    return isinstance(first, Mapping) and str(first.get("type", "")).endswith("_output")
+
+
+def declared(tools: Sequence[Any]) -> list[dict[str, Any]]:
+    """Tools as they are sent, as far as they say: what a tool of the provider's own takes is unknown."""
+    return [
+        {"name": tool.name, "description": tool.description or "", "parameters": tool.params_json_schema}
+        for tool in tools
+        if hasattr(tool, "params_json_schema")
+    ]
+
+
+def _name_of(model: Any) -> str | None:
+    name = model if isinstance(model, str) else getattr(model, "model", None)
+    return name if isinstance(name, str) else None

@@ -1,0 +1,164 @@
+"""A model of the Agents SDK with a compaction around each request: the view, and what follows a refusal.
+
+What belongs here: a model's two methods, and a provider of such models. What does not: the compaction (``filtering``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents import Model, ModelProvider, ModelSettings, ModelTracing
+
+from contextfold.calls.usage import Usage
+from contextfold.integrations.streams import aopened
+from contextfold.summary.summarizer import Answer
+
+Send = Callable[..., Awaitable[Any]]
+"""``InputCompaction.send``."""
+
+
+class CompactingModel(Model):
+    """A model that gets the view of what it is asked. A request that leaves the conversation to the provider goes
+    through as it is.
+    """
+
+    def __init__(self, wrapped: Model, send: Send) -> None:
+        self.wrapped = wrapped
+        self._send = send
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: ModelTracing,
+        *,
+        previous_response_id: str | None,
+        conversation_id: str | None,
+        prompt: Any,
+    ) -> Any:
+        elsewhere = {"previous_response_id": previous_response_id, "conversation_id": conversation_id, "prompt": prompt}
+        beside = (tools, output_schema, handoffs, tracing)
+
+        async def send(view: Any, max_tokens: int | None = None) -> Any:
+            settings = _limited(model_settings, max_tokens)
+            return await self.wrapped.get_response(system_instructions, view, settings, *beside, **elsewhere)
+
+        if previous_response_id or conversation_id:
+            return await send(input)
+        return await self._answered(send, system_instructions, input, model_settings, tools, tracing)
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: ModelTracing,
+        *,
+        previous_response_id: str | None,
+        conversation_id: str | None,
+        prompt: Any,
+    ) -> AsyncIterator[Any]:
+        elsewhere = {"previous_response_id": previous_response_id, "conversation_id": conversation_id, "prompt": prompt}
+        beside = (tools, output_schema, handoffs, tracing)
+
+        async def send(view: Any, max_tokens: int | None = None) -> Any:
+            settings = _limited(model_settings, max_tokens)
+            return await aopened(
+                self.wrapped.stream_response(system_instructions, view, settings, *beside, **elsewhere)
+            )
+
+        if previous_response_id or conversation_id:
+            stream = await send(input)
+        else:
+            stream = await self._answered(send, system_instructions, input, model_settings, tools, tracing)
+        try:
+            async for event in stream:
+                yield event
+        finally:
+            await stream.close()
+
+    async def _answered(
+        self,
+        send: Callable[..., Awaitable[Any]],
+        system: str | None,
+        input: str | list[Any],
+        settings: ModelSettings,
+        tools: list[Any],
+        tracing: ModelTracing,
+    ) -> Any:
+        items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+
+        async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Answer:
+            """The model itself, asked for a summary (``summarizer="same"``)."""
+            limit = max(settings.max_tokens, answer_tokens) if settings.max_tokens and answer_tokens else None
+            asked = (_limited(settings, limit), tools) if whole else (replace(settings, tool_choice=None), [])
+            nowhere: dict[str, Any] = {"previous_response_id": None, "conversation_id": None, "prompt": None}
+            said = system if whole else None
+            return _answer(await self.wrapped.get_response(said, messages, *asked, None, [], tracing, **nowhere))
+
+        return await self._send(
+            send,
+            items,
+            system=system,
+            tools=tools,
+            model=_text(getattr(self.wrapped, "model", None)) or None,
+            endpoint=_endpoint(self.wrapped),
+            max_tokens=settings.max_tokens,
+            ask=ask,
+        )
+
+    async def close(self) -> None:
+        await self.wrapped.close()
+
+    def get_retry_advice(self, request: Any) -> Any:
+        return self.wrapped.get_retry_advice(request)
+
+    async def _cleanup_on_run_end(self, owner: object) -> None:
+        await self.wrapped._cleanup_on_run_end(owner)
+
+
+class CompactingProvider(ModelProvider):
+    """Gives the models of another provider, each with a compaction around it."""
+
+    def __init__(self, wrapped: ModelProvider, send: Send) -> None:
+        self.wrapped = wrapped
+        self._send = send
+
+    def get_model(self, model_name: str | None) -> Model:
+        return CompactingModel(self.wrapped.get_model(model_name), self._send)
+
+    async def aclose(self) -> None:
+        await self.wrapped.aclose()
+
+
+def _limited(settings: ModelSettings, max_tokens: int | None) -> ModelSettings:
+    return settings if max_tokens in (None, settings.max_tokens) else replace(settings, max_tokens=max_tokens)
+
+
+def _endpoint(model: Any) -> str:
+    client = getattr(model, "_client", None)
+    return _text(str(getattr(client, "base_url", None) or ""))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _answer(response: Any) -> Answer:
+    """What a response says, as a summary."""
+    said: list[str] = []
+    for item in response.output:
+        blocks: Sequence[Any] = getattr(item, "content", None) or ()
+        said += [block.text for block in blocks if getattr(block, "type", None) == "output_text"]
+    calls = any(str(getattr(item, "type", "")).endswith("_call") for item in response.output)
+    usage = Usage(response.usage.input_tokens or None, response.usage.output_tokens or None)
+    return Answer("".join(said), None, calls, usage.input_tokens, usage.output_tokens)

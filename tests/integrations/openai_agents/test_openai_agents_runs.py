@@ -1,0 +1,424 @@
+"""The Agents SDK's own runner with our filter, provider and session, over HTTP against the provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from emulator import Fault, ProviderServer
+
+pytest.importorskip("agents")
+
+import httpx
+import openai as openai_sdk
+from agents import Agent, OpenAIProvider, RunConfig, Runner, Session, function_tool, set_tracing_disabled
+from agents.run_config import CallModelData, ModelInputData
+from openai import AsyncOpenAI, BadRequestError
+
+from contextfold import Compactor, InputError, PolicyError, StillTooLong
+from contextfold.integrations.openai_agents import CompactionSession, compaction
+from integrations import rooms
+from integrations.rooms import MODEL, TOLD, WINDOW, Writer
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*shutdown_asyncgens:ResourceWarning")  # of their run_sync itself
+
+SHAPES = ("chat", "responses")
+WAYS = ("sync", "async", "stream")
+FACES = ("filter", "provider", "session")
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with rooms.provider() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    set_tracing_disabled(True)
+    with rooms.own_loop():
+        yield
+
+
+class Talk:
+    """One conversation with an agent, turn by turn, each in a run of its own."""
+
+    def __init__(
+        self,
+        server: ProviderServer,
+        shape: str = "responses",
+        way: str = "async",
+        face: str = "filter",
+        folder: Path | None = None,
+        **settings: Any,
+    ) -> None:
+        web = httpx if issubclass(openai_sdk.DefaultAsyncHttpxClient, httpx.AsyncClient) else __import__("httpx2")
+        client = AsyncOpenAI(base_url=server.openai_url, api_key="any", max_retries=0, http_client=rooms.client(web))
+        provider = OpenAIProvider(openai_client=client, use_responses=shape == "responses")
+        self.results: list[Any] = []
+        self.way, self.face = way, face
+        self.items: list[Any] = []
+        self.session: CompactionSession | None = None
+        settings = {"window": TOLD, **settings}
+        self.compaction = compaction(on_result=self.results.append, **settings)
+        config: dict[str, Any] = {"model_provider": provider}
+        if face == "filter":
+            config["call_model_input_filter"] = self.compaction
+        elif face == "provider":
+            config["model_provider"] = self.compaction.provider(provider)
+        else:
+            store = f"sqlite:///{folder}/sessions.db"
+            self.session = CompactionSession("talk", Compactor(**settings), store, options={"background": False})
+        self.config = RunConfig(**config, tracing_disabled=True)
+        self.agent = Agent(
+            "Guide", instructions="Never touch the cellar.", model=MODEL, tools=[function_tool(rooms.look)]
+        )
+
+    def _input(self, prompt: str) -> Any:
+        return prompt if self.session is not None else [*self.items, {"role": "user", "content": prompt}]
+
+    async def ask(self, prompt: str) -> str:
+        options: dict[str, Any] = {"run_config": self.config, "session": self.session}
+        if self.way == "stream":
+            ran: Any = Runner.run_streamed(self.agent, self._input(prompt), **options)
+            async for _ in ran.stream_events():
+                pass
+        else:
+            ran = await Runner.run(self.agent, self._input(prompt), **options)
+        self.items = ran.to_input_list()
+        return str(ran.final_output)
+
+    def play(self, turns: int, start: int = 0) -> None:
+        if self.way == "sync":
+            for turn in range(start, start + turns):
+                options: dict[str, Any] = {"run_config": self.config, "session": self.session}
+                ran = Runner.run_sync(self.agent, self._input(rooms.question(turn)), **options)
+                self.items = ran.to_input_list()
+            return
+
+        async def played() -> None:
+            for turn in range(start, start + turns):
+                await self.ask(rooms.question(turn))
+
+        asyncio.run(played())
+
+    def history(self) -> list[Any]:
+        return asyncio.run(self.session.history()) if self.session is not None else self.items
+
+
+def check(talk: Talk, server: ProviderServer, turns: int) -> None:
+    assert rooms.refused(server) == []
+    assert rooms.largest(server) <= WINDOW
+    assert {rooms.summaries(request) for request in server.requests} == {0, 1}
+    questions = [item["content"] for item in talk.history() if item.get("role") == "user"]
+    assert questions == [rooms.question(turn) for turn in range(turns)], "the history keeps every item"
+    assert all("Never touch the cellar." in request.text for request in server.requests)
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_talk_stays_inside_the_window(
+    server: ProviderServer, shape: str, way: str, face: str, tmp_path: Path
+) -> None:
+    talk = Talk(server, shape, way, face, tmp_path, summarizer=Writer())
+    talk.play(22)
+    check(talk, server, 22)
+
+
+@pytest.mark.strict
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("way", WAYS)
+def test_several_hundred_turns_stay_inside_the_window(
+    server: ProviderServer, way: str, face: str, tmp_path: Path
+) -> None:
+    talk = Talk(server, "responses", way, face, tmp_path, summarizer=Writer())
+    talk.play(300)
+    check(talk, server, 300)
+
+
+def test_views_only_grow_between_two_passes(server: ProviderServer) -> None:
+    talk = Talk(server)
+    talk.play(22)
+    passes = sum(result.changed for result in talk.results)
+    assert passes >= 1
+    assert rooms.growing(server.requests) >= len(server.requests) - 1 - passes
+
+
+# ---- refusals: the framework lets no filter see them, its models do ----
+
+
+@pytest.mark.parametrize("in_stream", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_refusal_is_followed_by_a_smaller_request(
+    server: ProviderServer, shape: str, way: str, in_stream: bool
+) -> None:
+    talk = Talk(server, shape, way, "provider", window=30_000, summarizer=Writer())
+    server.faults.add(Fault.overflows(in_stream=in_stream), when=rooms.question(6)[:30], times=1)
+    talk.play(8)
+    number = next(n for n, request in enumerate(server.requests) if request.fault is not None)
+    refused, again = server.requests[number : number + 2]
+    assert again.tokens < refused.tokens
+    assert again.status == 200
+    assert rooms.summaries(again) == 1
+
+
+def test_behind_the_filter_alone_a_refusal_is_the_frameworks_own_error(server: ProviderServer) -> None:
+    talk = Talk(server, window=30_000)
+    server.faults.add(Fault.overflows(), at=1)
+    with pytest.raises(BadRequestError):
+        asyncio.run(talk.ask("hello"))
+
+
+def test_a_request_that_can_be_made_no_smaller_ends_in_our_error_with_the_figures(server: ProviderServer) -> None:
+    talk = Talk(server, "chat", face="provider", window=30_000)
+    with pytest.raises(StillTooLong) as caught:
+        asyncio.run(talk.ask("word " * 9_000))
+    assert caught.value.limit == WINDOW
+
+
+# ---- summaries ----
+
+
+@pytest.mark.parametrize("face", ["filter", "provider"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(
+    server: ProviderServer, way: str, face: str
+) -> None:
+    writer = Writer(fails=3)
+    talk = Talk(server, "responses", way, face, window=30_000, trigger=("tokens", 3_000), summarizer=writer)
+    talk.play(22)
+    whole = [request for request in server.requests if not rooms.summaries(request)]
+    assert rooms.question(0) in whole[-1].messages_text
+    assert len(writer.prompts) > 3
+    assert rooms.summaries(server.requests[-1]) == 1
+    assert rooms.refused(server) == []
+
+
+@pytest.mark.parametrize("face", ["filter", "provider"])
+def test_a_summary_is_never_paid_for_twice_where_the_model_fails_behind_it(server: ProviderServer, face: str) -> None:
+    writer = Writer()
+    talk = Talk(server, face=face, window=30_000, trigger=("tokens", 3_000), summarizer=writer)
+    server.faults.add(Fault.http_error(403, "down"), when=lambda request: bool(writer.prompts), times=3)
+    turn = 0
+    while True:
+        try:
+            talk.play(1, turn)
+        except openai_sdk.PermissionDeniedError:
+            break
+        turn += 1
+    paid = len(writer.prompts)
+    for _ in range(2):
+        with pytest.raises(openai_sdk.PermissionDeniedError):
+            talk.play(1, turn)
+    talk.play(1, turn)
+    assert len(writer.prompts) == paid
+    assert rooms.summaries(server.requests[-1]) == 1
+
+
+def test_the_model_itself_can_write_the_summary(server: ProviderServer) -> None:
+    talk = Talk(server, face="provider", summarizer="same")
+    talk.play(22)
+    assert rooms.refused(server) == []
+    assert sum(result.changed for result in talk.results) >= 1
+
+
+# ---- conversations ----
+
+
+def test_one_filter_serves_conversations_at_a_time(server: ProviderServer) -> None:
+    talk = Talk(server, summarizer=Writer())
+
+    async def play(name: str) -> None:
+        items: list[Any] = []
+        for turn in range(14):
+            prompt = {"role": "user", "content": f"{name} {rooms.question(turn)}"}
+            ran = await Runner.run(talk.agent, [*items, prompt], run_config=talk.config)
+            items = ran.to_input_list()
+
+    async def both() -> None:
+        await asyncio.gather(play("alpha"), play("omega"))
+
+    asyncio.run(both())
+    assert rooms.refused(server) == []
+    for request in server.requests:
+        assert ("alpha" in request.messages_text) != ("omega" in request.messages_text)
+
+
+def test_an_interrupted_call_is_answered_and_the_talk_goes_on(server: ProviderServer) -> None:
+    talk = Talk(server, trigger=("tokens", 3_000))
+    talk.play(10)
+    call = {"type": "function_call", "call_id": "lost", "name": "look", "arguments": "{}"}
+    talk.items += [{"role": "user", "content": "look"}, call, {"role": "user", "content": "no, wait"}]
+    talk.play(12, 10)
+    assert rooms.refused(server) == []
+
+
+def test_a_run_that_is_cancelled_leaves_a_conversation_that_goes_on(server: ProviderServer, tmp_path: Path) -> None:
+    talk = Talk(server, face="session", folder=tmp_path, trigger=("tokens", 3_000))
+    talk.play(10)
+    server.faults.add(Fault.slow(5), at=len(server.requests) + 1)
+
+    async def cut() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(talk.ask(rooms.question(10)), 0.5)
+
+    asyncio.run(cut())
+    server.faults.clear()
+    talk.play(8, 11)
+    assert rooms.refused(server) == []
+
+
+def filtered(items: list[Any], made: Any, instructions: str | None = None) -> list[Any]:
+    data = CallModelData(ModelInputData(items, instructions), Agent("any"), None)
+    view: list[Any] = asyncio.run(made(data)).input
+    return view
+
+
+ITEMS: list[Any] = [
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc="},
+    {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"a": 1}', "id": "fc_1", "new": {"x": 1}},
+    {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_image", "image_url": "data:,x"}]},
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
+    {"type": "something_new", "id": "sn_1", "payload": [1, 2, {"deep": True}]},
+    {"type": "message", "role": "assistant", "id": "m1", "content": [{"type": "output_text", "text": "done", "a": []}]},
+]
+"""One item of each kind, some of which no one here has heard of."""
+
+
+def test_what_stays_is_byte_for_byte_what_it_was() -> None:
+    turns = [{"role": "user", "content": rooms.question(turn)} for turn in range(60)]
+    answers = [{"role": "assistant", "content": f"answer {turn}"} for turn in range(60)]
+    items = [*itertools.chain.from_iterable(zip(turns, answers, strict=True)), turns[0], *ITEMS]
+    before = copy.deepcopy(items)
+    made = compaction(window=50_000, trigger=("tokens", 5_000), keep=("messages", 10))
+    view = filtered(items, made)
+    assert len(view) < len(items)
+    assert view[-len(ITEMS) :] == before[-len(ITEMS) :]
+    assert items == before
+
+
+def test_a_list_that_fits_is_the_frameworks_own() -> None:
+    items = [{"role": "user", "content": "hello"}, *ITEMS]
+    assert filtered(items, compaction(window=100_000)) is items
+
+
+def test_a_continuation_that_the_provider_keeps_goes_through_as_it_is() -> None:
+    items = [{"type": "function_call_output", "call_id": "elsewhere", "output": "x " * 40_000}]
+    assert filtered(items, compaction(window=1_000)) is items
+
+
+def test_tokens_decide_and_not_the_number_of_items() -> None:
+    small = [{"role": "user", "content": f"{n}"} for n in range(200)]
+    large = [{"role": "user", "content": rooms.question(n, 600)} for n in range(8)]
+    assert len(filtered(small, compaction(window=16_000))) == 200
+    made = compaction(window=6_000)
+    assert "contextfold" in str(filtered(large, made)) or made.result.changed
+
+
+def test_a_setting_that_there_is_not_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="kep"):
+        compaction(window=8_000, kep=3)
+    with pytest.raises(PolicyError, match="target"):
+        compaction(window=8_000, target=("fraction", 3))
+    with pytest.raises(TypeError, match="window"):
+        compaction(window=8_000, compactor=Compactor(window=9_000))
+
+
+# ---- the session ----
+
+
+def stored(tmp_path: Path, **options: Any) -> CompactionSession:
+    compactor = Compactor(window=4_000)
+    return CompactionSession("talk", compactor, f"sqlite:///{tmp_path}/s.db", options={"background": False}, **options)
+
+
+def test_the_session_is_one_of_theirs(tmp_path: Path) -> None:
+    assert isinstance(stored(tmp_path), Session)
+
+
+def test_items_come_back_word_for_word_in_their_order(tmp_path: Path) -> None:
+    async def check_it() -> None:
+        session = stored(tmp_path)
+        assert await session.get_items() == []
+        assert await session.pop_item() is None
+        items = [{"role": "user", "content": "hi"}, *ITEMS]
+        await session.add_items(items)
+        await session.add_items([])
+        assert await session.get_items() == items
+        assert await session.get_items(limit=2) == items[-2:]
+        assert await session.get_items(limit=0) == []
+        assert await stored(tmp_path).get_items() == items, "another process"
+
+    asyncio.run(check_it())
+
+
+def test_items_are_taken_back_one_by_one_and_more_can_be_added(tmp_path: Path) -> None:
+    async def check_it() -> None:
+        session = stored(tmp_path)
+        items = [{"role": "user", "content": f"item {n}"} for n in range(5)]
+        await session.add_items(items)
+        assert await session.pop_item() == items[4]
+        assert await stored(tmp_path).get_items() == items[:4]
+        assert await session.pop_item() == items[3]
+        await session.add_items(items[4:])
+        assert await session.get_items() == [*items[:3], items[4]]
+        for _ in range(4):
+            assert await session.pop_item() is not None
+        assert await session.pop_item() is None
+        await session.add_items(items[:1])
+        assert await stored(tmp_path).get_items() == items[:1]
+
+    asyncio.run(check_it())
+
+
+def test_an_interrupted_pop_is_finished_by_the_next_who_looks(tmp_path: Path) -> None:
+    async def check_it() -> None:
+        items = [{"role": "user", "content": f"item {n}"} for n in range(3)]
+        session = stored(tmp_path)
+        await session.add_items(items)
+        await session._open("talk~").aappend(items[:2], at=0)
+        assert await stored(tmp_path).get_items() == items[:2]
+        assert await stored(tmp_path).history() == items[:2]
+
+    asyncio.run(check_it())
+
+
+def test_a_cleared_session_is_empty_and_begins_anew(tmp_path: Path) -> None:
+    async def check_it() -> None:
+        session = stored(tmp_path)
+        await session.add_items([{"role": "user", "content": "hi"}] * 3)
+        await session.pop_item()
+        await session.clear_session()
+        assert await session.get_items() == []
+        assert await stored(tmp_path).history() == []
+        await session.add_items([{"role": "user", "content": "again"}])
+        assert await session.get_items() == [{"role": "user", "content": "again"}]
+
+    asyncio.run(check_it())
+
+
+def test_the_view_of_a_long_session_is_short_and_its_history_whole(tmp_path: Path) -> None:
+    async def check_it() -> None:
+        session = stored(tmp_path)
+        items = [{"role": "user", "content": rooms.question(turn)} for turn in range(80)]
+        for item in items:
+            await session.add_items([item])
+        view = await session.get_items()
+        assert len(view) < 60
+        assert view[-1] == items[-1]
+        assert await session.history() == items
+        assert await session.get_items(limit=3) == items[-3:]
+
+    asyncio.run(check_it())
+
+
+def test_a_name_that_could_be_one_of_ours_is_refused() -> None:
+    with pytest.raises(InputError, match="~"):
+        CompactionSession("a~")

@@ -1,0 +1,383 @@
+"""pydantic-ai's own runner with the capability in it, over HTTP against the provider on loopback."""
+
+# ruff: noqa: E402 - imports follow the question whether the framework is installed
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from emulator import Fault, ProviderServer
+
+pytest.importorskip("pydantic_ai")
+httpx2 = pytest.importorskip("httpx2")
+from pydantic_ai import Agent, ModelMessagesTypeAdapter
+from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from contextfold import Compactor, PolicyError, StillTooLong, count_tokens
+from contextfold.integrations.pydantic_ai import Compaction, history_processor
+from integrations import rooms
+from integrations.rooms import MODEL, TOLD, WINDOW, Writer
+
+SHAPES = {"chat": OpenAIChatModel, "responses": OpenAIResponsesModel}
+WAYS = ("sync", "async", "stream")
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with rooms.provider() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    with rooms.own_loop():
+        yield
+
+
+class Talk:
+    """One conversation with an agent, turn by turn, each in a run of its own."""
+
+    def __init__(self, server: ProviderServer, shape: str = "chat", way: str = "async", **settings: Any) -> None:
+        provider = OpenAIProvider(base_url=server.openai_url, api_key="any", http_client=rooms.client(httpx2))
+        self.results: list[Any] = []
+        self.compaction = Compaction(**{"window": TOLD, "on_result": self.results.append, **settings})
+        self.agent = Agent(
+            SHAPES[shape](MODEL, provider=provider),
+            system_prompt="Never touch the cellar.",
+            instructions="Be brief.",
+            capabilities=[self.compaction],
+            tools=[rooms.look],
+        )
+        self.way = way
+        self.history: list[Any] = []
+
+    async def ask(self, prompt: str) -> str:
+        if self.way == "stream":
+            async with self.agent.run_stream(prompt, message_history=self.history) as streamed:
+                said = "".join([text async for text in streamed.stream_text(delta=True)])
+            self.history = streamed.all_messages()
+            return said
+        answered = await self.agent.run(prompt, message_history=self.history)
+        self.history = answered.all_messages()
+        return answered.output
+
+    def play(self, turns: int, start: int = 0) -> None:
+        if self.way == "sync":
+            for turn in range(start, start + turns):
+                answered = self.agent.run_sync(rooms.question(turn), message_history=self.history)
+                self.history = answered.all_messages()
+            return
+
+        async def played() -> None:
+            for turn in range(start, start + turns):
+                await self.ask(rooms.question(turn))
+
+        asyncio.run(played())
+
+    @property
+    def passes(self) -> int:
+        return sum(result.changed for result in self.results)
+
+
+def check(talk: Talk, server: ProviderServer, turns: int) -> None:
+    assert rooms.refused(server) == []
+    assert rooms.largest(server) <= WINDOW
+    assert talk.passes >= 1
+    questions = [part.content for m in talk.history for part in m.parts if part.part_kind == "user-prompt"]
+    assert questions == [rooms.question(turn) for turn in range(turns)], "the history keeps every message"
+    assert all("Never touch the cellar." in request.text for request in server.requests)
+    assert {rooms.summaries(request) for request in server.requests} == {0, 1}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_talk_stays_inside_the_window(server: ProviderServer, shape: str, way: str) -> None:
+    talk = Talk(server, shape, way, summarizer=Writer())
+    talk.play(24)
+    check(talk, server, 24)
+
+
+@pytest.mark.strict
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_several_hundred_turns_stay_inside_the_window(server: ProviderServer, shape: str, way: str) -> None:
+    talk = Talk(server, shape, way, summarizer=Writer())
+    talk.play(300)
+    check(talk, server, 300)
+    assert rooms.growing(server.requests) > 0.9 * len(server.requests)
+
+
+def test_views_only_grow_between_two_passes(server: ProviderServer) -> None:
+    talk = Talk(server)
+    talk.play(25)
+    assert rooms.growing(server.requests) >= len(server.requests) - 1 - talk.passes
+
+
+# ---- refusals ----
+
+
+@pytest.mark.parametrize("in_stream", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_refusal_is_followed_by_a_smaller_request(
+    server: ProviderServer, shape: str, way: str, in_stream: bool
+) -> None:
+    talk = Talk(server, shape, way, window=30_000, summarizer=Writer())
+    server.faults.add(Fault.overflows(in_stream=in_stream), when=rooms.question(6)[:30], times=1)
+    talk.play(8)
+    number = next(n for n, request in enumerate(server.requests) if request.fault is not None)
+    refused, again = server.requests[number : number + 2]
+    assert again.tokens < refused.tokens
+    assert again.status == 200
+    assert rooms.summaries(again) == 1
+
+
+def test_a_request_that_can_be_made_no_smaller_ends_in_our_error_with_the_figures(server: ProviderServer) -> None:
+    talk = Talk(server, window=30_000)
+    with pytest.raises(StillTooLong) as caught:
+        asyncio.run(talk.ask("word " * 9_000))
+    assert caught.value.limit == WINDOW
+    assert "newest user message" in str(caught.value)
+
+
+def test_other_errors_are_the_frameworks_own(server: ProviderServer) -> None:
+    talk = Talk(server)
+    server.faults.add(Fault.http_error(401, "no such key"))
+    with pytest.raises(ModelHTTPError):
+        asyncio.run(talk.ask("hello"))
+
+
+# ---- summaries ----
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(server: ProviderServer, way: str) -> None:
+    writer = Writer(fails=3)
+    talk = Talk(server, "chat", way, window=30_000, trigger=("tokens", 3_000), summarizer=writer)
+    talk.play(24)
+    whole = [request for request in server.requests if not rooms.summaries(request)]
+    assert rooms.question(0) in whole[-1].messages_text
+    assert len(writer.prompts) > 3
+    assert rooms.summaries(server.requests[-1]) == 1
+    assert rooms.refused(server) == []
+
+
+def test_a_summary_is_never_paid_for_twice_where_the_model_fails_behind_it(server: ProviderServer) -> None:
+    writer = Writer()
+    talk = Talk(server, window=30_000, trigger=("tokens", 3_000), summarizer=writer)
+    server.faults.add(Fault.http_error(403, "down"), when=lambda request: bool(writer.prompts), times=3)
+    turn = 0
+    while not writer.prompts:
+        try:
+            talk.play(1, turn)
+        except ModelHTTPError:
+            break
+        turn += 1
+    paid = len(writer.prompts)
+    for _ in range(2):
+        with pytest.raises(ModelHTTPError):
+            talk.play(1, turn)
+    talk.play(1, turn)
+    assert len(writer.prompts) == paid
+    assert rooms.summaries(server.requests[-1]) == 1
+
+
+def test_what_a_summarizer_reads_is_bounded_and_nothing_is_left_out() -> None:
+    writer = Writer(window=3_000)
+    with ProviderServer(windows={MODEL: 40_000}, default_window=None, answers=rooms.answers) as wide:
+        talk = Talk(wide, window=30_000, trigger=("tokens", 9_000), summarizer=writer)
+        talk.play(44)
+        read = "\n".join(writer.prompts)
+        view = wide.requests[-1].messages_text
+        assert len(writer.prompts) > 2
+        assert max(count_tokens([{"role": "user", "content": prompt}]) for prompt in writer.prompts) <= 3_000
+        for turn in range(44):
+            assert f"[q{turn}]" in view or f"[q{turn}]" in read
+
+
+def test_the_model_itself_can_write_the_summary(server: ProviderServer) -> None:
+    talk = Talk(server, summarizer="same")
+    talk.play(30)
+    assert rooms.refused(server) == []
+    assert talk.passes >= 1
+
+
+def test_a_model_of_the_framework_can_write_the_summary(server: ProviderServer) -> None:
+    asked: list[Any] = []
+
+    def write(messages: list[Any], info: Any) -> ModelResponse:
+        asked.append(messages)
+        return ModelResponse([TextPart(rooms.SUMMARY)])
+
+    talk = Talk(server, summarizer=FunctionModel(write))
+    talk.play(30)
+    assert asked
+    assert rooms.summaries(server.requests[-1]) == 1
+
+
+# ---- histories ----
+
+
+def test_a_stored_history_goes_on_in_another_process_without_another_summary(server: ProviderServer) -> None:
+    writer = Writer()
+    talk = Talk(server, summarizer=writer)
+    turn = 0
+    while not writer.prompts:
+        talk.play(1, turn)
+        turn += 1
+    record = Compaction.record(talk.history)
+    assert record is not None
+    paid = len(writer.prompts)
+    other = Talk(server, summarizer=writer)
+    other.history = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(talk.history))
+    before = server.requests[-1]
+    other.play(1, turn)
+    after = server.requests[-1]
+    assert len(writer.prompts) == paid
+    assert rooms.summaries(after) == 1
+    assert after.messages_text.startswith(before.messages_text.rstrip())
+
+
+def test_conversations_on_one_capability_do_not_mix(server: ProviderServer) -> None:
+    one = Talk(server, summarizer=Writer())
+
+    async def both() -> list[list[Any]]:
+        async def play(name: str) -> list[Any]:
+            history: list[Any] = []
+            for turn in range(14):
+                answered = await one.agent.run(f"{name} {rooms.question(turn)}", message_history=history)
+                history = answered.all_messages()
+            return history
+
+        return list(await asyncio.gather(play("alpha"), play("omega")))
+
+    asyncio.run(both())
+    assert rooms.refused(server) == []
+    for request in server.requests:
+        assert ("alpha" in request.messages_text) != ("omega" in request.messages_text)
+
+
+def test_an_interrupted_call_is_answered_and_the_talk_goes_on(server: ProviderServer) -> None:
+    talk = Talk(server, trigger=("tokens", 3_000))
+    talk.play(12)
+    lost = ToolCallPart("look", {"room": 1}, tool_call_id="lost")
+    talk.history += [ModelRequest.user_text_prompt("look"), ModelResponse([lost], model_name="m")]
+    talk.history += [ModelRequest.user_text_prompt("no, wait"), ModelResponse([TextPart("yes?")], model_name="m")]
+    talk.play(14, 12)
+    assert rooms.refused(server) == []
+
+
+def test_a_run_that_is_cancelled_leaves_a_history_that_goes_on(server: ProviderServer) -> None:
+    talk = Talk(server, trigger=("tokens", 3_000))
+    talk.play(12)
+    server.faults.add(Fault.slow(5), at=len(server.requests) + 1)
+
+    async def cut() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(talk.ask(rooms.question(12)), 0.3)
+
+    asyncio.run(cut())
+    server.faults.clear()
+    talk.play(10, 12)
+    assert rooms.refused(server) == []
+
+
+def seen_by_model(history: list[Any], **settings: Any) -> list[list[Any]]:
+    views: list[list[Any]] = []
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        views.append(messages)
+        return ModelResponse([TextPart("fine")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[Compaction(**settings)])
+    agent.run_sync("and now?", message_history=history)
+    return views
+
+
+def test_what_stays_is_the_very_object_that_it_was() -> None:
+    history: list[Any] = [ModelRequest([SystemPromptPart("Be kind."), UserPromptPart("first")])]
+    for turn in range(60):
+        thought = ThinkingPart(f"thought {turn}", signature=f"sig-{turn}", provider_name="openai", id=f"rs_{turn}")
+        history.append(ModelResponse([thought, TextPart(f"answer {turn}")], model_name="m"))
+        image = BinaryContent(b"\x89PNG" + bytes([turn]) * 40, media_type="image/png")
+        history.append(ModelRequest([UserPromptPart([rooms.question(turn), image])]))
+    history.append(ModelResponse([TextPart("done")], model_name="m"))
+    view = seen_by_model(history, window=200_000, trigger=("tokens", 10_000), keep=("messages", 12))[0]
+    own = {id(message) for message in history}
+    kept = [message for message in view if id(message) in own]
+    assert len(view) < len(history)
+    assert len(kept) > 4
+    assert kept == history[-len(kept) :]
+    assert view[0].parts[0] is history[0].parts[0]
+    assert history[0].parts[1] in view[0].parts
+
+
+def test_without_a_trigger_nothing_changes_on_the_way() -> None:
+    history: list[Any] = []
+    for turn in range(20):
+        history.append(ModelRequest.user_text_prompt(rooms.question(turn)))
+        history.append(ModelResponse([TextPart("ok")], model_name="m"))
+    view = seen_by_model(history, window=100_000, trigger=None)[0]
+    assert all(one is other for one, other in zip(view, history, strict=False))
+
+
+# ---- the simple case ----
+
+
+def test_a_history_processor_keeps_the_history_itself_short(server: ProviderServer) -> None:
+    writer = Writer()
+    provider = OpenAIProvider(base_url=server.openai_url, api_key="any", http_client=rooms.client(httpx2))
+    agent = Agent(
+        OpenAIChatModel(MODEL, provider=provider),
+        capabilities=[ProcessHistory(history_processor(window=TOLD - 1_000, summarizer=writer))],
+        tools=[rooms.look],
+    )
+    history: list[Any] = []
+    for turn in range(36):
+        history = agent.run_sync(rooms.question(turn), message_history=history).all_messages()
+    assert rooms.refused(server) == []
+    assert len(writer.prompts) >= 2
+    assert len(history) < 36
+    assert {rooms.summaries(request) for request in server.requests} == {0, 1}
+    last, read = server.requests[-1].messages_text, "\n".join(writer.prompts)
+    for turn in range(36):
+        assert f"[q{turn}]" in last or f"[q{turn}]" in read
+
+
+# ---- settings ----
+
+
+def test_a_setting_that_there_is_not_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="kep"):
+        Compaction(window=8_000, kep=3)
+    with pytest.raises(PolicyError, match="target"):
+        Compaction(window=8_000, target=("fraction", 3))
+    with pytest.raises(TypeError, match="window"):
+        Compaction(window=8_000, compactor=Compactor(window=9_000))
+
+
+def test_the_window_of_the_model_is_what_it_says_of_itself() -> None:
+    seen: list[Any] = []
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        return ModelResponse([TextPart("fine")])
+
+    model = FunctionModel(answer, profile={"context_window": 12_345})
+    Agent(model, capabilities=[Compaction(on_result=seen.append)]).run_sync("hello")
+    assert seen[0].window == 12_345

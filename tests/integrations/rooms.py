@@ -1,0 +1,105 @@
+"""A long talk about rooms, for frameworks that run agents: what the provider answers, and what is to hold of it.
+
+What belongs here: the script of the provider on loopback, and checks over its requests. What does not: any framework.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from emulator import Answer, ProviderServer, ToolCall
+from emulator import Request as Asked
+
+MODEL = "small"
+WINDOW = 5_500
+"""Tokens that the provider takes, by its own tokenizer. Faces are told a little less, since theirs is an estimate."""
+TOLD = 5_000
+SUMMARY = "SUMMARYTOKEN The user asks about rooms, and gets to know where each is described."
+
+
+def question(turn: int, words: int = 120) -> str:
+    filling = " ".join(f"wall-{turn}-{word}" if word % 40 == 0 else "plain" for word in range(words))
+    return f"[q{turn}] What about room {turn}? {filling}"
+
+
+def look(room: int) -> str:
+    """Looks at a room."""
+    return f"[r{room}] room {room} is dry. " + "plain " * 100
+
+
+def answers(asked: Asked) -> Answer:
+    """Two calls at once to every third question; else, and behind results, a text."""
+    newest = _newest(asked.body)
+    number = asked.number
+    if "<summary>" in str(newest.get("content")):  # asked behind a view (``summarizer="same"``)
+        return Answer(f"<summary>{SUMMARY}</summary>")
+    if newest.get("role") == "user" and number % 3 == 0:
+        calls = tuple(ToolCall("look", {"room": 10 * number + n}, id=f"call_{number}_{n}") for n in range(2))
+        return Answer(f"[a{number}] I look.", tool_calls=calls)
+    return Answer(f"[a{number}] It is fine.")
+
+
+def _newest(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    said = body.get("messages") or body.get("input") or [{}]
+    return said[-1] if isinstance(said, list) else {"role": "user"}
+
+
+def provider() -> ProviderServer:
+    return ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=answers)
+
+
+def refused(server: ProviderServer) -> list[Any]:
+    """What the provider refused: too long, orphans, wrong order."""
+    return [request.error for request in server.requests if request.status != 200]
+
+
+def largest(server: ProviderServer) -> int:
+    return max(request.tokens for request in server.requests)
+
+
+def summaries(asked: Asked) -> int:
+    return asked.messages_text.count("SUMMARYTOKEN")
+
+
+class Writer:
+    """A summarizer that remembers what it was asked. ``fails``: how many of its first calls raise."""
+
+    def __init__(self, fails: int = 0, window: int | None = None) -> None:
+        self.prompts: list[str] = []
+        self.fails = fails
+        self.window = window
+
+    def complete(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        if len(self.prompts) <= self.fails:
+            raise ValueError("no such model")
+        return SUMMARY
+
+
+def growing(requests: Sequence[Asked]) -> int:
+    """How many requests begin with the whole text of the one before."""
+    pairs = itertools.pairwise(requests)
+    return sum(1 for one, other in pairs if other.messages_text.startswith(one.messages_text))
+
+
+def client(httpx: Any) -> Any:
+    """Keeps no connection: a test may run in several event loops, one after the other. ``httpx``: it or its next."""
+    return httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0), timeout=30)
+
+
+@contextmanager
+def own_loop() -> Iterator[None]:
+    """An event loop for frameworks whose blocking runners leave theirs open."""
+    policy = asyncio.get_event_loop_policy()
+    loops = [asyncio.new_event_loop()]
+    policy.set_event_loop(loops[0])
+    yield
+    with suppress(RuntimeError):  # asyncio.run has taken it away
+        loops.append(policy.get_event_loop())
+    for loop in loops:
+        loop.close()
+    policy.set_event_loop(None)
