@@ -20,18 +20,7 @@ from typing import Any
 
 from benchmarks.replay.chat import Message, content_text
 from contextfold import messages as model
-
-INJECTED = (
-    "<environment_context>",
-    "<user_instructions>",
-    "# AGENTS.md",
-    "Caveat:",
-    "<local-command",
-    "<command-name>",
-    "<system-reminder>",
-    "<system>",
-)
-"""How texts begin that a harness, not a person, put into the user's role."""
+from contextfold.inspector.words import INJECTED
 
 CHINESE_SHARE = 0.2
 """Share of letters that are Chinese from which on a conversation counts as Chinese; file contents are often English."""

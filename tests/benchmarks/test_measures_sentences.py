@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.replay.measures.sentences import constraints, is_constraint, sentences
+from contextfold.inspector.sentences import constraints, is_constraint, sentences
 from hypothesis import given
 from hypothesis import strategies as st
 

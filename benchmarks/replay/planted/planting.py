@@ -21,7 +21,7 @@ from itertools import accumulate
 from typing import Any
 
 from benchmarks.replay.chat import Message, content_text
-from benchmarks.replay.conversation import INJECTED
+from contextfold.inspector.words import INJECTED
 from benchmarks.replay.planted.facts import Fact, Language, Voice, facts, is_told, squeezed
 
 STRUCTURED = ("{", "[", "<", *INJECTED)

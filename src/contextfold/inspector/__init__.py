@@ -3,6 +3,8 @@
     anchors     what an agent must repeat exactly or get wrong: names, paths, numbers
     recording   a conversation, the requests in it, and which anchors each answer needed from its past
     replay      the loop: a view before each answer, what of it a cache would hold, whether a need was met
+    words       what a person said, and how much of it a view still says
+    sentences   the sentences of a text, and which of them are constraints
     money       what requests cost, by providers' price lists
     wire        how messages in any format of contextfold are looked at
     document    the JSON document between the engine and the page, its version and its fields
@@ -12,6 +14,6 @@
     page        the document and the page's own files as one HTML file that asks nothing of any network
     server      the same page on loopback, and what of a store it is kept up to date with
 
-The benchmark (``benchmarks/replay``) measures with ``anchors``, ``recording``, ``replay`` and ``money``, so the page
-and the published figures cannot disagree. What does not belong here: deciding what a view holds (``Compactor``).
+The benchmark (``benchmarks/replay``) measures with ``anchors``, ``recording``, ``replay``, ``words`` and ``money``, and so
+does ``contextfold.batch``: pages, batches and the published figures cannot disagree. What does not belong here: deciding what a view holds (``Compactor``).
 """

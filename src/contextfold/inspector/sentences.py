@@ -1,7 +1,7 @@
 """Sentences, and which of them are constraints, in English, Chinese, Japanese and German.
 
 Made for measuring and kept apart from contextfold's own cues on purpose: what an engine looks for is no judge of what
-it found. What belongs here: one text in, its sentences out. What does not: views, and shares (``user_words``).
+it found. What belongs here: one text in, its sentences out. What does not: views (``words``).
 """
 
 from __future__ import annotations

@@ -1,0 +1,229 @@
+"""Parts of a result: each is one file of rows, JSON Lines or Parquet, and is there whole or not at all.
+
+    OUTPUT/part-00017.jsonl     rows; a reader of data sets finds these and nothing else, since it skips what begins with _
+    OUTPUT/_job/plan.json       what is to be done, and with which settings
+    OUTPUT/_job/00017.json      what came of part 17; written after its rows, so a part with this file is done
+
+A part is written under a name that no reader looks at and takes its place at once when it is complete (a local disk), or
+appears when it is complete (object stores write so). A part that was stopped in the middle is written again under the
+same name: nothing is there twice.
+
+What belongs here: places (local paths and fsspec addresses), writing files. What does not: what stands in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from contextfold import json_values
+from contextfold.batch.operations import as_json
+from contextfold.batch.tables import ARROW_TYPES, ColumnType, arrow_array
+from contextfold.errors import InputError
+
+JOB = "_job"
+KINDS = ("jsonl", "parquet")
+ROWS_AT_ONCE = 64
+"""Rows of Parquet that are encoded together: views are large, and a group of rows is held in memory."""
+_TEMPORARY = ".tmp"
+
+
+def needs(library: str, purpose: str) -> InputError:
+    """The error where a library of the extra is missing."""
+    return InputError(f"{purpose} needs {library}: pip install 'contextfold[batch]'")
+
+
+def is_remote(address: str) -> bool:
+    """Whether an address is one that fsspec opens (``s3://...``), and no path on this machine."""
+    return "://" in address
+
+
+class Place:
+    """A folder, on this machine or behind an address of fsspec. Pickles as its address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address.rstrip("/") or "/"
+        self._system: Any = None
+        if is_remote(address):
+            try:
+                from fsspec.core import url_to_fs
+            except ImportError:
+                raise needs("fsspec", address) from None
+            try:
+                self._system, self._root = url_to_fs(self.address)
+            except (ImportError, ValueError) as error:
+                raise InputError(f"{self.address} cannot be opened: {error}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Place, (self.address,)
+
+    def read(self, name: str) -> bytes | None:
+        """A file in it; None where there is none."""
+        try:
+            if self._system is not None:
+                found: bytes = self._system.cat_file(f"{self._root}/{name}")
+                return found
+            return (Path(self.address) / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def names(self, folder: str = "") -> list[str]:
+        """The files in it, or in a folder of it, by name."""
+        if self._system is None:
+            path = Path(self.address) / folder
+            return sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+        try:
+            listed = self._system.ls(f"{self._root}/{folder}".rstrip("/"), detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(str(path).rstrip("/").rpartition("/")[2] for path in listed)
+
+    def write(self, name: str, data: bytes) -> None:
+        """A whole file, or nothing."""
+        with self.opened(name) as file:
+            file.write(data)
+
+    @contextlib.contextmanager
+    def opened(self, name: str) -> Any:
+        """A file to be written. It is there, and whole, once the block ends; where the block raises, it is not."""
+        if self._system is None:
+            with _local(Path(self.address) / name) as file:
+                yield file
+            return
+        with tempfile.TemporaryFile() as file:  # on this machine first: what is stopped in the middle leaves nothing
+            yield file
+            file.seek(0)
+            self._system.makedirs(f"{self._root}/{name}".rpartition("/")[0], exist_ok=True)
+            with self._system.open(f"{self._root}/{name}", "wb") as remote:
+                while piece := file.read(1 << 20):
+                    remote.write(piece)
+
+    def remove_left_overs(self) -> None:
+        """Files that were being written when the process was killed."""
+        if self._system is None and Path(self.address).is_dir():
+            for path in Path(self.address).rglob(f".*{_TEMPORARY}"):
+                path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _local(path: Path) -> Any:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_TEMPORARY, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes private files; a result is shared like any other file
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+class JsonLines:
+    """Rows as JSON Lines; values that are lists or objects stay such."""
+
+    def __init__(self, file: IO[bytes], types: Mapping[str, ColumnType]) -> None:
+        self._file = file
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self._file.write(as_json(row).encode() + b"\n")
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class Parquet:
+    """Rows as Parquet with the same columns in every part; lists and objects are JSON text in it."""
+
+    def __init__(self, file: IO[bytes], types: Mapping[str, ColumnType]) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        self._types = types
+        schema = pyarrow.schema([(name, getattr(pyarrow, ARROW_TYPES[type])()) for name, type in types.items()])
+        self._writer = parquet.ParquetWriter(file, schema, compression="zstd")
+        self._schema = schema
+        self._rows: list[Mapping[str, Any]] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= ROWS_AT_ONCE:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        import pyarrow
+
+        if self._rows:
+            columns = [arrow_array([_cell(row.get(name)) for row in self._rows], t) for name, t in self._types.items()]
+            self._writer.write_table(pyarrow.Table.from_arrays(columns, schema=self._schema))
+        self._rows = []
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else as_json(value)
+
+
+WRITERS: Mapping[str, type[JsonLines] | type[Parquet]] = {"jsonl": JsonLines, "parquet": Parquet}
+
+
+def check_kind(kind: str) -> None:
+    """Raises ``InputError`` where rows of this kind cannot be written here."""
+    if kind == "parquet":
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError:
+            raise needs("pyarrow", "Parquet") from None
+
+
+def part_name(number: int, kind: str) -> str:
+    return f"part-{number:05d}.{kind}"
+
+
+def done_name(number: int) -> str:
+    return f"{JOB}/{number:05d}.json"
+
+
+def join(place: Place, names: Sequence[str], kind: str, target: Place, name: str) -> None:
+    """All parts as one file."""
+    with target.opened(name) as file:
+        if kind == "jsonl":
+            for part in names:
+                file.write(place.read(part) or b"")
+            return
+        import pyarrow
+        from pyarrow import parquet
+
+        writer = None
+        for part in names:
+            held = parquet.ParquetFile(pyarrow.BufferReader(place.read(part) or b""))
+            writer = writer or parquet.ParquetWriter(file, held.schema_arrow, compression="zstd")
+            for batch in held.iter_batches(ROWS_AT_ONCE):
+                writer.write_batch(batch)
+        if writer is not None:
+            writer.close()
+
+
+def parsed(data: bytes | None) -> Any:
+    """A JSON file of a job, or None where it is missing or was cut off."""
+    try:
+        return None if data is None else json_values.read(data)
+    except ValueError:
+        return None
+
+
+def to_json(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "backslashreplace")

@@ -1,0 +1,403 @@
+"""What there is to do: files, folders, globs, addresses and stores, cut into parts, and the conversations of a part.
+
+A part is some 16 MB of conversations, or less of a small job: large enough that reading and writing it costs little,
+small enough that little is done twice after a stop. Lines of a file are cut by bytes, so that no one has to read a file
+of 100 GB to plan it: a line belongs to the part in which it begins.
+
+    lines      one conversation in each line of a JSON Lines file, from one byte to another
+    files      whole files, each with one conversation or several: sessions of coding agents, JSON
+    groups     row groups of a Parquet file
+    threads    sessions of a store
+
+What belongs here: finding and reading. What does not: what a row means (``rows``), what is made of it (``operations``).
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from contextfold import json_values
+from contextfold.batch.outputs import is_remote, needs
+from contextfold.batch.rows import COLUMNS, Given, column_of, read_row
+from contextfold.errors import ContextfoldError, InputError
+from contextfold.transcripts import read
+
+Each = Literal["line", "file"]
+
+PART_BYTES = 16 << 20
+LEAST_BYTES = 256 << 10
+FEWEST_PARTS = 64
+"""A small job is cut into about as many parts, for its workers to end at about the same time."""
+MOST_IN_PART = 1_000
+"""Files or sessions."""
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+STORES = ("sqlite:", "postgresql:", "postgresql+")
+_PEEK = 1 << 16
+_LONGEST_FIRST_LINE = 64 << 20
+BYTES_PER_TOKEN = 4
+"""Sessions of a store know their tokens; parts are cut by bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A share of the work. ``size`` in bytes tells how far a job is; ``start`` and ``stop`` are bytes or row groups."""
+
+    kind: Literal["lines", "files", "groups", "threads"]
+    names: tuple[str, ...]
+    size: int
+    start: int = 0
+    stop: int | None = None
+    namespace: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Part:
+        return cls(**{**data, "names": tuple(data["names"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One conversation of a part, or why there is none.
+
+    ``place``: the byte at which its line begins, or the number of its row; None where it is the whole file. ``row``:
+    what else its row holds.
+    """
+
+    source: str
+    place: int | None = None
+    given: Given | None = None
+    error: Exception | None = None
+    row: Mapping[str, Any] = field(default_factory=dict)
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How inputs are read: the column with conversations, their format, and whether a line is one."""
+
+    column: str | None = None
+    format: str | None = None
+    each: Each | None = None
+    namespace: str = ""
+
+
+# ---- finding ----
+
+
+def is_store(address: str) -> bool:
+    return address.startswith(STORES)
+
+
+def planned(inputs: Sequence[str], reading: Reading) -> list[Part]:
+    """The parts of all inputs, in an order that depends on nothing but their names.
+
+    Raises ``InputError`` for an input that is not there, or holds nothing that is read.
+    """
+    stores = [one for one in inputs if is_store(one)]
+    files = [found for one in inputs if not is_store(one) for found in _found(one)]
+    files = sorted(dict(files).items())
+    total = sum(size for _, size in files)
+    size = max(LEAST_BYTES, min(PART_BYTES, total // FEWEST_PARTS))
+    parts: list[Part] = []
+    whole: list[tuple[str, int]] = []
+    for name, length in files:
+        if _base(name).endswith(".parquet"):
+            parts += _groups(name, size)
+        elif _holds_lines(name, reading):
+            parts += _lines(name, length, size)
+        else:
+            whole.append((name, length))
+    parts += _bundled("files", whole, size, "")
+    for store in stores:
+        parts += _bundled("threads", _threads(store, reading.namespace), size, reading.namespace, store)
+    return parts
+
+
+def _bundled(kind: Any, named: Sequence[tuple[str, int]], size: int, namespace: str, first: str = "") -> list[Part]:
+    parts: list[Part] = []
+    names: list[str] = []
+    held = 0
+    for number, (name, length) in enumerate(named):
+        names.append(name)
+        held += length
+        if held >= size or len(names) >= MOST_IN_PART or number == len(named) - 1:
+            parts.append(Part(kind, (first, *names) if first else tuple(names), held, namespace=namespace))
+            names, held = [], 0
+    return parts
+
+
+def _lines(name: str, length: int, size: int) -> list[Part]:
+    if name.endswith(COMPRESSED):  # has no beginning in the middle
+        return [Part("lines", (name,), length)]
+    return [
+        Part("lines", (name,), min(size, length - start), start, min(start + size, length))
+        for start in range(0, length, size)
+    ]
+
+
+def _groups(name: str, size: int) -> list[Part]:
+    with _opened(name) as file:
+        metadata = _parquet(file, name).metadata
+        sizes = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
+    parts, start, held = [], 0, 0
+    for number, length in enumerate(sizes):
+        held += length
+        if held >= size or number == len(sizes) - 1:
+            parts.append(Part("groups", (name,), held, start, number + 1))
+            start, held = number + 1, 0
+    return parts
+
+
+def _threads(store: str, namespace: str) -> list[tuple[str, int]]:
+    from contextfold.store import open_store
+
+    states = open_store(store).sessions(namespace)
+    return sorted((state.thread.id, state.token_count * BYTES_PER_TOKEN) for state in states)
+
+
+def _found(given: str) -> list[tuple[str, int]]:
+    """The files that an input names, each with its size."""
+    found = _found_remote(given) if is_remote(given) else _found_local(given)
+    if not found:
+        raise InputError(f"{given}: there is no file that ends in {', '.join(SUFFIXES)}, compressed or not")
+    return found
+
+
+def _found_local(given: str) -> list[tuple[str, int]]:
+    path = Path(given)
+    if path.is_file():
+        return [(given, path.stat().st_size)]
+    if path.is_dir():
+        names = [
+            os.path.join(folder, name)
+            for folder, inside, names in os.walk(path)
+            if not inside.sort() and not _is_hidden(os.path.relpath(folder, path))  # type: ignore[func-returns-value]
+            for name in names
+        ]
+    elif glob.has_magic(given):
+        names = [name for name in glob.glob(given, recursive=True) if os.path.isfile(name)]
+        return [(name, os.path.getsize(name)) for name in names if not _is_hidden(_base(name))]
+    else:
+        raise InputError(f"{given}: there is no such file or folder")
+    return [(name, os.path.getsize(name)) for name in names if _is_read(name)]
+
+
+def _found_remote(given: str) -> list[tuple[str, int]]:
+    system, path = _system(given)
+    scheme = given.partition("://")[0]
+    try:
+        if glob.has_magic(path):
+            listed = system.glob(path, detail=True)
+        elif system.isfile(path):
+            info = system.info(path)
+            return [(given, int(info.get("size") or 0))]
+        else:
+            listed = system.find(path, detail=True)
+            listed = {name: info for name, info in listed.items() if _is_read(name[len(path) :])}
+    except FileNotFoundError:
+        raise InputError(f"{given}: there is no such file or folder") from None
+    except OSError as error:
+        raise InputError(f"{given} cannot be listed: {error}") from None
+    files = {name: info for name, info in listed.items() if info.get("type", "file") == "file"}
+    return [(f"{scheme}://{name.partition('://')[2] or name.lstrip('/') if scheme != 'file' else name}", int(info.get("size") or 0)) for name, info in files.items()]
+
+
+def _base(name: str) -> str:
+    return name.replace(os.sep, "/").rpartition("/")[2]
+
+
+def _is_hidden(path: str) -> bool:
+    """As readers of data sets have it: what begins with ``_`` or ``.`` is no data."""
+    return any(part.startswith(("_", ".")) and part not in (".", "..") for part in path.replace(os.sep, "/").split("/"))
+
+
+def _is_read(name: str) -> bool:
+    plain = name
+    for suffix in COMPRESSED:
+        plain = plain.removesuffix(suffix)
+    return plain.endswith(SUFFIXES) and not _is_hidden(_base(name))
+
+
+def _holds_lines(name: str, reading: Reading) -> bool:
+    """Whether each line of a file is a conversation, and not the file one of many lines."""
+    if reading.each is not None:
+        return reading.each == "line"
+    plain = name
+    for suffix in COMPRESSED:
+        plain = plain.removesuffix(suffix)
+    if not plain.endswith((".jsonl", ".ndjson")):
+        return False
+    value = _first_line(name)
+    if isinstance(value, dict):
+        columns = (reading.column,) if reading.column else COLUMNS
+        return any(isinstance(value.get(column), list | str) for column in columns if column) and "role" not in value
+    return isinstance(value, list)
+
+
+def _first_line(name: str) -> Any:
+    """The value of the first line that is not blank; None where there is none, or it is no JSON."""
+    with _opened(name) as file:
+        for _ in range(_PEEK):
+            line = file.readline(_LONGEST_FIRST_LINE)
+            if not line:
+                return None
+            if line.strip():
+                try:
+                    return json_values.read(line.removeprefix(b"\xef\xbb\xbf"))
+                except ValueError:
+                    return None
+    return None
+
+
+# ---- opening ----
+
+
+def _system(address: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise needs("fsspec", address) from None
+    try:
+        found: tuple[Any, str] = url_to_fs(address)
+    except (ImportError, ValueError) as error:
+        raise InputError(f"{address} cannot be opened: {error}") from None
+    return found
+
+
+def _opened(name: str) -> Any:
+    """A file to be read, decompressed by its name. Raises ``InputError`` where it cannot be opened."""
+    try:
+        if is_remote(name) or name.endswith((".zst",)):
+            try:
+                import fsspec
+            except ImportError:
+                raise needs("fsspec", name) from None
+            return fsspec.open(name, "rb", compression="infer").open()
+        if name.endswith(COMPRESSED):
+            import bz2
+            import gzip
+            import lzma
+
+            return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[os.path.splitext(name)[1]](name, "rb")
+        return open(name, "rb")  # noqa: SIM115  the caller closes it
+    except (OSError, ValueError, ImportError) as error:
+        raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _parquet(file: Any, name: str) -> Any:
+    try:
+        from pyarrow import ArrowInvalid, parquet
+    except ImportError:
+        raise needs("pyarrow", f"{name}: Parquet") from None
+    try:
+        return parquet.ParquetFile(file)
+    except (ArrowInvalid, OSError) as error:
+        raise InputError(f"{name} is no Parquet file: {error}") from None
+
+
+# ---- reading ----
+
+
+def items(part: Part, reading: Reading, store: str | None = None) -> Iterator[Item]:
+    """The conversations of a part, in order. What is none is an item with an error.
+
+    ``store``: the address of the store with its password, which a plan does not hold.
+    """
+    if part.kind == "lines":
+        return _items_of_lines(part, reading)
+    if part.kind == "files":
+        return (item for name in part.names for item in _items_of_file(name, reading))
+    if part.kind == "groups":
+        return _items_of_groups(part, reading)
+    return _items_of_threads(part, store or part.names[0])
+
+
+def _items_of_lines(part: Part, reading: Reading) -> Iterator[Item]:
+    name = part.names[0]
+    with _opened(name) as file:
+        at = part.start
+        if at:
+            file.seek(at - 1)
+            at += len(file.readline()) - 1  # of a line that began before: it belongs to the part before
+        while part.stop is None or at < part.stop:
+            line = file.readline()
+            if not line:
+                return
+            if line.strip():
+                yield from _items_of_line(name, at, line, reading)
+            at += len(line)
+
+
+def _items_of_line(name: str, at: int, line: bytes, reading: Reading) -> Iterator[Item]:
+    row: dict[str, Any] = {}
+    try:
+        value = json_values.read(line.removeprefix(b"\xef\xbb\xbf"))
+        if isinstance(value, list):
+            value = {COLUMNS[0]: value}
+            column = COLUMNS[0]
+        elif isinstance(value, dict):
+            column = column_of(list(value), reading.column)
+        else:
+            raise InputError(f"the line at byte {at:,} is no object and no list")
+        row = {key: held for key, held in value.items() if key != column}
+        for given in read_row(value, column, reading.format):
+            yield Item(name, at, given, row=row, size=len(line))
+    except json.JSONDecodeError as error:
+        problem = InputError(f"the line at byte {at:,} is no JSON: {error.msg} at character {error.pos + 1:,} of it")
+        yield Item(name, at, error=problem, size=len(line))
+    except Exception as error:  # noqa: BLE001  one bad row must not end a job of a million
+        yield Item(name, at, error=error, row=row, size=len(line))
+
+
+def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
+    try:
+        with _opened(name) as file:
+            data = file.read()
+        for found in read(data, name=name, format=reading.format):
+            number = found.name.removeprefix(name)
+            given = Given(found.messages, found.format, found.tools or None, name=number.removeprefix("#"))
+            yield Item(name, given=given, size=len(data))
+    except Exception as error:  # noqa: BLE001  as above
+        yield Item(name, error=error)
+
+
+def _items_of_groups(part: Part, reading: Reading) -> Iterator[Item]:
+    name = part.names[0]
+    with _opened(name) as file:
+        held = _parquet(file, name)
+        before = sum(held.metadata.row_group(number).num_rows for number in range(part.start))
+        column = column_of(held.schema_arrow.names, reading.column)
+        for batch in held.iter_batches(16, row_groups=list(range(part.start, part.stop or held.num_row_groups))):
+            for row in batch.to_pylist():
+                rest = {key: value for key, value in row.items() if key != column}
+                try:
+                    for given in read_row(row, column, reading.format):
+                        yield Item(name, before, given, row=rest)
+                except Exception as error:  # noqa: BLE001  as above
+                    yield Item(name, before, error=error, row=rest)
+                before += 1
+
+
+def _items_of_threads(part: Part, store: str) -> Iterator[Item]:
+    from contextfold.compactor import Compactor
+    from contextfold.store import SessionOptions, open_store
+
+    opened = open_store(store)
+    reader = Compactor(remembered=1)
+    for thread in part.names[1:]:
+        try:
+            options = SessionOptions(enable_context_optimization=False)
+            session = reader.session(thread, opened, namespace=part.namespace, options=options)
+            given = Given(session.history(), session.state().format)
+            yield Item(part.names[0], given=given, row={"thread": thread})
+        except ContextfoldError as error:
+            yield Item(part.names[0], error=error, row={"thread": thread})
