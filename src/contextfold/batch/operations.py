@@ -48,12 +48,12 @@ class _Batch:
         self.column = column
         self.format = format
         self.prefix = prefix
-        self._settings = {name: value for name, value in compactor.items() if value is not UNSET}
+        self.settings = {name: value for name, value in compactor.items() if value is not UNSET}
         self._compactor = self._made()
 
     def _made(self) -> Compactor:
         # A conversation comes once, so none is worth remembering but the one that a replay is going through.
-        return Compactor(**self._settings, remembered=1)
+        return Compactor(**self.settings, remembered=1)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_compactor"}

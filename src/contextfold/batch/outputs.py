@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -102,6 +103,20 @@ class Place:
             with self._system.open(f"{self._root}/{name}", "wb") as remote:
                 while piece := file.read(1 << 20):
                     remote.write(piece)
+
+    def remove(self, name: str) -> None:
+        """A file in it goes."""
+        if self._system is not None:
+            self._system.rm_file(f"{self._root}/{name}")
+        else:
+            (Path(self.address) / name).unlink(missing_ok=True)
+
+    def remove_all(self) -> None:
+        """The folder goes, with all that a job put there."""
+        if self._system is not None:
+            self._system.rm(self._root, recursive=True)
+        else:
+            shutil.rmtree(self.address)
 
     def remove_left_overs(self) -> None:
         """Files that were being written when the process was killed."""

@@ -26,6 +26,7 @@ from contextfold import json_values
 from contextfold.batch.outputs import is_remote, needs
 from contextfold.batch.rows import COLUMNS, Given, column_of, read_row
 from contextfold.errors import ContextfoldError, InputError
+from contextfold.store.addresses import shown
 from contextfold.transcripts import read
 
 Each = Literal["line", "file"]
@@ -47,11 +48,15 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A share of the work. ``size`` in bytes tells how far a job is; ``start`` and ``stop`` are bytes or row groups."""
+    """A share of the work. ``size`` in bytes tells how far a job is; ``start`` and ``stop`` are bytes or row groups.
+
+    ``lengths``: how large each file of ``names`` is as a whole. Sessions of a store have none: they may grow meanwhile.
+    """
 
     kind: Literal["lines", "files", "groups", "threads"]
     names: tuple[str, ...]
     size: int
+    lengths: tuple[int, ...] = ()
     start: int = 0
     stop: int | None = None
     namespace: str = ""
@@ -61,7 +66,7 @@ class Part:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Part:
-        return cls(**{**data, "names": tuple(data["names"])})
+        return cls(**{**data, "names": tuple(data["names"]), "lengths": tuple(data["lengths"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,54 +102,73 @@ def is_store(address: str) -> bool:
     return address.startswith(STORES)
 
 
-def planned(inputs: Sequence[str], reading: Reading) -> list[Part]:
+def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = ()) -> list[Part]:
     """The parts of all inputs, in an order that depends on nothing but their names.
 
-    Raises ``InputError`` for an input that is not there, or holds nothing that is read.
+    ``known``: parts that were planned before. Then only what is not in them is planned. Raises ``InputError`` for an
+    input that is not there or holds nothing that is read, and where a file of the known parts is not as it was.
     """
     stores = [one for one in inputs if is_store(one)]
-    files = [found for one in inputs if not is_store(one) for found in _found(one)]
-    files = sorted(dict(files).items())
-    total = sum(size for _, size in files)
-    size = max(LEAST_BYTES, min(PART_BYTES, total // FEWEST_PARTS))
+    found = dict(pair for one in inputs if not is_store(one) for pair in _found(one))
+    before = _sizes(known)
+    for name, size in before.items():
+        if found.get(name) != size:
+            what = "has another size" if name in found else "is gone"
+            raise InputError(f"{name} {what} since this job was begun: give another --output, or --fresh")
+    files = sorted((name, size) for name, size in found.items() if name not in before)
+    size = max(LEAST_BYTES, min(PART_BYTES, sum(length for _, length in files) // FEWEST_PARTS))
     parts: list[Part] = []
     whole: list[tuple[str, int]] = []
     for name, length in files:
         if _base(name).endswith(".parquet"):
-            parts += _groups(name, size)
+            parts += _groups(name, length, size)
         elif _holds_lines(name, reading):
             parts += _lines(name, length, size)
         else:
             whole.append((name, length))
-    parts += _bundled("files", whole, size, "")
+    parts += _bundled("files", whole, size)
     for store in stores:
-        parts += _bundled("threads", _threads(store, reading.namespace), size, reading.namespace, store)
+        first = shown(store)
+        there = {name for part in known if part.kind == "threads" and part.names[0] == first for name in part.names}
+        threads = [thread for thread in _threads(store, reading.namespace) if thread[0] not in there]
+        parts += _bundled("threads", threads, size, reading.namespace, first)
     return parts
 
 
-def _bundled(kind: Any, named: Sequence[tuple[str, int]], size: int, namespace: str, first: str = "") -> list[Part]:
+def _sizes(parts: Sequence[Part]) -> dict[str, int]:
+    """How large the files of these parts were when they were planned."""
+    return {name: length for part in parts for name, length in zip(part.names, part.lengths, strict=False)}
+
+
+def _bundled(
+    kind: Literal["files", "threads"], named: Sequence[tuple[str, int]], size: int, namespace: str = "", store: str = ""
+) -> list[Part]:
+    """Parts of many small things each. The name of the store stands before those of its threads."""
     parts: list[Part] = []
-    names: list[str] = []
-    held = 0
-    for number, (name, length) in enumerate(named):
-        names.append(name)
-        held += length
-        if held >= size or len(names) >= MOST_IN_PART or number == len(named) - 1:
-            parts.append(Part(kind, (first, *names) if first else tuple(names), held, namespace=namespace))
-            names, held = [], 0
+    some: list[tuple[str, int]] = []
+    for number, one in enumerate(named):
+        some.append(one)
+        held = sum(length for _, length in some)
+        if held >= size or len(some) >= MOST_IN_PART or number == len(named) - 1:
+            names, lengths = zip(*some, strict=True)
+            if store:
+                parts.append(Part(kind, (store, *names), held, namespace=namespace))
+            else:
+                parts.append(Part(kind, names, held, lengths))
+            some = []
     return parts
 
 
 def _lines(name: str, length: int, size: int) -> list[Part]:
     if name.endswith(COMPRESSED):  # has no beginning in the middle
-        return [Part("lines", (name,), length)]
+        return [Part("lines", (name,), length, (length,))]
     return [
-        Part("lines", (name,), min(size, length - start), start, min(start + size, length))
+        Part("lines", (name,), min(size, length - start), (length,), start, min(start + size, length))
         for start in range(0, length, size)
     ]
 
 
-def _groups(name: str, size: int) -> list[Part]:
+def _groups(name: str, whole: int, size: int) -> list[Part]:
     with _opened(name) as file:
         metadata = _parquet(file, name).metadata
         sizes = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
@@ -152,7 +176,7 @@ def _groups(name: str, size: int) -> list[Part]:
     for number, length in enumerate(sizes):
         held += length
         if held >= size or number == len(sizes) - 1:
-            parts.append(Part("groups", (name,), held, start, number + 1))
+            parts.append(Part("groups", (name,), held, (whole,), start, number + 1))
             start, held = number + 1, 0
     return parts
 

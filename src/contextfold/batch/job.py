@@ -1,0 +1,425 @@
+"""A job: what is to be done, what is done already, and what came of it all.
+
+What belongs here: the plan and whether a job goes on with it, the work on one part, and the sums. What does not: who
+does the work (``pool``, ``cluster``), what is shown of it (``cli.batch``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from contextfold.batch import measures, outputs, sources
+from contextfold.batch.operations import CheckBatch, CompactBatch, MeasureBatch
+from contextfold.batch.outputs import Place
+from contextfold.batch.pool import Died, Done, Failed, Happened, Row, Skipped, Told
+from contextfold.batch.sources import Item, Part, Reading
+from contextfold.batch.tables import ColumnType
+from contextfold.errors import ContextfoldError, InputError
+from contextfold.store.addresses import shown
+
+Operation = CompactBatch | MeasureBatch | CheckBatch
+
+PLAN = f"{outputs.JOB}/plan.json"
+SUMMARY = f"{outputs.JOB}/summary.json"
+VERSION = 1
+EXAMPLES = 10
+"""Errors that a summary quotes."""
+
+BEFORE: Mapping[str, ColumnType] = {"source": "text", "place": "whole", "conversation": "text"}
+"""Where a conversation comes from: the file or store; the byte of its line or the number of its row, or None; its
+number where a row or file holds several."""
+BEHIND: Mapping[str, ColumnType] = {"row": "text"}
+"""What else its row held, as one JSON object."""
+
+
+class WorkerDied(ContextfoldError):
+    """Workers died over a conversation, so it was left out."""
+
+
+def columns_of(operation: Operation) -> dict[str, ColumnType]:
+    """The columns of a result."""
+    return {**BEFORE, **operation.TYPES, **BEHIND}
+
+
+@dataclass(frozen=True)
+class Task:
+    """The work on one part: its conversations read, worked on, and written. Pickles."""
+
+    operation: Operation
+    reading: Reading
+    output: Place
+    kind: str
+    stores: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of stores with their passwords, by the ones that may be shown."""
+
+    def __call__(self, number: int, part: Part, skipped: Skipped, told: Told) -> dict[str, Any]:
+        started, cpu = time.perf_counter(), time.process_time()
+        sums = Sums()
+        types = columns_of(self.operation)
+        with self.output.opened(outputs.part_name(number, self.kind)) as file:
+            writer = outputs.WRITERS[self.kind](file, types)
+            store = self.stores.get(part.names[0])
+            for index, item in enumerate(sources.items(part, self.reading, store)):
+                values = self._values(item, skipped.get(index))
+                writer.add({**_origin(item), **values, "row": dict(item.row) or None})
+                sums.add(item, values)
+                told(values["error"] is not None)
+            writer.close()
+        report = {
+            "part": number,
+            **sums.report(),
+            "seconds": round(time.perf_counter() - started, 3),
+            "cpu_seconds": round(time.process_time() - cpu, 3),
+            "peak_memory": _peak_memory(),
+        }
+        self.output.write(outputs.done_name(number), outputs.to_json(report))
+        return report
+
+    def _values(self, item: Item, skip: str | None) -> dict[str, Any]:
+        if skip is not None:
+            return self.operation.failed(WorkerDied(skip))
+        if item.given is None:
+            return self.operation.failed(item.error or InputError("there is no conversation"))
+        return self.operation.one(item.given)
+
+
+def _origin(item: Item) -> dict[str, Any]:
+    return {
+        "source": item.source,
+        "place": item.place,
+        "conversation": (item.given.name.removeprefix("#") or None) if item.given else None,
+    }
+
+
+def _peak_memory() -> int:
+    """The most memory that this process had so far, in bytes; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+class Sums:
+    """What adds up over conversations and over parts."""
+
+    def __init__(self) -> None:
+        self.rows = self.failed = 0
+        self.totals: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self.examples: list[dict[str, Any]] = []
+        self.cpu_seconds = 0.0
+        self.peak_memory = 0
+
+    def add(self, item: Item, values: Mapping[str, Any]) -> None:
+        """One conversation."""
+        self.rows += 1
+        if values["error"] is not None:
+            self.failed += 1
+            self.errors[values["error_type"]] += 1
+            if len(self.examples) < EXAMPLES:
+                self.examples.append({**_origin(item), "error": values["error"][:300], "row": _short(item.row)})
+            return
+        for name, value in values.items():
+            if isinstance(value, bool) or name in _ADDED:
+                self._count(name, value or 0)
+
+    def merge(self, report: Mapping[str, Any]) -> None:
+        """The report of a part."""
+        self.rows += report["rows"]
+        self.failed += report["failed"]
+        self.errors.update(report["errors"])
+        self.examples = [*self.examples, *report["examples"]][:EXAMPLES]
+        for name, value in report["totals"].items():
+            self._count(name, value)
+        self.cpu_seconds += report["cpu_seconds"]
+        self.peak_memory = max(self.peak_memory, report["peak_memory"])
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "failed": self.failed,
+            "errors": dict(self.errors),
+            "examples": self.examples,
+            "totals": dict(self.totals),
+        }
+
+    def _count(self, name: str, value: float) -> None:
+        self.totals[name] = max(self.totals[name], value) if name.startswith("max_") else self.totals[name] + value
+
+
+_ADDED = {
+    *("messages_before", "messages_after", "tokens_before", "tokens_after", "problem_count"),
+    *("kept", "pinned", "shortened", "summarized", "dropped"),
+    *("summary_calls", "summary_input_tokens", "summary_output_tokens", "seconds"),
+    *measures.TOTALS,
+    *measures.MONEY,
+}
+
+
+def _short(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells a row from others, for a summary: its short values."""
+    return {key: value for key, value in row.items() if isinstance(value, str | int) and len(str(value)) <= 80}
+
+
+# ---- the plan ----
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done, how, and where to."""
+
+    operation: Operation
+    inputs: Sequence[str]
+    output: str
+    """A folder, or a file that ends in .jsonl or .parquet."""
+    kind: str | None = None
+    """``jsonl`` or ``parquet``; None: that of the output's name, else Parquet where all inputs are Parquet."""
+    reading: Reading = field(default_factory=Reading)
+    fresh: bool = False
+    """Begin again, whatever is there."""
+
+
+@dataclass
+class Prepared:
+    """A job with its plan."""
+
+    job: Job
+    task: Task
+    parts: list[Part]
+    done: dict[int, dict[str, Any]]
+    """Reports of the parts that were finished earlier."""
+
+    @property
+    def todo(self) -> list[tuple[int, Part]]:
+        return [(number, part) for number, part in enumerate(self.parts) if number not in self.done]
+
+
+def prepared(job: Job) -> Prepared:
+    """The plan of a job: the one that it was begun with, if there is one, and what is done of it.
+
+    Raises ``InputError`` for inputs that cannot be read, for an output that belongs to another job, and where what was
+    read before has changed since.
+    """
+    kind = job.kind or _kind(job)
+    outputs.check_kind(kind)
+    place = Place(_folder(job.output))
+    settings = json.loads(json.dumps(_described(job, kind), default=repr))
+    stored = None if job.fresh else outputs.parsed(place.read(PLAN))
+    if stored is not None and stored.get("settings") != settings:
+        raise InputError(f"{job.output} holds {_differences(stored, settings)}: give another --output, or --fresh")
+    if stored is None and not job.fresh and any(name.startswith("part-") for name in place.names()):
+        raise InputError(f"{job.output} holds parts of another job, and no plan: give another --output, or --fresh")
+    parts = _parts(job, stored)
+    if stored is None or len(parts) != len(stored["parts"]):
+        if job.fresh:
+            _forget(place)
+        plan = {"version": VERSION, "settings": settings, "parts": [part.to_dict() for part in parts]}
+        place.write(PLAN, json.dumps(plan, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    place.remove_left_overs()
+    finished = {} if job.fresh else _finished(place, len(parts))
+    stores = {shown(one): one for one in job.inputs if sources.is_store(one)}
+    return Prepared(job, Task(job.operation, job.reading, place, kind, stores), parts, finished)
+
+
+def _kind(job: Job) -> str:
+    suffix = job.output.rpartition(".")[2]
+    if suffix in outputs.KINDS:
+        return suffix
+    return "parquet" if all(one.endswith(".parquet") for one in job.inputs) else "jsonl"
+
+
+def is_file(output: str) -> bool:
+    """Whether an output is one file, and not a folder of parts."""
+    return output.rpartition(".")[2] in outputs.KINDS
+
+
+def _folder(output: str) -> str:
+    """Where the parts go: for an output that is one file, a folder beside it that goes when the file is there."""
+    return f"{output}.parts" if is_file(output) else output
+
+
+def _described(job: Job, kind: str) -> dict[str, Any]:
+    operation = vars(job.operation)
+    given = {name: value for name, value in operation.items() if not name.startswith("_") and name != "prefix"}
+    compactor = {name: _plain(value) for name, value in job.operation.settings.items()}
+    inputs = [shown(one) for one in job.inputs]
+    return {
+        "operation": type(job.operation).__name__,
+        "inputs": inputs,
+        "kind": kind,
+        **given,
+        **compactor,
+        "reading": asdict(job.reading),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def _differences(stored: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    before = stored.get("settings") or {}
+    names = [name for name in {**before, **settings} if before.get(name) != settings.get(name)]
+    return f"a job that was begun with other settings ({', '.join(names)})"
+
+
+def _parts(job: Job, stored: Mapping[str, Any] | None) -> list[Part]:
+    """The parts that were planned, and behind them those of inputs that came since."""
+    if stored is None:
+        return sources.planned(job.inputs, job.reading)
+    known = [Part.of(data) for data in stored["parts"]]
+    return [*known, *sources.planned(job.inputs, job.reading, known)]
+
+
+def _finished(place: Place, count: int) -> dict[int, dict[str, Any]]:
+    found = {}
+    rows = set(place.names())
+    for name in place.names(outputs.JOB):
+        number = name.removesuffix(".json")
+        if number.isdigit() and int(number) < count:
+            report = outputs.parsed(place.read(f"{outputs.JOB}/{name}"))
+            if report is not None and any(f"part-{number}.{kind}" in rows for kind in outputs.KINDS):
+                found[int(number)] = report
+    return found
+
+
+def _forget(place: Place) -> None:
+    for name in place.names(outputs.JOB):
+        place.remove(f"{outputs.JOB}/{name}")
+    for name in place.names():
+        if name.startswith("part-") and name.endswith(tuple(f".{kind}" for kind in outputs.KINDS)):
+            place.remove(name)
+
+
+# ---- running it ----
+
+
+@dataclass
+class Progress:
+    """How far a job is. ``size`` and ``sizes`` in bytes of input."""
+
+    parts: int
+    parts_before: int
+    """Parts that were finished by an earlier run."""
+    sizes: int
+    parts_done: int = 0
+    size: int = 0
+    rows: int = 0
+    failed: int = 0
+    rows_before: int = 0
+    workers_died: int = 0
+
+
+@dataclass
+class Outcome:
+    """What came of a job."""
+
+    operation: str
+    output: str
+    parts: int
+    parts_before: int
+    rows_before: int
+    sums: Sums
+    seconds: float
+    failed_parts: dict[int, str]
+    workers_died: int
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Of a measurement, the benchmark's figures over all conversations."""
+        is_measured = self.operation == MeasureBatch.__name__ and self.sums.totals
+        return measures.figures_of(Counter(self.sums.totals)) if is_measured else {}
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = self.sums.rows - self.rows_before
+        return {
+            "operation": self.operation,
+            "output": self.output,
+            "conversations": self.sums.rows,
+            "failed": self.sums.failed,
+            "errors": dict(self.sums.errors),
+            "examples": self.sums.examples,
+            **({"figures": self.figures} if self.figures else {}),
+            "totals": dict(self.sums.totals),
+            "parts": self.parts,
+            "parts_done_before": self.parts_before,
+            "failed_parts": {str(number): why for number, why in self.failed_parts.items()},
+            "workers_died": self.workers_died,
+            "seconds": round(self.seconds, 3),
+            "conversations_per_second": round(rows / self.seconds, 2) if self.seconds else None,
+            "cpu_seconds": round(self.sums.cpu_seconds, 3),
+            "peak_memory": self.sums.peak_memory,
+        }
+
+
+Work = Callable[[Task, Sequence[tuple[int, Part]]], Iterator[Happened]]
+"""Does parts, in any order, and says what happens."""
+
+
+def run(ready: Prepared, work: Work, on_progress: Callable[[Progress], object] | None = None) -> Outcome:
+    """Do what is left of a job. What it wrote is complete when this returns; what raises or is stopped can go on."""
+    started = time.perf_counter()
+    sums = Sums()
+    for report in ready.done.values():
+        sums.merge(report)
+    progress = Progress(len(ready.parts), len(ready.done), sum(part.size for part in ready.parts))
+    progress.rows_before = progress.rows = sums.rows
+    progress.failed = sums.failed
+    progress.parts_done = len(ready.done)
+    progress.size = sum(ready.parts[number].size for number in ready.done)
+    failed_parts: dict[int, str] = {}
+    with contextlib.closing(work(ready.task, ready.todo)) as happening:  # type: ignore[type-var]
+        for happened in happening:
+            _note(happened, progress, sums, failed_parts, ready.parts)
+            if on_progress is not None:
+                on_progress(progress)
+    outcome = Outcome(
+        operation=type(ready.job.operation).__name__,
+        output=ready.job.output,
+        parts=len(ready.parts),
+        parts_before=progress.parts_before,
+        rows_before=progress.rows_before,
+        sums=sums,
+        seconds=time.perf_counter() - started,
+        failed_parts=failed_parts,
+        workers_died=progress.workers_died,
+    )
+    ready.task.output.write(SUMMARY, outputs.to_json(outcome.to_dict()))
+    if is_file(ready.job.output) and not failed_parts:
+        _as_one_file(ready)
+    return outcome
+
+
+def _note(
+    happened: Happened, progress: Progress, sums: Sums, failed_parts: dict[int, str], parts: Sequence[Part]
+) -> None:
+    if isinstance(happened, Row):
+        progress.rows += 1
+        progress.failed += happened.failed
+    elif isinstance(happened, Died):
+        progress.rows -= happened.rows
+        progress.failed -= happened.failed
+        progress.workers_died += 1
+    elif isinstance(happened, Done):
+        sums.merge(happened.report)
+        progress.parts_done += 1
+        progress.size += parts[happened.report["part"]].size
+    else:
+        failed_parts[happened.number] = happened.why
+
+
+def _as_one_file(ready: Prepared) -> None:
+    folder, _, name = ready.job.output.replace(os.sep, "/").rpartition("/")
+    place = ready.task.output
+    target = Place(folder or ("/" if ready.job.output.startswith("/") else "."))
+    names = [outputs.part_name(number, ready.task.kind) for number in range(len(ready.parts))]
+    outputs.join(place, names, ready.task.kind, target, name)
+    place.remove_all()
