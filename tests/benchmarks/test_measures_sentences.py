@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from contextfold.inspector.sentences import constraints, is_constraint, sentences
 from hypothesis import given
 from hypothesis import strategies as st
+
+from contextfold.inspector.sentences import constraints, is_constraint, sentences
 
 CONSTRAINTS = (
     "The token must not appear in any log.",

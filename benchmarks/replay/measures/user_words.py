@@ -1,5 +1,7 @@
-"""What a person said: how much of it stands in the view word for word, or can be found again without loss. ``contextfold.inspector.words``
-says what that means. A place that the agent can open is a file or an archive entry of ``Strategy.archive``.
+"""What a person said: how much of it stands in the view word for word, or can be found again without loss.
+
+``contextfold.inspector.words`` says what that means. A place that the agent can open is a file or an archive entry of
+``Strategy.archive``.
 
 Every message that the user's role holds counts, except what a harness put there (``words.INJECTED``). A view
 that a provider would refuse (over the window, malformed) keeps nothing.
@@ -18,6 +20,7 @@ from benchmarks.replay.strategies.base import Strategy
 from contextfold.inspector.words import INJECTED, Found, Said, found, said, squeezed
 
 NAMES = ("users", "users_verbatim", "users_findable", "constraints", "constraints_verbatim")
+
 
 class UserWords:
     """Follows every user message through the views."""

@@ -21,8 +21,8 @@ from itertools import accumulate
 from typing import Any
 
 from benchmarks.replay.chat import Message, content_text
-from contextfold.inspector.words import INJECTED
 from benchmarks.replay.planted.facts import Fact, Language, Voice, facts, is_told, squeezed
+from contextfold.inspector.words import INJECTED
 
 STRUCTURED = ("{", "[", "<", *INJECTED)
 """How texts begin that are JSON or a harness's note: a sentence in them would break them, or have no author."""

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from contextfold.batch import measures, outputs, sources
 from contextfold.batch.operations import CheckBatch, CompactBatch, MeasureBatch
 from contextfold.batch.outputs import Place
-from contextfold.batch.pool import Died, Done, Failed, Happened, Row, Skipped, Told
+from contextfold.batch.pool import Died, Done, Happened, Row, Skipped, Told
 from contextfold.batch.sources import Item, Part, Reading
 from contextfold.batch.tables import ColumnType
 from contextfold.errors import ContextfoldError, InputError
@@ -112,7 +112,7 @@ class Sums:
 
     def __init__(self) -> None:
         self.rows = self.failed = 0
-        self.totals: Counter[str] = Counter()
+        self.totals: dict[str, float] = defaultdict(int)
         self.errors: Counter[str] = Counter()
         self.examples: list[dict[str, Any]] = []
         self.cpu_seconds = 0.0
@@ -211,7 +211,7 @@ def prepared(job: Job) -> Prepared:
     kind = job.kind or _kind(job)
     outputs.check_kind(kind)
     place = Place(_folder(job.output))
-    settings = json.loads(json.dumps(_described(job, kind), default=repr))
+    settings = json.loads(json.dumps(_described(job, kind), default=_written))
     stored = None if job.fresh else outputs.parsed(place.read(PLAN))
     if stored is not None and stored.get("settings") != settings:
         raise InputError(f"{job.output} holds {_differences(stored, settings)}: give another --output, or --fresh")
@@ -247,22 +247,28 @@ def _folder(output: str) -> str:
 
 
 def _described(job: Job, kind: str) -> dict[str, Any]:
-    operation = vars(job.operation)
-    given = {name: value for name, value in operation.items() if not name.startswith("_") and name != "prefix"}
+    """All that the rows of a result depend on, but the conversations themselves."""
+    own = {name: value for name, value in vars(job.operation).items() if name in ("to", "force", "column", "format")}
     compactor = {name: _plain(value) for name, value in job.operation.settings.items()}
-    inputs = [shown(one) for one in job.inputs]
     return {
         "operation": type(job.operation).__name__,
-        "inputs": inputs,
+        "inputs": [shown(one) for one in job.inputs],
         "kind": kind,
-        **given,
+        **own,
         **compactor,
         "reading": asdict(job.reading),
     }
 
 
 def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+    return value.model_dump() if hasattr(value, "model_dump") else value
+
+
+def _written(value: Any) -> Any:
+    """What JSON does not know, the same in every process: sets in order, functions by name."""
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    return getattr(value, "__qualname__", None) or repr(value)
 
 
 def _differences(stored: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -336,7 +342,7 @@ class Outcome:
     def figures(self) -> dict[str, Any]:
         """Of a measurement, the benchmark's figures over all conversations."""
         is_measured = self.operation == MeasureBatch.__name__ and self.sums.totals
-        return measures.figures_of(Counter(self.sums.totals)) if is_measured else {}
+        return measures.figures_of(self.sums.totals) if is_measured else {}
 
     def to_dict(self) -> dict[str, Any]:
         rows = self.sums.rows - self.rows_before

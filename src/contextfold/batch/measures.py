@@ -1,9 +1,9 @@
 """The benchmark's measures for one conversation under one ``Compactor``.
 
 The conversation is replayed as the inspector does it (``contextfold.inspector.replay``), with the benchmark's names for
-totals and figures (``benchmarks/replay/measures``, whose figures are the same for the same views and sizes: a test holds
-one against the other). Totals add up over conversations, but for those that begin with ``max_``, of which the largest is
-taken; figures follow from totals (``figures_of``), of one conversation or of a million.
+totals and figures (``benchmarks/replay/measures``, whose figures are the same for the same views and sizes: a test
+holds one against the other). Totals add up over conversations, but for those that begin with ``max_``, of which the
+largest is taken; figures follow from totals (``figures_of``), of one conversation or of a million.
 
 What belongs here: counting. What does not: what was needed and whether it was there (``inspector.replay``), what a user
 said (``inspector.words``), prices (``inspector.money``).
@@ -111,8 +111,8 @@ def figures_of(totals: Mapping[str, Number]) -> dict[str, Number | None]:
 class Replayed:
     """One conversation, replayed when it is made. ``tokens``: its size.
 
-    Raises ``InputError`` for what is no conversation. A view that could not be made (``CannotFit``) is a request with an
-    error, as in the benchmark: the replay goes on.
+    Raises ``InputError`` for what is no conversation. A view that could not be made (``CannotFit``) is a request with
+    an error, as in the benchmark: the replay goes on.
     """
 
     def __init__(self, given: Given, format: str, compactor: Compactor) -> None:

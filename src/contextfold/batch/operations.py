@@ -1,8 +1,8 @@
 """What becomes of one conversation, and the batch classes that do it to every row.
 
-Each class works on the public ``Compactor`` and nothing below it. It can be pickled, so that a process pool or Ray hands
-it on; settings are checked when it is made, not in the middle of a job. What goes wrong with a conversation is an error
-of its row (``error``, ``error_type``; all other new columns are None then), and never one of the batch.
+Each class works on the public ``Compactor`` and nothing below it. It can be pickled, so that a process pool or Ray
+hands it on; settings are checked when it is made, not in the middle of a job. What goes wrong with a conversation is an
+error of its row (``error``, ``error_type``; all other new columns are None then), and never one of the batch.
 
 What belongs here: columns and their values. What does not: tables, files, and who does the work.
 """
@@ -18,18 +18,18 @@ from contextfold import json_values
 from contextfold.batch import measures
 from contextfold.batch.rows import BESIDE, Given, column_of, read_row
 from contextfold.batch.tables import ColumnType, column_names, extended, rows_of
-from contextfold.calls.request import CompactionResult
-from contextfold.calls.same import SAME
-from contextfold.compactor import UNSET, Compactor
+from contextfold.compactor import UNSET, CompactionResult, Compactor
 from contextfold.conversation.groups import group
+from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit, InputError, PolicyError, SummaryFailed
 from contextfold.formats import decode, detect, get
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.messages import well_formed
 from contextfold.policy import Policy
 
+SAME = "same"
 ERROR: Mapping[str, ColumnType] = {"error": "text", "error_type": "text"}
-FATES = ("kept", "pinned", "shortened", "summarized", "dropped")
+FATES: tuple[Fate, ...] = ("kept", "pinned", "shortened", "summarized", "dropped")
 MOST_PROBLEMS = 20
 """Problems of one conversation that are told in words; all are counted."""
 
@@ -42,7 +42,9 @@ class _Batch:
 
     def __init__(self, *, column: str | None, format: str | None, prefix: str, **compactor: Any) -> None:
         if compactor.get("summarizer") == SAME:
-            raise PolicyError('summarizer="same" asks the model that a request goes to, and a batch sends none: name one')
+            raise PolicyError(
+                'summarizer="same" asks the model that a request goes to, and a batch sends none: name one'
+            )
         if format is not None:
             get(format)
         self.column = column
@@ -71,7 +73,9 @@ class _Batch:
         Raises ``InputError`` where the batch as a whole is none: no such column, or one that is there already.
         """
         names = column_names(batch)
-        taken = [name for name in names if name.removeprefix(self.prefix) in self.TYPES and name.startswith(self.prefix)]
+        taken = [
+            name for name in names if name.removeprefix(self.prefix) in self.TYPES and name.startswith(self.prefix)
+        ]
         if taken := [name for name in taken if name != "format"]:
             raise InputError(
                 f"the batch has the columns {', '.join(taken)} already: rename them, or give prefix= for the new ones"
@@ -87,7 +91,7 @@ class _Batch:
             given = read_row(row, column, self.format)
             if len(given) != 1:
                 raise InputError(
-                    f"{column} holds {len(given):,} conversations: give each a row of its own, as contextfold batch does"
+                    f"{column} holds {len(given):,} conversations: give each its own row, as contextfold batch does"
                 )
         except Exception as error:  # noqa: BLE001  one bad row must not end a job of a million
             return self.failed(error)
@@ -103,7 +107,11 @@ class _Batch:
 
     def failed(self, error: Exception) -> dict[str, Any]:
         """The values where there are none."""
-        return {**dict.fromkeys(self.TYPES), "error": well_formed(" ".join(str(error).split())), "error_type": type(error).__name__}
+        return {
+            **dict.fromkeys(self.TYPES),
+            "error": well_formed(" ".join(str(error).split())),
+            "error_type": type(error).__name__,
+        }
 
     def as_text(self, values: dict[str, Any]) -> dict[str, Any]:
         """The same values with all that is no text, number or truth as JSON."""
@@ -125,19 +133,19 @@ class CompactBatch(_Batch):
     """Compacts the conversation of each row.
 
     Args:
-        window, model, trigger, target, keep, summarizer, policy, count_text: as for ``Compactor``, which is made once in
-            each process.
+        window, model, trigger, target, keep, summarizer, policy, count_text: as for ``Compactor``, which is made once
+            in each process.
         to: the format of the views; that of each conversation if not given.
         force: compact also what is not due.
         column: the column that holds conversations; the first of messages, conversation, text, bytes if not given.
         format: the format of all conversations, if it is not to be detected; a column ``format`` goes before it.
         prefix: put before the names of the new columns.
 
-    New columns: ``view`` (the messages to send) and ``record`` (the compaction in force, None where there is none), both
-    as JSON text; ``format``, ``changed``, ``trigger``, ``messages_before``, ``messages_after``, ``tokens_before``,
-    ``tokens_after``, ``window``, ``target``; how many messages were ``kept``, ``pinned``, ``shortened``, ``summarized``,
-    ``dropped``; ``summary_calls``, ``summary_input_tokens``, ``summary_output_tokens`` (of a model), ``seconds``;
-    ``error`` and ``error_type``.
+    New columns: ``view`` (the messages to send) and ``record`` (the compaction in force, None where there is none),
+    both as JSON text; ``format``, ``changed``, ``trigger``, ``messages_before``, ``messages_after``, ``tokens_before``,
+    ``tokens_after``, ``window``, ``target``; how many messages were ``kept``, ``pinned``, ``shortened``,
+    ``summarized``, ``dropped``; ``summary_calls``, ``summary_input_tokens``, ``summary_output_tokens`` (of a
+    model), ``seconds``; ``error`` and ``error_type``.
 
     Raises ``PolicyError`` for a setting that is not allowed.
     """
@@ -230,8 +238,9 @@ class MeasureBatch(_Batch):
 
     Args: as for ``CompactBatch``, without ``to`` and ``force``.
 
-    New columns: ``format``, ``window``, ``messages_before``, ``tokens_before``, ``requests``, ``compactions``; the benchmark's figures of this conversation
-    under their keys there (``hard_in_context``, ``far_usable``, ``users_verbatim``, ``constraints``, ``cost``,
+    New columns: ``format``, ``window``, ``messages_before``, ``tokens_before``, ``requests``, ``compactions``; the
+    benchmark's figures of this conversation under their keys there (``hard_in_context``,
+    ``far_usable``, ``users_verbatim``, ``constraints``, ``cost``,
     ``rewrites``, ``view_tokens``, ``peak_view``, ``cached``, ``invalid``, ``over_window``, ``latest_user_lost``, ...),
     None where there is nothing to tell; and the totals that they are made of (``recall_hard``, ``words_users``,
     ``cost_view_tokens``, ...), which add up over conversations; ``seconds``; ``error`` and ``error_type``.
@@ -296,9 +305,9 @@ class CheckBatch(_Batch):
     Args: as for ``CompactBatch``, without ``summarizer``: whether a conversation can be made to fit is found out with
     the built-in summarizer, which needs no model.
 
-    New columns: ``valid`` (a provider takes it as it stands), ``problems`` (what is wrong, as a JSON list of sentences),
-    ``problem_count``; ``fits`` (the window); ``compactable`` (a compaction reaches the target) and ``why_not``;
-    ``format``, ``messages_before``, ``tokens_before``, ``tokens_after`` (what a compaction would leave), ``window``,
+    New columns: ``valid`` (a provider takes it as it stands), ``problems`` (what is wrong, as a JSON list of
+    sentences), ``problem_count``; ``fits`` (the window); ``compactable`` (a compaction reaches the target) and
+    ``why_not``; ``format``, ``messages_before``, ``tokens_before``, ``tokens_after`` (what a compaction would leave), ``window``,
     ``target``, ``floor`` (tokens that no compaction can remove); ``seconds``; ``error`` and ``error_type``, for what is
     no conversation.
     """
@@ -405,7 +414,9 @@ def _problems(given: Given, standing: CompactionResult) -> list[str]:
         problems.append("there is nothing but instructions")
     sent = {id(message) for message in standing.messages}
     mended = [index for index, message in enumerate(given.messages) if id(message) not in sent and index not in told]
-    problems += [f"message {index}: not as the provider wants it, it would be mended before it is sent" for index in mended]
+    problems += [
+        f"message {index}: not as the provider wants it, it would be mended before it is sent" for index in mended
+    ]
     return problems
 
 

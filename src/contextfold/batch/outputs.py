@@ -1,12 +1,12 @@
 """Parts of a result: each is one file of rows, JSON Lines or Parquet, and is there whole or not at all.
 
-    OUTPUT/part-00017.jsonl     rows; a reader of data sets finds these and nothing else, since it skips what begins with _
+    OUTPUT/part-00017.jsonl     rows; readers of data sets find only these, as they skip what begins with _
     OUTPUT/_job/plan.json       what is to be done, and with which settings
     OUTPUT/_job/00017.json      what came of part 17; written after its rows, so a part with this file is done
 
-A part is written under a name that no reader looks at and takes its place at once when it is complete (a local disk), or
-appears when it is complete (object stores write so). A part that was stopped in the middle is written again under the
-same name: nothing is there twice.
+A part is written under a name that no reader looks at and takes its place at once when it is complete (a local disk),
+or appears when it is complete (object stores write so). A part that was stopped in the middle is written again under
+the same name: nothing is there twice.
 
 What belongs here: places (local paths and fsspec addresses), writing files. What does not: what stands in them.
 """

@@ -204,7 +204,7 @@ def _found_local(given: str) -> list[tuple[str, int]]:
         names = [
             os.path.join(folder, name)
             for folder, inside, names in os.walk(path)
-            if not inside.sort() and not _is_hidden(os.path.relpath(folder, path))  # type: ignore[func-returns-value]
+            if not inside.sort() and not _is_hidden(os.path.relpath(folder, path))
             for name in names
         ]
     elif glob.has_magic(given):
@@ -232,7 +232,13 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
     except OSError as error:
         raise InputError(f"{given} cannot be listed: {error}") from None
     files = {name: info for name, info in listed.items() if info.get("type", "file") == "file"}
-    return [(f"{scheme}://{name.partition('://')[2] or name.lstrip('/') if scheme != 'file' else name}", int(info.get("size") or 0)) for name, info in files.items()]
+    return [
+        (
+            f"{scheme}://{name.partition('://')[2] or name.lstrip('/') if scheme != 'file' else name}",
+            int(info.get("size") or 0),
+        )
+        for name, info in files.items()
+    ]
 
 
 def _base(name: str) -> str:
@@ -311,8 +317,9 @@ def _opened(name: str) -> Any:
             import gzip
             import lzma
 
-            return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[os.path.splitext(name)[1]](name, "rb")
-        return open(name, "rb")  # noqa: SIM115  the caller closes it
+            kinds: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+            return kinds[os.path.splitext(name)[1]](name, "rb")
+        return open(name, "rb")
     except (OSError, ValueError, ImportError) as error:
         raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 

@@ -57,12 +57,12 @@ def extended(batch: Any, columns: Mapping[str, Sequence[Any]], types: Mapping[st
         import pandas
 
         made = {
-            name: pandas.Series(list(values), dtype=_PANDAS[types[name]], index=batch.index)  # type: ignore[call-overload]
+            name: pandas.Series(list(values), dtype=_PANDAS[types[name]], index=batch.index)
             for name, values in columns.items()
         }
         return batch.assign(**made)
     if kind == "polars":
-        import polars  # type: ignore[import-not-found]  # no part of the extra: only who has it passes it in
+        import polars  # no part of the extra: who passes one in has it
 
         return batch.with_columns(
             [polars.Series(name, values, getattr(polars, _POLARS[types[name]])) for name, values in columns.items()]
@@ -105,7 +105,11 @@ def _kind(batch: Any) -> str:
         return library
     if isinstance(batch, Mapping):
         return "columns"
-    if isinstance(batch, Sequence) and not isinstance(batch, str | bytes) and all(isinstance(r, Mapping) for r in batch):
+    if (
+        isinstance(batch, Sequence)
+        and not isinstance(batch, str | bytes)
+        and all(isinstance(r, Mapping) for r in batch)
+    ):
         return "rows"
     raise InputError(
         f"a batch is a mapping of columns, a list of rows, or a table of pandas, polars or pyarrow, not "

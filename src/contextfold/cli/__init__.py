@@ -2,6 +2,7 @@
 
     app         the commands on files
     sessions    the commands on stores
+    batch       the commands on conversations by the million
     options     what commands share, and how errors become exit codes
     summarizers, progress   the summary model that is named, and how far it is
     files       reading FILE or standard input, choosing a conversation, writing atomically

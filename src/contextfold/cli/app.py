@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextfold.cli import files, gateway, sessions
+from contextfold.cli import batch, files, gateway, sessions
 from contextfold.cli.options import (
     BAD_INPUT,
     INTERRUPTED,
@@ -202,6 +202,7 @@ def _compactor(
 
 
 app.add_typer(sessions.app, name="sessions")
+app.add_typer(batch.app, name="batch")
 app.command()(sessions.recall)
 app.command()(view)
 app.command()(gateway.gateway)

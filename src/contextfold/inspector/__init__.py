@@ -14,6 +14,7 @@
     page        the document and the page's own files as one HTML file that asks nothing of any network
     server      the same page on loopback, and what of a store it is kept up to date with
 
-The benchmark (``benchmarks/replay``) measures with ``anchors``, ``recording``, ``replay``, ``words`` and ``money``, and so
-does ``contextfold.batch``: pages, batches and the published figures cannot disagree. What does not belong here: deciding what a view holds (``Compactor``).
+The benchmark (``benchmarks/replay``) measures with ``anchors``, ``recording``, ``replay``, ``words`` and ``money``, and
+so does ``contextfold.batch``: pages, batches and the published figures cannot disagree. What does not belong here:
+deciding what a view holds (``Compactor``).
 """

@@ -1,0 +1,114 @@
+"""The same parts on Ray Data, for a cluster: actors read, work and write where they run.
+
+Only the names of parts and their reports travel; conversations do not pass through the driver. Inputs and output have
+to be where every node reaches them: object storage, or a shared file system.
+
+Each actor asks for half a CPU. Ray counts what is asked for, not what is used: actors that ask for a whole one take all
+of a small machine, and then the tasks that feed them are never scheduled.
+
+What belongs here: Ray. What does not: the work on a part (``job``).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from contextfold.batch.outputs import needs
+from contextfold.batch.pool import Done, Failed, Happened, Row, Task, told
+from contextfold.batch.sources import Part
+from contextfold.errors import InputError
+
+CPUS = 0.5
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+class PartActor:
+    """An actor of Ray Data: rows that name parts in, rows with their reports out."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
+        return {"report": [self._done(json.loads(str(asked))) for asked in batch["part"]]}
+
+    def _done(self, asked: dict[str, Any]) -> str:
+        number = asked["number"]
+        try:
+            report = self._task(number, Part.of(asked["part"]), {}, lambda failed: None)
+        except Exception as error:  # noqa: BLE001  one part that cannot be read or written is no reason to lose others
+            report = {"part": number, "failed_part": told(error)}
+        return json.dumps(report)
+
+
+def on_ray(task: Task, parts: Sequence[tuple[int, Part]], address: str, workers: int | None) -> Iterator[Happened]:
+    """Do parts on a cluster, and yield what becomes of each as it ends.
+
+    ``address``: as ``ray.init`` takes it; ``local`` starts one here. ``workers``: actors; None: two for each CPU.
+    Raises ``InputError`` where Ray is not installed, or there is no cluster.
+    """
+    if find_spec("ray") is None:
+        raise needs("Ray", "--ray")
+    if not parts:
+        return
+    started = "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
+    if started:
+        _connect(address)
+    import ray
+
+    try:
+        yield from _happening(task, parts, workers or _actors(ray))
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _actors(ray: Any) -> int:
+    return max(1, int(ray.cluster_resources().get("CPU", 1) / CPUS))
+
+
+def _connect(address: str) -> None:
+    # Before Ray is imported for the first time: nothing is reported to anyone, and what its core says of itself stays
+    # in its log files. RAY_ACCEL...: what newer releases do; this one warns that it will.
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    own: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise InputError(f"--ray {address}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _happening(task: Task, parts: Sequence[tuple[int, Part]], workers: int) -> Iterator[Happened]:
+    import ray
+
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    asked = [{"part": json.dumps({"number": number, "part": part.to_dict()})} for number, part in parts]
+    reports = ray.data.from_items(asked, override_num_blocks=len(asked)).map_batches(
+        PartActor,
+        fn_constructor_kwargs={"task": task},
+        batch_size=1,
+        num_cpus=CPUS,
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(workers, len(parts))),
+    )
+    for row in reports.iter_rows():
+        report = json.loads(str(row["report"]))
+        if "failed_part" in report:
+            yield Failed(report["part"], report["failed_part"])
+            continue
+        yield from (Row(failed=number < report["failed"]) for number in range(report["rows"]))
+        yield Done(report)

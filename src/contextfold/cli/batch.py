@@ -1,0 +1,396 @@
+"""``contextfold batch compact|measure|check``: stored conversations by the million.
+
+What belongs here: these commands, their options and exit codes, the progress bar and the summary. What does not: the
+work (``batch``).
+
+Exit codes: 0 done, 1 parts could not be read or written (the same command tries them again), 2 usage or bad input,
+3 not one conversation succeeded, or with ``--strict``: not all did; 130 interrupted (the same command goes on).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextfold.cli.options import (
+    INTERRUPTED,
+    BaseUrl,
+    From,
+    Report,
+    ReportKind,
+    SummarizerName,
+    at_least_one,
+    complain,
+    plain_errors,
+)
+from contextfold.cli.summarizers import EXTRACTIVE, Named
+
+if TYPE_CHECKING:
+    from contextfold.batch.job import Job, Operation, Outcome, Prepared, Progress, Work
+
+NOT_ALL_PARTS = 1
+NOT_ALL_ROWS = 3
+
+app = typer.Typer(no_args_is_help=True, help="Compact, measure or check stored conversations by the million.")
+
+
+class RowsAs(StrEnum):
+    """What a result is written as."""
+
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+class Each(StrEnum):
+    """What holds one conversation."""
+
+    line = "line"
+    file = "file"
+
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUT...",
+        help="Files, folders, globs, JSON Lines, Parquet, addresses such as s3://BUCKET/FOLDER, or a session store.",
+    ),
+]
+Output = Annotated[
+    str,
+    typer.Option("--output", "-o", metavar="OUTPUT", help="A folder for parts, or one file: .jsonl or .parquet."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=0, metavar="N", help="Processes; default: one for each CPU. 0: none but this one."),
+]
+Ray = Annotated[
+    str | None,
+    typer.Option("--ray", metavar="ADDRESS", help="Work on Ray: auto, ray://HOST:PORT, or local to start one here."),
+]
+As = Annotated[
+    RowsAs | None,
+    typer.Option("--as", help="What a folder is filled with; default: Parquet from Parquet, else JSON Lines."),
+]
+Column = Annotated[
+    str | None,
+    typer.Option("--column", metavar="NAME", help="Which column or key holds conversations, if not messages or text."),
+]
+EachIs = Annotated[
+    Each | None, typer.Option("--each", help="A conversation is a line or a whole file; default: seen from the file.")
+]
+Namespace = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Of a session store.")]
+Window = Annotated[
+    int | None,
+    typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the receiving model takes."),
+]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="The receiving model, to look up its window.")
+]
+Trigger = Annotated[str | None, typer.Option("--trigger", metavar="SIZE", help="Compact from this size on.")]
+Target = Annotated[str | None, typer.Option("--target", metavar="SIZE", help="Where compaction must end.")]
+Keep = Annotated[str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is.")]
+Config = Annotated[
+    str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Begin again: parts that are there are removed.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit code 3 if any conversation failed.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and no summary.")]
+
+
+@app.command()
+def compact(
+    inputs: Inputs,
+    output: Output,
+    workers: Workers = None,
+    ray: Ray = None,
+    window: Window = None,
+    model: Model = None,
+    trigger: Trigger = None,
+    target: Target = None,
+    keep: Keep = None,
+    summarizer: SummarizerName = None,
+    base_url: BaseUrl = None,
+    config: Config = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="The format of the views; default: as they came.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Compact also what is not due.")] = False,
+    source_format: From = None,
+    column: Column = None,
+    each: EachIs = None,
+    namespace: Namespace = "",
+    as_: As = None,
+    fresh: Fresh = False,
+    strict: Strict = False,
+    report: Report = ReportKind.text,
+    quiet: Quiet = False,
+) -> None:
+    """Make each conversation fit: its view and its record, or its error, in a row of OUTPUT.
+
+    Stopped, it goes on where it was when the same command is given again.
+    """
+    with plain_errors("batch"):
+        from contextfold.batch import CompactBatch
+
+        settings = _settings(config, trigger, target, keep, summarizer, base_url)
+        operation = CompactBatch(
+            window=window, model=model, to=to, force=force, column=column, format=source_format, **settings
+        )
+        _run(operation, inputs, output, as_, each, namespace, fresh, workers, ray, strict, report, quiet)
+
+
+@app.command()
+def measure(
+    inputs: Inputs,
+    output: Output,
+    workers: Workers = None,
+    ray: Ray = None,
+    window: Window = None,
+    model: Model = None,
+    trigger: Trigger = None,
+    target: Target = None,
+    keep: Keep = None,
+    summarizer: SummarizerName = None,
+    base_url: BaseUrl = None,
+    config: Config = None,
+    source_format: From = None,
+    column: Column = None,
+    each: EachIs = None,
+    namespace: Namespace = "",
+    as_: As = None,
+    fresh: Fresh = False,
+    strict: Strict = False,
+    report: Report = ReportKind.text,
+    quiet: Quiet = False,
+) -> None:
+    """Replay each conversation turn by turn: what its agent would have kept, lost and paid, in a row of OUTPUT."""
+    with plain_errors("batch"):
+        from contextfold.batch import MeasureBatch
+
+        settings = _settings(config, trigger, target, keep, summarizer, base_url)
+        operation = MeasureBatch(window=window, model=model, column=column, format=source_format, **settings)
+        _run(operation, inputs, output, as_, each, namespace, fresh, workers, ray, strict, report, quiet)
+
+
+@app.command()
+def check(
+    inputs: Inputs,
+    output: Output,
+    workers: Workers = None,
+    ray: Ray = None,
+    window: Window = None,
+    model: Model = None,
+    trigger: Trigger = None,
+    target: Target = None,
+    keep: Keep = None,
+    config: Config = None,
+    source_format: From = None,
+    column: Column = None,
+    each: EachIs = None,
+    namespace: Namespace = "",
+    as_: As = None,
+    fresh: Fresh = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit code 3 if any conversation failed, is invalid, or cannot be made to fit."),
+    ] = False,
+    report: Report = ReportKind.text,
+    quiet: Quiet = False,
+) -> None:
+    """Say of each conversation whether a provider takes it, whether it fits the window, and whether it could."""
+    with plain_errors("batch"):
+        from contextfold.batch import CheckBatch
+
+        policy = _settings(config, trigger, target, keep, EXTRACTIVE, None)["policy"]
+        operation = CheckBatch(window=window, model=model, column=column, format=source_format, policy=policy)
+        _run(operation, inputs, output, as_, each, namespace, fresh, workers, ray, strict, report, quiet)
+
+
+def _settings(
+    config: str | None,
+    trigger: str | None,
+    target: str | None,
+    keep: str | None,
+    summarizer: str | None,
+    base_url: str | None,
+) -> dict[str, Any]:
+    from contextfold.settings import load
+
+    sizes: dict[str, Any] = {"trigger": trigger, "target": target, "keep": keep}
+    found = load(config, **{name: size for name, size in sizes.items() if size is not None})
+    name = summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
+    place = found.place("model_name") if summarizer is None else None
+    return {"policy": found.policy, "summarizer": Named(name, base_url).summarizer(place)}
+
+
+def _run(
+    operation: Operation,
+    inputs: list[str],
+    output: str,
+    as_: RowsAs | None,
+    each: Each | None,
+    namespace: str,
+    fresh: bool,
+    workers: int | None,
+    ray: str | None,
+    strict: bool,
+    report: ReportKind,
+    quiet: bool,
+) -> None:
+    from contextfold.batch.job import Job, prepared, run
+    from contextfold.batch.sources import Reading
+
+    reading = Reading(operation.column, operation.format, each.value if each else None, namespace)
+    job = Job(operation, inputs, output, as_.value if as_ else None, reading, fresh)
+    _check_output(job)
+    ready = prepared(job)
+    try:
+        with _progress(ready, quiet or report is ReportKind.json) as told:
+            outcome = run(ready, _work(workers, ray), told)
+    except KeyboardInterrupt:
+        complain("interrupted; finished parts are kept, and the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    if not quiet:
+        _show(outcome, report)
+    raise typer.Exit(_exit_code(outcome, strict))
+
+
+def _check_output(job: Job) -> None:
+    from contextfold.batch.outputs import is_remote
+    from contextfold.errors import InputError
+
+    if is_remote(job.output):
+        return
+    if any(os.path.realpath(job.output) == os.path.realpath(one) for one in job.inputs):
+        raise InputError(f"--output {job.output} is an input as well: name another place")
+    if os.path.isfile(job.output) and not job.output.endswith((".jsonl", ".parquet")):
+        raise InputError(f"--output {job.output} is a file: name a folder, or a file that ends in .jsonl or .parquet")
+
+
+def _work(workers: int | None, ray: str | None) -> Work:
+    from contextfold.batch import pool
+
+    if ray is not None:
+        from contextfold.batch.cluster import on_ray
+
+        return lambda task, parts: on_ray(task, parts, ray, workers)
+    if workers == 0:
+        return pool.in_this_process
+    return lambda task, parts: pool.Pool(task, workers or _cpus()).run(parts)
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _exit_code(outcome: Outcome, strict: bool) -> int:
+    sums = outcome.sums
+    if outcome.failed_parts:
+        return NOT_ALL_PARTS
+    if sums.rows and sums.failed == sums.rows:
+        return NOT_ALL_ROWS
+    unfit = sum(sums.rows - sums.failed - sums.totals[name] for name in ("valid", "compactable") if name in sums.totals)
+    return NOT_ALL_ROWS if strict and (sums.failed or unfit) else 0
+
+
+# ---- what is shown ----
+
+
+@contextlib.contextmanager
+def _progress(ready: Prepared, quiet: bool) -> Iterator[Any]:
+    """A bar on standard error, where that is a terminal: how far, how many, how fast, how many failed."""
+    from contextfold.cli import screen
+
+    console = screen.console(stderr=True)
+    if ready.done and not quiet:
+        typer.echo(f"{len(ready.done):,} of {len(ready.parts):,} parts were finished before", err=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    started = _now()
+    said = TextColumn("{task.fields[said]}", markup=False)
+    bar = Progress(
+        BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f} %"), said, TimeRemainingColumn(), console=console
+    )
+    with bar:
+        number = bar.add_task("", total=sum(part.size for part in ready.parts) or 1, said="")
+
+        def told(progress: Progress_) -> None:
+            bar.update(number, completed=progress.size, said=says(progress, _now() - started))
+
+        yield told
+
+
+if TYPE_CHECKING:
+    Progress_ = Progress
+
+
+def _now() -> float:
+    import time
+
+    return time.monotonic()
+
+
+def says(progress: Progress_, seconds: float) -> str:
+    """How far a job is, in words."""
+    rate = (progress.rows - progress.rows_before) / seconds if seconds > 0 else 0.0
+    parts = [
+        f"{progress.rows:,} conversations",
+        f"{rate:,.1f} a second",
+        f"{progress.failed:,} failed",
+        f"{progress.parts_done:,} of {progress.parts:,} parts",
+    ]
+    return ", ".join(parts)
+
+
+def _show(outcome: Outcome, report: ReportKind) -> None:
+    from contextfold.cli.report import json_bytes
+
+    if report is ReportKind.json:
+        typer.echo(json_bytes(outcome.to_dict()), nl=False)
+        return
+    for line in summary_lines(outcome):
+        typer.echo(line)
+
+
+def summary_lines(outcome: Outcome) -> Iterator[str]:
+    """The summary at the end, for people."""
+    sums, totals = outcome.sums, outcome.sums.totals
+    data: Mapping[str, Any] = outcome.to_dict()
+    failed = ", ".join(f"{count:,} {kind}" for kind, count in sums.errors.most_common())
+    yield f"{sums.rows:,} conversations, {sums.failed:,} failed{f' ({failed})' if failed else ''}"
+    if "changed" in totals:
+        before, after = int(totals["tokens_before"]), int(totals["tokens_after"])
+        yield f"{int(totals['changed']):,} compacted; {before:,} tokens became {after:,}"
+    if "valid" in totals:
+        rest = sums.rows - sums.failed
+        counts = {name: int(totals[name]) for name in ("valid", "fits", "compactable")}
+        yield (
+            f"{counts['valid']:,} of {rest:,} are valid, {counts['fits']:,} fit the window, "
+            f"{counts['compactable']:,} can be compacted"
+        )
+    for name, value in outcome.figures.items():
+        if value is not None:
+            yield f"  {name} {value:,.3f}" if isinstance(value, float) else f"  {name} {value:,}"
+    before_ = f" ({outcome.parts_before:,} finished before)" if outcome.parts_before else ""
+    died = f", {outcome.workers_died:,} workers died and were replaced" if outcome.workers_died else ""
+    yield (
+        f"{outcome.parts:,} parts{before_} in {outcome.seconds:,.1f} s: "
+        f"{data['conversations_per_second'] or 0:,.1f} conversations a second, "
+        f"{sums.cpu_seconds:,.1f} s of CPU time{died}"
+    )
+    for example in sums.examples:
+        place = "" if example["place"] is None else f" at {example['place']:,}"
+        yield f"  {example['source']}{place}: {example['error']}"
+    for number, why in outcome.failed_parts.items():
+        yield f"  part {number} could not be done: {why}"
+    yield f"written to {outcome.output}"
