@@ -11,7 +11,7 @@ def make_talk(turns: int, seed: int = 0, *, words: int = 60) -> list[dict[str, A
     """An agent that reads files for a user: a call, its result and an answer in each turn."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": "You are a careful engineer."}]
     for turn in range(turns):
-        name = f"src/module_{seed}_{turn}/handler_{turn:03d}.py"
+        name = _name(seed, turn)
         call = {"name": "read_file", "arguments": json.dumps({"path": name})}
         said = " ".join(f"line {seed}-{turn}-{n} raises E{seed:02d}{turn:03d}{n:02d}" for n in range(words // 6))
         messages += [
@@ -22,12 +22,21 @@ def make_talk(turns: int, seed: int = 0, *, words: int = 60) -> list[dict[str, A
                 "tool_calls": [{"id": f"call_{seed}_{turn}", "type": "function", "function": call}],
             },
             {"role": "tool", "tool_call_id": f"call_{seed}_{turn}", "content": said},
-            {"role": "assistant", "content": f"I read {name}; after src/module_{seed}_0/handler_000.py it is the next."},
+            {"role": "assistant", "content": f"I read {name}. It imports {_name(seed, turn // 2)}."},
         ]
     return messages
 
 
+def _name(seed: int, turn: int) -> str:
+    return f"src/module_{seed}_{turn}/handler_{turn:03d}.py"
+
+
+def lines_of(path: Path) -> list[Any]:
+    """The values of the lines of a JSON Lines file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
 def rows_of(folder: Path) -> list[dict[str, Any]]:
     """All rows of a result, without the time that each took."""
-    found = [json.loads(line) for part in sorted(folder.glob("part-*.jsonl")) for line in part.open(encoding="utf-8")]
+    found = [row for part in sorted(folder.glob("part-*.jsonl")) for row in lines_of(part)]
     return [{key: value for key, value in row.items() if key != "seconds"} for row in found]

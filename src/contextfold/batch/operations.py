@@ -404,8 +404,12 @@ def _problems(given: Given, standing: CompactionResult) -> list[str]:
     """
     decoded = decode(given.messages, get(standing.format))
     grouping = group(decoded)
-    waiting = {index for one in grouping.groups if one.pending for index in one.indices}
-    faults = [fault for fault in grouping.faults if not (fault.kind == "dangling_call" and fault.index in waiting)]
+    ends = grouping.groups[grouping.group_of[-1]].last if decoded else None
+    faults = [
+        fault
+        for fault in grouping.faults
+        if fault.kind != "dangling_call" or grouping.groups[grouping.group_of[fault.index]].last != ends
+    ]
     told = {fault.index for fault in faults}
     problems = [str(fault) for fault in faults]
     if not decoded:

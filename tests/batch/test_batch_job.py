@@ -1,0 +1,253 @@
+"""A job: what is read, what is written, and going on after a stop."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from talks import lines_of, make_talk, rows_of
+
+from contextfold import Compactor, InputError
+from contextfold.batch import CheckBatch, CompactBatch
+from contextfold.batch.job import Job, Outcome, prepared, run
+from contextfold.batch.pool import in_this_process
+from contextfold.batch.sources import Reading
+
+WINDOW = 2_000
+
+
+def done(*inputs: Any, output: Any, window: int = WINDOW, **more: Any) -> Outcome:
+    reading = more.pop("reading", Reading())
+    operation = more.pop("operation", None) or CompactBatch(window=window)
+    return run(prepared(Job(operation, [str(one) for one in inputs], str(output), reading=reading, **more)), in_this_process)
+
+
+def cut(monkeypatch: pytest.MonkeyPatch, size: int = 4_000) -> None:
+    """Small parts, so that a small job has several."""
+    from contextfold.batch import sources
+
+    monkeypatch.setattr(sources, "LEAST_BYTES", size)
+
+
+def test_each_line_is_a_row_and_a_bad_line_an_error_of_its_own(lines: Path, tmp_path: Path) -> None:
+    outcome = done(lines, output=tmp_path / "out")
+    rows = rows_of(tmp_path / "out")
+    assert (len(rows), outcome.sums.rows, outcome.sums.failed) == (14, 14, 2)
+    assert [row["row"] and row["row"]["id"] for row in rows] == [0, 1, 2, 3, 4, None, 5, 6, 7, 8, 9, 10, 11, 99]
+    assert "is no JSON" in rows[5]["error"]
+    data = lines.read_bytes()
+    for row in rows:
+        line = data[row["place"] :].partition(b"\n")[0]
+        if row["error"] is None:
+            messages = json.loads(line)["messages"]
+            assert row["view"] == Compactor(window=WINDOW).compact(messages).messages
+    assert outcome.sums.totals["changed"] > 0
+
+
+@pytest.mark.parametrize("size", [700, 4_000, 1_000_000])
+def test_lines_are_the_same_however_a_file_is_cut(
+    size: int, lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tmp_path / "whole"
+    done(lines, output=whole)
+    cut(monkeypatch, size)
+    monkeypatch.setattr("contextfold.batch.sources.FEWEST_PARTS", 10**9)
+    outcome = done(lines, output=tmp_path / "out")
+    assert rows_of(tmp_path / "out") == rows_of(whole)
+    assert (outcome.parts > 1) == (size < 10_000)
+
+
+def test_finished_parts_are_not_done_again(lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut(monkeypatch)
+    whole, output = tmp_path / "whole", tmp_path / "out"
+    done(lines, output=whole)
+    ready = prepared(Job(CompactBatch(window=WINDOW), [str(lines)], str(output)))
+    some = in_this_process(ready.task, ready.todo[:2])
+    assert [type(one).__name__ for one in some].count("Done") == 2
+    (output / "part-00004.jsonl").write_text("from a part that was not finished")
+    written = {part: part.stat().st_mtime_ns for part in sorted(output.glob("part-*"))[:2]}
+
+    outcome = done(lines, output=output)
+    assert outcome.parts_before == 2
+    assert {part: part.stat().st_mtime_ns for part in written} == written
+    assert rows_of(output) == rows_of(whole)
+    assert outcome.sums.rows == 14
+    assert outcome.sums.totals["tokens_before"] == done(lines, output=whole).sums.totals["tokens_before"]
+
+
+def test_a_part_without_its_report_or_without_its_rows_is_done_again(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch)
+    output = tmp_path / "out"
+    done(lines, output=output)
+    expected = rows_of(output)
+    (output / "_job" / "00001.json").write_text('{"part": 1, "ro')  # cut off
+    (output / "part-00002.jsonl").unlink()
+    (output / ".part-00002.jsonl.abc.tmp").write_text("left over")
+    outcome = done(lines, output=output)
+    assert outcome.parts - outcome.parts_before == 2
+    assert rows_of(output) == expected
+    assert not list(output.glob(".*"))
+
+
+def test_another_job_does_not_go_on_with_the_parts_of_this_one(lines: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    done(lines, output=output)
+    with pytest.raises(InputError, match="other settings \\(window\\)"):
+        done(lines, output=output, window=WINDOW * 2)
+    with pytest.raises(InputError, match="operation"):
+        done(lines, output=output, operation=CheckBatch(window=WINDOW))
+    outcome = done(lines, output=output, window=WINDOW * 2, fresh=True)
+    assert (outcome.parts_before, outcome.sums.rows) == (0, 14)
+    (output / "_job" / "plan.json").unlink()
+    with pytest.raises(InputError, match="no plan"):
+        done(lines, output=output)
+
+
+def test_an_input_that_changed_is_noticed_and_one_that_came_is_done(lines: Path, tmp_path: Path) -> None:
+    folder, output = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    first = folder / "b.jsonl"
+    first.write_bytes(lines.read_bytes())
+    done(folder, output=output)
+    (folder / "a.jsonl").write_bytes(lines.read_bytes())
+    outcome = done(folder, output=output)
+    assert outcome.sums.rows == 28
+    assert outcome.parts_before == outcome.parts - 1
+    first.write_bytes(lines.read_bytes()[:-30])
+    with pytest.raises(InputError, match=r"b\.jsonl has another size since this job was begun"):
+        done(folder, output=output)
+    first.unlink()
+    with pytest.raises(InputError, match=r"b\.jsonl is gone"):
+        done(folder, output=output)
+
+
+def test_folders_globs_and_files_of_every_kind_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    (folder / "deep" / "_hidden").mkdir(parents=True)
+    line = json.dumps({"messages": make_talk(1)}) + "\n"
+    (folder / "a.jsonl").write_text(line * 2)
+    (folder / "deep" / "b.jsonl.gz").write_bytes(gzip.compress(line.encode() * 3))
+    (folder / "deep" / "c.ndjson.bz2").write_bytes(bz2.compress(line.encode()))
+    (folder / "d.json").write_text(json.dumps([{"messages": make_talk(1)}, {"messages": make_talk(2)}]))
+    session = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
+    (folder / "session.jsonl").write_text("\n".join(map(json.dumps, session)))
+    (folder / "notes.txt").write_text("no data")
+    (folder / "deep" / "_hidden" / "e.jsonl").write_text(line)
+    assert done(folder, output=tmp_path / "all").sums.rows == 2 + 3 + 1 + 2 + 1
+    rows = rows_of(tmp_path / "all")
+    assert [row["conversation"] for row in rows if row["source"].endswith("d.json")] == ["0", "1"]
+    assert [len(row["view"]) for row in rows if row["source"].endswith("session.jsonl")] == [2]
+    assert done(folder / "*.jsonl", output=tmp_path / "some").sums.rows == 3
+    assert done(folder / "**/*.gz", output=tmp_path / "deep").sums.rows == 3
+    assert done(folder / "a.jsonl", folder / "d.json", output=tmp_path / "two").sums.rows == 4
+    with pytest.raises(InputError, match="no such file or folder"):
+        done(folder / "nothing", output=tmp_path / "none")
+    with pytest.raises(InputError, match="no file that ends in"):
+        done(folder / "*.txt2", output=tmp_path / "none")
+
+
+def test_a_file_of_lines_can_be_one_conversation_and_the_other_way_round(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(json.dumps({"talk": make_talk(n)}) for n in (1, 2, 3)))
+    assert done(path, output=tmp_path / "by-column", reading=Reading(column="talk")).sums.rows == 3
+    each = done(path, output=tmp_path / "each", reading=Reading(each="line", column="talk"))
+    assert each.sums.rows == 3
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text(json.dumps({"messages": make_talk(2)}) + "\n")
+    assert done(requests, output=tmp_path / "file", reading=Reading(each="file")).sums.rows == 1
+
+
+def test_parquet_goes_in_and_comes_out_with_one_schema(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    source = tmp_path / "talks.parquet"
+    rows = [{"id": n, "messages": json.dumps(make_talk(4 + n, n))} for n in range(20)] + [{"id": 20, "messages": "no"}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), source, row_group_size=7)
+    outcome = done(source, output=tmp_path / "out")
+    assert outcome.sums.rows == 21
+    table = parquet.read_table(tmp_path / "out")
+    assert table.column("place").to_pylist() == list(range(21))
+    assert [json.loads(row)["id"] for row in table.column("row").to_pylist()] == list(range(21))
+    assert json.loads(table.column("view")[0].as_py()) == make_talk(4)
+    assert table.column("error_type")[20].as_py() == "InputError"
+    one = tmp_path / "one.parquet"
+    done(source, output=one)
+    assert parquet.read_table(one).drop_columns("seconds") == table.drop_columns("seconds")
+    assert not (tmp_path / "one.parquet.parts").exists()
+
+
+def test_a_column_of_structs_is_read_from_parquet(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    source = tmp_path / "talks.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist([{"messages": make_talk(n)} for n in (1, 2)]), source)
+    done(source, output=tmp_path / "out.jsonl")
+    rows = lines_of(tmp_path / "out.jsonl")
+    assert [row["view"] for row in rows] == [make_talk(1), make_talk(2)]
+
+
+def test_one_file_is_written_where_the_output_is_a_file(lines: Path, tmp_path: Path) -> None:
+    done(lines, output=tmp_path / "folder")
+    done(lines, output=tmp_path / "out.jsonl")
+    rows = lines_of(tmp_path / "out.jsonl")
+    assert [{k: v for k, v in row.items() if k != "seconds"} for row in rows] == rows_of(tmp_path / "folder")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "out.jsonl", "talks.jsonl"]
+
+
+def test_addresses_of_fsspec_are_read_and_written(lines: Path) -> None:
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    system.pipe_file("/bucket/in/talks.jsonl", lines.read_bytes())
+    outcome = done("memory://bucket/in", output="memory://bucket/out")
+    assert outcome.sums.rows == 14
+    assert len(system.cat_file("/bucket/out/part-00000.jsonl").splitlines()) == 14
+    again = done("memory://bucket/in", output="memory://bucket/out")
+    assert (again.parts_before, again.sums.rows) == (1, 14)
+    assert done("memory://bucket/in/*.jsonl", output="memory://bucket/glob.jsonl").sums.rows == 14
+    assert len(system.cat_file("/bucket/glob.jsonl").splitlines()) == 14
+    system.rm("/bucket", recursive=True)
+
+
+def test_the_sessions_of_a_store_are_read(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'sessions.db'}"
+    for number in range(3):
+        Compactor(window=100_000).session(f"thread-{number}", store).append(make_talk(3 + number, number))
+    outcome = done(store, output=tmp_path / "out")
+    rows = rows_of(tmp_path / "out")
+    assert outcome.sums.rows == 3
+    assert [row["row"]["thread"] for row in rows] == ["thread-0", "thread-1", "thread-2"]
+    assert [row["messages_before"] for row in rows] == [13, 17, 21]
+    Compactor(window=100_000).session("thread-9", store).append(make_talk(1))
+    assert done(store, output=tmp_path / "out").sums.rows == 4
+    assert done(store, output=tmp_path / "none", reading=Reading(namespace="other")).sums.rows == 0
+
+
+def test_a_password_of_a_store_is_in_no_file_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contextfold.batch.sources._threads", lambda store, namespace: [("t", 9)])
+    address = "postgresql+psycopg://me:hunter2@127.0.0.1:1/db"
+    ready = prepared(Job(CompactBatch(window=WINDOW), [address], str(tmp_path / "out")))
+    assert ready.task.stores == {"postgresql+psycopg://me:***@127.0.0.1:1/db": address}
+    assert "hunter2" not in (tmp_path / "out" / "_job" / "plan.json").read_text()
+
+
+def test_a_part_that_cannot_be_read_is_told_and_done_by_the_next_run(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(monkeypatch)
+    ready = prepared(Job(CompactBatch(window=WINDOW), [str(lines)], str(tmp_path / "out")))
+    data = lines.read_bytes()
+    lines.unlink()
+    outcome = run(ready, in_this_process)
+    assert len(outcome.failed_parts) == len(ready.parts) > 1
+    assert "cannot be read" in outcome.failed_parts[0]
+    lines.write_bytes(data)
+    assert done(lines, output=tmp_path / "out").sums.rows == 14
