@@ -23,7 +23,9 @@ WINDOW = 2_000
 def done(*inputs: Any, output: Any, window: int = WINDOW, **more: Any) -> Outcome:
     reading = more.pop("reading", Reading())
     operation = more.pop("operation", None) or CompactBatch(window=window)
-    return run(prepared(Job(operation, [str(one) for one in inputs], str(output), reading=reading, **more)), in_this_process)
+    return run(
+        prepared(Job(operation, [str(one) for one in inputs], str(output), reading=reading, **more)), in_this_process
+    )
 
 
 def cut(monkeypatch: pytest.MonkeyPatch, size: int = 4_000) -> None:

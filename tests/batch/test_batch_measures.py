@@ -34,6 +34,7 @@ def test_totals_and_figures_are_the_benchmarks(window: int, monkeypatch: pytest.
     from benchmarks.replay.replay import replay
     from benchmarks.replay.strategies import contextfold as ours
     from benchmarks.replay.strategies.none import Everything
+
     from contextfold import formats
     from contextfold.inspector.wire import Wire
 
@@ -83,7 +84,10 @@ def test_a_view_that_could_not_be_made_is_an_error_of_its_request() -> None:
 def test_tools_and_system_prompt_beside_the_messages_count() -> None:
     talk = make_talk(3)
     bare = measured(talk, window=100_000)
-    row = {"messages": talk, "tools": [{"type": "function", "function": {"name": "read_file", "description": "x " * 200}}]}
+    row = {
+        "messages": talk,
+        "tools": [{"type": "function", "function": {"name": "read_file", "description": "x " * 200}}],
+    }
     more = MeasureBatch(window=100_000)([row])[0]
     assert more["view_tokens"] > bare["view_tokens"] + 100
     assert more["tokens_before"] - bare["tokens_before"] > 100

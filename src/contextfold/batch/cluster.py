@@ -50,14 +50,19 @@ class PartActor:
         return json.dumps(report)
 
 
+def check_installed() -> None:
+    """Raises ``InputError`` that says what to install."""
+    if (sys.modules["ray"] is None) if "ray" in sys.modules else (find_spec("ray") is None):
+        raise needs("Ray", "--ray")
+
+
 def on_ray(task: Task, parts: Sequence[tuple[int, Part]], address: str, workers: int | None) -> Iterator[Happened]:
     """Do parts on a cluster, and yield what becomes of each as it ends.
 
     ``address``: as ``ray.init`` takes it; ``local`` starts one here. ``workers``: actors; None: two for each CPU.
     Raises ``InputError`` where Ray is not installed, or there is no cluster.
     """
-    if find_spec("ray") is None:
-        raise needs("Ray", "--ray")
+    check_installed()
     if not parts:
         return
     started = "ray" not in sys.modules or not sys.modules["ray"].is_initialized()

@@ -184,7 +184,11 @@ def _groups(name: str, whole: int, size: int) -> list[Part]:
 def _threads(store: str, namespace: str) -> list[tuple[str, int]]:
     from contextfold.store import open_store
 
-    states = open_store(store).sessions(namespace)
+    opened = open_store(store)
+    url = opened.database.url
+    if store.startswith("sqlite:") and url.database and not os.path.exists(url.database):
+        raise InputError(f"{shown(store)}: there is no such file")  # opening it would make it
+    states = opened.sessions(namespace)
     return sorted((state.thread.id, state.token_count * BYTES_PER_TOKEN) for state in states)
 
 

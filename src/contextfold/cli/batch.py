@@ -248,10 +248,11 @@ def _run(
     reading = Reading(operation.column, operation.format, each.value if each else None, namespace)
     job = Job(operation, inputs, output, as_.value if as_ else None, reading, fresh)
     _check_output(job)
+    work = _work(workers, ray)
     ready = prepared(job)
     try:
         with _progress(ready, quiet or report is ReportKind.json) as told:
-            outcome = run(ready, _work(workers, ray), told)
+            outcome = run(ready, work, told)
     except KeyboardInterrupt:
         complain("interrupted; finished parts are kept, and the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
@@ -276,8 +277,9 @@ def _work(workers: int | None, ray: str | None) -> Work:
     from contextfold.batch import pool
 
     if ray is not None:
-        from contextfold.batch.cluster import on_ray
+        from contextfold.batch.cluster import check_installed, on_ray
 
+        check_installed()
         return lambda task, parts: on_ray(task, parts, ray, workers)
     if workers == 0:
         return pool.in_this_process
