@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [page for name in ("README.md", "ARCHITECTURE.md") if (page := ROOT / name).is_file()]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 FENCE = re.compile(r"(?P<before>[^\n]*)\n```(?P<language>\w+)[^\n]*\n(?P<code>.*?)\n```", re.DOTALL)
+BATCH = ("compact", "measure", "check")
 SESSIONS = ("list", "show", "import", "export", "undo", "compact")
 PLAIN = {"COLUMNS": "200", "NO_COLOR": "1"}
 SHELLS = {"sh", "bash", "shell", "console"}
@@ -137,7 +138,17 @@ def test_what_cannot_work_is_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["compact", "inspect", "recall", "gateway", "run", "view", *(f"sessions {name}" for name in SESSIONS)]
+    "command",
+    [
+        "compact",
+        "inspect",
+        "recall",
+        "gateway",
+        "run",
+        "view",
+        *(f"sessions {name}" for name in SESSIONS),
+        *(f"batch {name}" for name in BATCH),
+    ],
 )
 def test_every_option_of_a_command_is_documented(command: str) -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

@@ -307,9 +307,9 @@ class CheckBatch(_Batch):
 
     New columns: ``valid`` (a provider takes it as it stands), ``problems`` (what is wrong, as a JSON list of
     sentences), ``problem_count``; ``fits`` (the window); ``compactable`` (a compaction reaches the target) and
-    ``why_not``; ``format``, ``messages_before``, ``tokens_before``, ``tokens_after`` (what a compaction would leave), ``window``,
-    ``target``, ``floor`` (tokens that no compaction can remove); ``seconds``; ``error`` and ``error_type``, for what is
-    no conversation.
+    ``why_not``; ``format``, ``messages_before``, ``tokens_before``, ``tokens_after`` (what a compaction would leave),
+    ``window``, ``target``, ``floor`` (tokens that no compaction can remove); ``seconds``; ``error`` and ``error_type``,
+    for what is no conversation.
     """
 
     TYPES: ClassVar[Mapping[str, ColumnType]] = {
