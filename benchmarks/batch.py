@@ -63,7 +63,7 @@ def _line(chance: random.Random) -> str:
     return chance.choice(
         (
             f"    {a} = {verb}_{b}({a}_id={chance.randrange(10**5)}, limit={chance.randrange(900)})",
-            f"2031-03-{chance.randrange(10, 28)}T{chance.randrange(10, 23)}:00Z worker-{chance.randrange(9)} {verb} {a}",
+            f"2031-03-{chance.randrange(10, 28)}T{chance.randrange(10, 23)} worker-{chance.randrange(9)} {verb} {a}",
             f"ERROR {a}.{b}: E{chance.randrange(10**4):04d} could not {verb} within {chance.randrange(9_000)} ms",
             f"    def {verb}_{a}(self, {b}: {b.title()}) -> {a.title()}:",
         )

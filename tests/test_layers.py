@@ -22,7 +22,19 @@ LAYERS = [
     {"conversation", "record"},
     {"passes"},
     {"calls", "compactor"},
-    {"archive", "batch", "cli", "gateway", "inspector", "integrations", "store", "settings", "testing", "__init__", "__main__"},
+    {
+        "archive",
+        "batch",
+        "cli",
+        "gateway",
+        "inspector",
+        "integrations",
+        "store",
+        "settings",
+        "testing",
+        "__init__",
+        "__main__",
+    },
 ]
 """Innermost first."""
 

@@ -146,10 +146,10 @@ def test_importing_batches_imports_nothing_of_the_extra() -> None:
 
 
 def test_what_is_drawn_says_how_far_how_fast_and_what_failed() -> None:
-    from contextfold.batch.job import Progress
+    from contextfold.batch.job import JobProgress
     from contextfold.cli.batch import says
 
-    progress = Progress(
+    progress = JobProgress(
         parts=9, parts_before=2, sizes=100, parts_done=4, size=40, rows=1_500, failed=3, rows_before=500
     )
     assert says(progress, 10.0) == "1,500 conversations, 100.0 a second, 3 failed, 4 of 9 parts"

@@ -13,18 +13,18 @@ from talks import lines_of, make_talk, rows_of
 
 from contextfold import Compactor, InputError
 from contextfold.batch import CheckBatch, CompactBatch
-from contextfold.batch.job import Job, Outcome, prepared, run
+from contextfold.batch.job import Job, JobOutcome, planned_job, run
 from contextfold.batch.pool import in_this_process
 from contextfold.batch.sources import Reading
 
 WINDOW = 2_000
 
 
-def done(*inputs: Any, output: Any, window: int = WINDOW, **more: Any) -> Outcome:
+def done(*inputs: Any, output: Any, window: int = WINDOW, **more: Any) -> JobOutcome:
     reading = more.pop("reading", Reading())
     operation = more.pop("operation", None) or CompactBatch(window=window)
     return run(
-        prepared(Job(operation, [str(one) for one in inputs], str(output), reading=reading, **more)), in_this_process
+        planned_job(Job(operation, [str(one) for one in inputs], str(output), reading=reading, **more)), in_this_process
     )
 
 
@@ -67,9 +67,9 @@ def test_finished_parts_are_not_done_again(lines: Path, tmp_path: Path, monkeypa
     cut(monkeypatch)
     whole, output = tmp_path / "whole", tmp_path / "out"
     done(lines, output=whole)
-    ready = prepared(Job(CompactBatch(window=WINDOW), [str(lines)], str(output)))
+    ready = planned_job(Job(CompactBatch(window=WINDOW), [str(lines)], str(output)))
     some = in_this_process(ready.task, ready.todo[:2])
-    assert [type(one).__name__ for one in some].count("Done") == 2
+    assert [type(one).__name__ for one in some].count("PartDone") == 2
     (output / "part-00004.jsonl").write_text("from a part that was not finished")
     written = {part: part.stat().st_mtime_ns for part in sorted(output.glob("part-*"))[:2]}
 
@@ -236,7 +236,7 @@ def test_the_sessions_of_a_store_are_read(tmp_path: Path) -> None:
 def test_a_password_of_a_store_is_in_no_file_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contextfold.batch.sources._threads", lambda store, namespace: [("t", 9)])
     address = "postgresql+psycopg://me:hunter2@127.0.0.1:1/db"
-    ready = prepared(Job(CompactBatch(window=WINDOW), [address], str(tmp_path / "out")))
+    ready = planned_job(Job(CompactBatch(window=WINDOW), [address], str(tmp_path / "out")))
     assert ready.task.stores == {"postgresql+psycopg://me:***@127.0.0.1:1/db": address}
     assert "hunter2" not in (tmp_path / "out" / "_job" / "plan.json").read_text()
 
@@ -245,7 +245,7 @@ def test_a_part_that_cannot_be_read_is_told_and_done_by_the_next_run(
     lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut(monkeypatch)
-    ready = prepared(Job(CompactBatch(window=WINDOW), [str(lines)], str(tmp_path / "out")))
+    ready = planned_job(Job(CompactBatch(window=WINDOW), [str(lines)], str(tmp_path / "out")))
     data = lines.read_bytes()
     lines.unlink()
     outcome = run(ready, in_this_process)

@@ -19,8 +19,8 @@ from talks import make_talk, rows_of
 
 from contextfold import ContextfoldError
 from contextfold.batch import CompactBatch
-from contextfold.batch.job import Job, Prepared, prepared, run
-from contextfold.batch.pool import Died, Happened, Pool, Row, in_this_process
+from contextfold.batch.job import Job, PlannedJob, planned_job, run
+from contextfold.batch.pool import Happened, Pool, RowDone, WorkerLost, in_this_process
 
 WINDOW = 2_000
 DEADLY, ONCE = "this one kills each process that works on it", "this one kills the first process that works on it"
@@ -40,9 +40,9 @@ def dies(prompt: str) -> str:
     return lives(prompt)
 
 
-def job_of(lines: Path, output: Path, summarizer: Any = None) -> Prepared:
+def job_of(lines: Path, output: Path, summarizer: Any = None) -> PlannedJob:
     """A job of one part."""
-    return prepared(Job(CompactBatch(window=WINDOW, summarizer=summarizer), [str(lines)], str(output)))
+    return planned_job(Job(CompactBatch(window=WINDOW, summarizer=summarizer), [str(lines)], str(output)))
 
 
 def test_workers_that_die_lose_nothing_and_double_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +85,8 @@ def test_progress_counts_a_conversation_once_however_often_it_was_done(lines: Pa
     ready = job_of(lines, tmp_path / "out")
 
     def work(task: Any, parts: Sequence[Any]) -> Iterator[Happened]:
-        yield Row(failed=True)
-        yield Died(parts[0][0], 1, 1, "ended by SIGKILL")
+        yield RowDone(failed=True)
+        yield WorkerLost(parts[0][0], 1, 1, "ended by SIGKILL")
         yield from in_this_process(task, parts)
 
     seen: list[tuple[int, int]] = []

@@ -106,7 +106,7 @@ def test_a_null_that_the_caller_wrote_stays() -> None:
         {"role": "user", "content": "Go."},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "x", "input": {"limit": None}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "done"}]},
-        {"role": "assistant", "content": "Done.", "name": None},
+        {"role": "assistant", "content": "PartDone.", "name": None},
     ]
     assert view_of({"messages": talk}) == talk
 

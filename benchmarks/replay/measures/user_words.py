@@ -17,7 +17,7 @@ from benchmarks.replay.chat import content_text, rendered
 from benchmarks.replay.measure import Column, Number, Step, share_column
 from benchmarks.replay.recording import Recording
 from benchmarks.replay.strategies.base import Strategy
-from contextfold.inspector.words import INJECTED, Found, Said, found, said, squeezed
+from contextfold.inspector.words import INJECTED, Said, WordsFound, found, said, squeezed
 
 NAMES = ("users", "users_verbatim", "users_findable", "constraints", "constraints_verbatim")
 
@@ -59,14 +59,14 @@ class UserWords:
         self._foreign: tuple[int, ...] | None = None
         self._others = ""
         self._places: Mapping[str, str] = {}
-        self._known: dict[int, Found] = {}  # place in ``_said`` -> how it fares beside the present ``_foreign``
+        self._known: dict[int, WordsFound] = {}  # place in ``_said`` -> how it fares beside the present ``_foreign``
 
     def step(self, step: Step) -> None:
         self._listen(step.index)
         if step.foreign != self._foreign:
             self._look_around(step)
         for place, message in enumerate(self._said):
-            self._count(message, self._find(place, message, step) if step.usable else Found(False, False, 0))
+            self._count(message, self._find(place, message, step) if step.usable else WordsFound(False, False, 0))
 
     def result(self, strategy: Strategy) -> dict[str, Number]:
         return {f"words_{name}": self._counts[name] for name in NAMES}
@@ -86,14 +86,14 @@ class UserWords:
         self._places = {name: squeezed(text) for name, text in step.strategy.archive().items()}
         self._known = {}
 
-    def _find(self, place: int, message: Said, step: Step) -> Found:
+    def _find(self, place: int, message: Said, step: Step) -> WordsFound:
         if message.number in step.present:
             return found(message, True, "", {})
         if place not in self._known:
             self._known[place] = found(message, False, self._others, self._places)
         return self._known[place]
 
-    def _count(self, message: Said, result: Found) -> None:
+    def _count(self, message: Said, result: WordsFound) -> None:
         self._counts["users"] += 1
         self._counts["users_verbatim"] += result.verbatim
         self._counts["users_findable"] += result.findable

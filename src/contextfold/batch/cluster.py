@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from contextfold.batch.outputs import needs
-from contextfold.batch.pool import Done, Failed, Happened, Row, Task, told
+from contextfold.batch.pool import Happened, PartDone, PartFailed, PartWork, RowDone, told
 from contextfold.batch.sources import Part
 from contextfold.errors import InputError
 
@@ -35,7 +35,7 @@ _QUIET = {
 class PartActor:
     """An actor of Ray Data: rows that name parts in, rows with their reports out."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: PartWork) -> None:
         self._task = task
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
@@ -56,7 +56,7 @@ def check_installed() -> None:
         raise needs("Ray", "--ray")
 
 
-def on_ray(task: Task, parts: Sequence[tuple[int, Part]], address: str, workers: int | None) -> Iterator[Happened]:
+def on_ray(task: PartWork, parts: Sequence[tuple[int, Part]], address: str, workers: int | None) -> Iterator[Happened]:
     """Do parts on a cluster, and yield what becomes of each as it ends.
 
     ``address``: as ``ray.init`` takes it; ``local`` starts one here. ``workers``: actors; None: two for each CPU.
@@ -97,7 +97,7 @@ def _connect(address: str) -> None:
         raise InputError(f"--ray {address}: {' '.join(str(error).split())[:300]}") from None
 
 
-def _happening(task: Task, parts: Sequence[tuple[int, Part]], workers: int) -> Iterator[Happened]:
+def _happening(task: PartWork, parts: Sequence[tuple[int, Part]], workers: int) -> Iterator[Happened]:
     import ray
 
     context = ray.data.DataContext.get_current()
@@ -113,7 +113,7 @@ def _happening(task: Task, parts: Sequence[tuple[int, Part]], workers: int) -> I
     for row in reports.iter_rows():
         report = json.loads(str(row["report"]))
         if "failed_part" in report:
-            yield Failed(report["part"], report["failed_part"])
+            yield PartFailed(report["part"], report["failed_part"])
             continue
-        yield from (Row(failed=number < report["failed"]) for number in range(report["rows"]))
-        yield Done(report)
+        yield from (RowDone(failed=number < report["failed"]) for number in range(report["rows"]))
+        yield PartDone(report)

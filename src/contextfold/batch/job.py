@@ -17,8 +17,8 @@ from typing import Any
 
 from contextfold.batch import measures, outputs, sources
 from contextfold.batch.operations import CheckBatch, CompactBatch, MeasureBatch
-from contextfold.batch.outputs import Place
-from contextfold.batch.pool import Died, Done, Happened, Row, Skipped, Told
+from contextfold.batch.outputs import ResultFolder
+from contextfold.batch.pool import Happened, PartDone, RowDone, Skipped, Told, WorkerLost
 from contextfold.batch.sources import Item, Part, Reading
 from contextfold.batch.tables import ColumnType
 from contextfold.errors import ContextfoldError, InputError
@@ -49,12 +49,12 @@ def columns_of(operation: Operation) -> dict[str, ColumnType]:
 
 
 @dataclass(frozen=True)
-class Task:
+class PartTask:
     """The work on one part: its conversations read, worked on, and written. Pickles."""
 
     operation: Operation
     reading: Reading
-    output: Place
+    output: ResultFolder
     kind: str
     stores: Mapping[str, str] = field(default_factory=dict)
     """Addresses of stores with their passwords, by the ones that may be shown."""
@@ -188,11 +188,11 @@ class Job:
 
 
 @dataclass
-class Prepared:
+class PlannedJob:
     """A job with its plan."""
 
     job: Job
-    task: Task
+    task: PartTask
     parts: list[Part]
     done: dict[int, dict[str, Any]]
     """Reports of the parts that were finished earlier."""
@@ -202,7 +202,7 @@ class Prepared:
         return [(number, part) for number, part in enumerate(self.parts) if number not in self.done]
 
 
-def prepared(job: Job) -> Prepared:
+def planned_job(job: Job) -> PlannedJob:
     """The plan of a job: the one that it was begun with, if there is one, and what is done of it.
 
     Raises ``InputError`` for inputs that cannot be read, for an output that belongs to another job, and where what was
@@ -210,7 +210,7 @@ def prepared(job: Job) -> Prepared:
     """
     kind = job.kind or _kind(job)
     outputs.check_kind(kind)
-    place = Place(_folder(job.output))
+    place = ResultFolder(_folder(job.output))
     settings = json.loads(json.dumps(_described(job, kind), default=_written))
     stored = None if job.fresh else outputs.parsed(place.read(PLAN))
     if stored is not None and stored.get("settings") != settings:
@@ -226,7 +226,7 @@ def prepared(job: Job) -> Prepared:
     place.remove_left_overs()
     finished = {} if job.fresh else _finished(place, len(parts))
     stores = {shown(one): one for one in job.inputs if sources.is_store(one)}
-    return Prepared(job, Task(job.operation, job.reading, place, kind, stores), parts, finished)
+    return PlannedJob(job, PartTask(job.operation, job.reading, place, kind, stores), parts, finished)
 
 
 def _kind(job: Job) -> str:
@@ -285,7 +285,7 @@ def _parts(job: Job, stored: Mapping[str, Any] | None) -> list[Part]:
     return [*known, *sources.planned(job.inputs, job.reading, known)]
 
 
-def _finished(place: Place, count: int) -> dict[int, dict[str, Any]]:
+def _finished(place: ResultFolder, count: int) -> dict[int, dict[str, Any]]:
     found = {}
     rows = set(place.names())
     for name in place.names(outputs.JOB):
@@ -297,7 +297,7 @@ def _finished(place: Place, count: int) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _forget(place: Place) -> None:
+def _forget(place: ResultFolder) -> None:
     for name in place.names(outputs.JOB):
         place.remove(f"{outputs.JOB}/{name}")
     for name in place.names():
@@ -309,7 +309,7 @@ def _forget(place: Place) -> None:
 
 
 @dataclass
-class Progress:
+class JobProgress:
     """How far a job is. ``size`` and ``sizes`` in bytes of input."""
 
     parts: int
@@ -325,7 +325,7 @@ class Progress:
 
 
 @dataclass
-class Outcome:
+class JobOutcome:
     """What came of a job."""
 
     operation: str
@@ -366,17 +366,17 @@ class Outcome:
         }
 
 
-Work = Callable[[Task, Sequence[tuple[int, Part]]], Iterator[Happened]]
+Work = Callable[[PartTask, Sequence[tuple[int, Part]]], Iterator[Happened]]
 """Does parts, in any order, and says what happens."""
 
 
-def run(ready: Prepared, work: Work, on_progress: Callable[[Progress], object] | None = None) -> Outcome:
+def run(ready: PlannedJob, work: Work, on_progress: Callable[[JobProgress], object] | None = None) -> JobOutcome:
     """Do what is left of a job. What it wrote is complete when this returns; what raises or is stopped can go on."""
     started = time.perf_counter()
     sums = Sums()
     for report in ready.done.values():
         sums.merge(report)
-    progress = Progress(len(ready.parts), len(ready.done), sum(part.size for part in ready.parts))
+    progress = JobProgress(len(ready.parts), len(ready.done), sum(part.size for part in ready.parts))
     progress.rows_before = progress.rows = sums.rows
     progress.failed = sums.failed
     progress.parts_done = len(ready.done)
@@ -387,7 +387,7 @@ def run(ready: Prepared, work: Work, on_progress: Callable[[Progress], object] |
             _note(happened, progress, sums, failed_parts, ready.parts)
             if on_progress is not None:
                 on_progress(progress)
-    outcome = Outcome(
+    outcome = JobOutcome(
         operation=type(ready.job.operation).__name__,
         output=ready.job.output,
         parts=len(ready.parts),
@@ -405,16 +405,16 @@ def run(ready: Prepared, work: Work, on_progress: Callable[[Progress], object] |
 
 
 def _note(
-    happened: Happened, progress: Progress, sums: Sums, failed_parts: dict[int, str], parts: Sequence[Part]
+    happened: Happened, progress: JobProgress, sums: Sums, failed_parts: dict[int, str], parts: Sequence[Part]
 ) -> None:
-    if isinstance(happened, Row):
+    if isinstance(happened, RowDone):
         progress.rows += 1
         progress.failed += happened.failed
-    elif isinstance(happened, Died):
+    elif isinstance(happened, WorkerLost):
         progress.rows -= happened.rows
         progress.failed -= happened.failed
         progress.workers_died += 1
-    elif isinstance(happened, Done):
+    elif isinstance(happened, PartDone):
         sums.merge(happened.report)
         progress.parts_done += 1
         progress.size += parts[happened.report["part"]].size
@@ -422,10 +422,10 @@ def _note(
         failed_parts[happened.number] = happened.why
 
 
-def _as_one_file(ready: Prepared) -> None:
+def _as_one_file(ready: PlannedJob) -> None:
     folder, _, name = ready.job.output.replace(os.sep, "/").rpartition("/")
     place = ready.task.output
-    target = Place(folder or ("/" if ready.job.output.startswith("/") else "."))
+    target = ResultFolder(folder or ("/" if ready.job.output.startswith("/") else "."))
     names = [outputs.part_name(number, ready.task.kind) for number in range(len(ready.parts))]
     outputs.join(place, names, ready.task.kind, target, name)
     place.remove_all()

@@ -224,14 +224,14 @@ class _Speech:
         self._foreign: tuple[int, ...] | None = None
         self._others = ""
         self._texts: list[str] = []
-        self._known: dict[int, words.Found] = {}
+        self._known: dict[int, words.WordsFound] = {}
 
     def step(self, request: ReplayRequest, usable: bool, totals: Counter[str]) -> None:
         self._listen(request.index)
         if request.foreign != self._foreign:
             self._look_around(request.foreign)
         for place, message in enumerate(self._said):
-            found = self._find(place, message, request) if usable else words.Found(False, False, 0)
+            found = self._find(place, message, request) if usable else words.WordsFound(False, False, 0)
             totals["words_users"] += 1
             totals["words_users_verbatim"] += found.verbatim
             totals["words_users_findable"] += found.findable
@@ -265,7 +265,7 @@ class _Speech:
         self._others = words.squeezed("\n".join(_rendered(message) for message in decoded))
         self._known = {}
 
-    def _find(self, place: int, message: words.Said, request: ReplayRequest) -> words.Found:
+    def _find(self, place: int, message: words.Said, request: ReplayRequest) -> words.WordsFound:
         if message.number in request.present:
             return words.found(message, True, "", {})
         if place not in self._known:

@@ -44,7 +44,7 @@ def is_remote(address: str) -> bool:
     return "://" in address
 
 
-class Place:
+class ResultFolder:
     """A folder, on this machine or behind an address of fsspec. Pickles as its address."""
 
     def __init__(self, address: str) -> None:
@@ -61,7 +61,7 @@ class Place:
                 raise InputError(f"{self.address} cannot be opened: {error}") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Place, (self.address,)
+        return ResultFolder, (self.address,)
 
     def read(self, name: str) -> bytes | None:
         """A file in it; None where there is none."""
@@ -212,7 +212,7 @@ def done_name(number: int) -> str:
     return f"{JOB}/{number:05d}.json"
 
 
-def join(place: Place, names: Sequence[str], kind: str, target: Place, name: str) -> None:
+def join(place: ResultFolder, names: Sequence[str], kind: str, target: ResultFolder, name: str) -> None:
     """All parts as one file."""
     with target.opened(name) as file:
         if kind == "jsonl":

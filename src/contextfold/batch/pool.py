@@ -34,21 +34,21 @@ _PATIENCE = 10.0
 """Seconds that a worker has to end by itself."""
 
 
-class Task(Protocol):
+class PartWork(Protocol):
     """What is done to a part; pickles."""
 
     def __call__(self, number: int, part: Part, skipped: Skipped, told: Told) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RowDone:
     """A conversation is done."""
 
     failed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Died:
+class WorkerLost:
     """A worker died; this many conversations of its part will be done again, ``failed`` of them with an error."""
 
     number: int
@@ -58,41 +58,41 @@ class Died:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PartDone:
     """A part is written."""
 
     report: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class PartFailed:
     """A part could not be read or written; nothing of it is there."""
 
     number: int
     why: str
 
 
-Happened = Row | Died | Done | Failed
+Happened = RowDone | WorkerLost | PartDone | PartFailed
 
 
-def in_this_process(task: Task, parts: Sequence[tuple[int, Part]]) -> Iterator[Happened]:
+def in_this_process(task: PartWork, parts: Sequence[tuple[int, Part]]) -> Iterator[Happened]:
     """The work without any worker."""
     for number, part in parts:
-        rows: list[Row] = []
+        rows: list[RowDone] = []
         try:
-            report = task(number, part, {}, lambda failed, rows=rows: rows.append(Row(failed)))  # type: ignore[misc]
+            report = task(number, part, {}, lambda failed, rows=rows: rows.append(RowDone(failed)))  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001  one part that cannot be read or written is no reason to lose others
-            yield Failed(number, told(error))
+            yield PartFailed(number, told(error))
             continue
         yield from rows
-        yield Done(report)
+        yield PartDone(report)
 
 
 def told(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def _work(connection: Connection, task: Task) -> None:
+def _work(connection: Connection, task: PartWork) -> None:
     """A worker's life. It ends when the pipe does, so none outlives a job that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the job ends its workers itself
     with contextlib.suppress(EOFError, BrokenPipeError):
@@ -100,17 +100,17 @@ def _work(connection: Connection, task: Task) -> None:
         while (given := connection.recv()) is not None:
             number, part, skipped = given
             try:
-                connection.send(Done(task(number, part, skipped, lambda failed: connection.send(Row(failed)))))
+                connection.send(PartDone(task(number, part, skipped, lambda failed: connection.send(RowDone(failed)))))
             except BrokenPipeError:
                 return
             except Exception as error:  # noqa: BLE001  as above
-                connection.send(Failed(number, told(error)))
+                connection.send(PartFailed(number, told(error)))
 
 
 class _Worker:
     """One process, and what it is at."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: PartWork) -> None:
         context = multiprocessing.get_context("spawn")  # fork would copy locks of threads that are not copied
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(other, task), daemon=True)
@@ -147,7 +147,7 @@ class _Worker:
 class Pool:
     """Some workers, and the parts that wait for them."""
 
-    def __init__(self, task: Task, workers: int) -> None:
+    def __init__(self, task: PartWork, workers: int) -> None:
         self._task = task
         self._most = workers
         self._workers: list[_Worker] = []
@@ -203,7 +203,7 @@ class Pool:
             worker.is_ready = True
             self._at_start = 0
             return
-        if isinstance(said, Row):
+        if isinstance(said, RowDone):
             worker.rows += 1
             worker.failed += said.failed
         else:
@@ -223,11 +223,11 @@ class Pool:
         place = number, worker.rows
         self._deaths[place] += 1
         if self._deaths[place] > DEATHS_OF_A_ROW:  # not while the conversation was worked on: while it was read
-            yield Died(number, worker.rows, worker.failed, why)
-            yield Failed(number, f"three workers died over conversation {worker.rows + 1:,} of it, {why}")
+            yield WorkerLost(number, worker.rows, worker.failed, why)
+            yield PartFailed(number, f"three workers died over conversation {worker.rows + 1:,} of it, {why}")
             return
         if self._deaths[place] == DEATHS_OF_A_ROW:
             reason = f"two workers died over this conversation, {why}: it may need more memory than there is"
             self._skipped.setdefault(number, {})[worker.rows] = reason
         waiting.appendleft((number, part))
-        yield Died(number, worker.rows, worker.failed, why)
+        yield WorkerLost(number, worker.rows, worker.failed, why)

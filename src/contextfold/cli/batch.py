@@ -31,7 +31,7 @@ from contextfold.cli.options import (
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 
 if TYPE_CHECKING:
-    from contextfold.batch.job import Job, Operation, Outcome, Prepared, Progress, Work
+    from contextfold.batch.job import Job, JobOutcome, JobProgress, Operation, PlannedJob, Work
 
 NOT_ALL_PARTS = 1
 NOT_ALL_ROWS = 3
@@ -242,14 +242,14 @@ def _run(
     report: ReportKind,
     quiet: bool,
 ) -> None:
-    from contextfold.batch.job import Job, prepared, run
+    from contextfold.batch.job import Job, planned_job, run
     from contextfold.batch.sources import Reading
 
     reading = Reading(operation.column, operation.format, each.value if each else None, namespace)
     job = Job(operation, inputs, output, as_.value if as_ else None, reading, fresh)
     _check_output(job)
     work = _work(workers, ray)
-    ready = prepared(job)
+    ready = planned_job(job)
     try:
         with _progress(ready, quiet or report is ReportKind.json) as told:
             outcome = run(ready, work, told)
@@ -292,7 +292,7 @@ def _cpus() -> int:
     return os.cpu_count() or 1
 
 
-def _exit_code(outcome: Outcome, strict: bool) -> int:
+def _exit_code(outcome: JobOutcome, strict: bool) -> int:
     sums = outcome.sums
     if outcome.failed_parts:
         return NOT_ALL_PARTS
@@ -306,7 +306,7 @@ def _exit_code(outcome: Outcome, strict: bool) -> int:
 
 
 @contextlib.contextmanager
-def _progress(ready: Prepared, quiet: bool) -> Iterator[Any]:
+def _progress(ready: PlannedJob, quiet: bool) -> Iterator[Any]:
     """A bar on standard error, where that is a terminal: how far, how many, how fast, how many failed."""
     from contextfold.cli import screen
 
@@ -326,14 +326,10 @@ def _progress(ready: Prepared, quiet: bool) -> Iterator[Any]:
     with bar:
         number = bar.add_task("", total=sum(part.size for part in ready.parts) or 1, said="")
 
-        def told(progress: Progress_) -> None:
+        def told(progress: JobProgress) -> None:
             bar.update(number, completed=progress.size, said=says(progress, _now() - started))
 
         yield told
-
-
-if TYPE_CHECKING:
-    Progress_ = Progress
 
 
 def _now() -> float:
@@ -342,7 +338,7 @@ def _now() -> float:
     return time.monotonic()
 
 
-def says(progress: Progress_, seconds: float) -> str:
+def says(progress: JobProgress, seconds: float) -> str:
     """How far a job is, in words."""
     rate = (progress.rows - progress.rows_before) / seconds if seconds > 0 else 0.0
     parts = [
@@ -354,7 +350,7 @@ def says(progress: Progress_, seconds: float) -> str:
     return ", ".join(parts)
 
 
-def _show(outcome: Outcome, report: ReportKind) -> None:
+def _show(outcome: JobOutcome, report: ReportKind) -> None:
     from contextfold.cli.report import json_bytes
 
     if report is ReportKind.json:
@@ -364,7 +360,7 @@ def _show(outcome: Outcome, report: ReportKind) -> None:
         typer.echo(line)
 
 
-def summary_lines(outcome: Outcome) -> Iterator[str]:
+def summary_lines(outcome: JobOutcome) -> Iterator[str]:
     """The summary at the end, for people."""
     sums, totals = outcome.sums, outcome.sums.totals
     data: Mapping[str, Any] = outcome.to_dict()

@@ -56,7 +56,7 @@ def said(number: int, text: str) -> Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WordsFound:
     """How one user message fares in one view."""
 
     verbatim: bool
@@ -64,7 +64,7 @@ class Found:
     constraints: int
 
 
-def found(message: Said, is_present: bool, others: str, places: Mapping[str, str]) -> Found:
+def found(message: Said, is_present: bool, others: str, places: Mapping[str, str]) -> WordsFound:
     """Look for a message in a view.
 
     Args:
@@ -73,11 +73,11 @@ def found(message: Said, is_present: bool, others: str, places: Mapping[str, str
         places: squeezed texts that can be opened, by the name under which ``others`` may point to them.
     """
     if is_present or (message.text and message.text in others):
-        return Found(True, True, len(message.constraints))
+        return WordsFound(True, True, len(message.constraints))
     kept = sum(constraint in others for constraint in message.constraints)
     in_pieces = bool(message.lines) and all(_is_line_in(line, parts, others) for line, parts in message.lines)
     pointed = any(name in others and message.text in text for name, text in places.items())
-    return Found(False, in_pieces or pointed, kept)
+    return WordsFound(False, in_pieces or pointed, kept)
 
 
 def _is_line_in(line: str, parts: Sequence[str], others: str) -> bool:
