@@ -1,4 +1,4 @@
-"""A provider on loopback: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Gemini.
+"""A provider on loopback: the APIs of OpenAI (Chat Completions, Responses), Anthropic, Gemini and Bedrock (Converse).
 
 It counts tokens with a real tokenizer, enforces a window per model, refuses what the real ones refuse in the words
 that they use, reports usage with cached prefixes, and fails on demand. Not part of the package: it stands

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from emulator.faults import Fault
 from emulator.provider import Outcome, Provider
 from emulator.sse import Event
-from emulator.wires import AnthropicMessages, GeminiContent, OpenAIChat, OpenAIResponses, Wire
+from emulator.wires import AnthropicMessages, BedrockConverse, GeminiContent, OpenAIChat, OpenAIResponses, Wire
 
 _STREAM = "streamGenerateContent"
 _GEMINI = (
@@ -38,6 +38,8 @@ _PATHS: Sequence[tuple[str, Wire]] = (
     ("/openai/responses", OpenAIResponses()),
     ("/v1/messages", AnthropicMessages()),
     *((f"{path}:{method}", GeminiContent()) for path in _GEMINI for method in ("generateContent", _STREAM)),
+    ("/model/{model:path}/converse", BedrockConverse()),
+    ("/model/{model:path}/converse-stream", BedrockConverse()),
 )
 """The second and the fourth are Azure's."""
 
@@ -94,7 +96,7 @@ class Answering:
         outcome = await to_thread.run_sync(self._provider.handle, self._wire, arrival)
         fault = outcome.request.fault or Fault("none")
         await self._wait(fault.delay)
-        kind = "application/json" if outcome.events is None else "text/event-stream; charset=utf-8"
+        kind = "application/json" if outcome.events is None else self._wire.stream_type
         kind = "text/html; charset=utf-8" if isinstance(outcome.body, str) else kind
         chunks = _plain_chunks(outcome.body) if outcome.events is None else [event.encode() for event in outcome.events]
         length = {"content-length": str(sum(map(len, chunks)))} if outcome.events is None else {}
@@ -122,7 +124,9 @@ class Answering:
 def _in_address(http: HTTPRequest) -> dict[str, Any]:
     """What an address says of its request, where others have it in the body."""
     model = http.path_params.get("model")
-    return {} if model is None else {"model": model, "stream": http.url.path.endswith(f":{_STREAM}")}
+    return (
+        {} if model is None else {"model": model, "stream": http.url.path.endswith((f":{_STREAM}", "/converse-stream"))}
+    )
 
 
 def _start(outcome: Outcome, headers: dict[str, str], number: int) -> dict[str, Any]:

@@ -25,8 +25,8 @@ class Request:
     """A request. Predicates and scripts see it before it is answered: then the last five fields are still None.
 
     ``number`` counts requests for answers from 1, in the order of arrival. ``wire`` is ``openai-chat``,
-    ``openai-responses``, ``anthropic`` or ``gemini``. ``text`` is all that the model would read, without media;
-    ``messages_text`` leaves out tool declarations and instructions. ``tokens`` is the size of the prompt, and
+    ``openai-responses``, ``anthropic``, ``gemini`` or ``bedrock-converse``. ``text`` is all that the model would read,
+    without media; ``messages_text`` leaves out tool declarations and instructions. ``tokens`` is the size of the prompt, and
     ``answer_limit`` the tokens that the answer may have at most, if the request says so. The values of headers that
     carry keys are never kept.
 

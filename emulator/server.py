@@ -116,6 +116,11 @@ class ProviderServer:
         return self.url
 
     @property
+    def bedrock_url(self) -> str:
+        """``endpoint_url`` for boto3's client of ``bedrock-runtime``."""
+        return self.url
+
+    @property
     def requests(self) -> tuple[Request, ...]:
         """All requests for answers that have been decided so far, by number."""
         return tuple(sorted(self._provider.records, key=lambda request: request.number))

@@ -5,7 +5,7 @@ What belongs here: one row per way of saying it, with the figures filled in. Wha
 
 The texts are those that the providers and servers send; figures are in braces: ``window``, ``prompt``, ``answer``
 (the answer limit of the request), ``total`` (prompt and answer), ``excess``, ``messages`` and ``tools`` (parts of the
-prompt), all in tokens, and ``bytes`` (about four per token).
+prompt), all in tokens, and ``bytes`` and ``window_bytes`` (about four per token).
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Figures:
             messages=self.prompt - self.tools,
             room=self.window - self.prompt,
             bytes=self.prompt * 4,
+            window_bytes=self.window * 4,
         )
 
 
@@ -191,12 +192,14 @@ _ANTHROPIC = Wording("prompt is too long: {prompt} tokens > {window} maximum", _
 _GEMINI = Wording(
     "The input token count ({prompt}) exceeds the maximum number of tokens allowed ({window}).", shape=_google
 )
+_BEDROCK = Wording("Input is too long for requested model.", shape=_aws)
 
 NATIVE: Mapping[str, Wording] = {
     "openai-chat": _CHAT,
     "openai-responses": _RESPONSES,
     "anthropic": _ANTHROPIC,
     "gemini": _GEMINI,
+    "bedrock-converse": _BEDROCK,
 }
 """By wire format: what its own provider says."""
 
@@ -218,11 +221,15 @@ WORDINGS: Mapping[str, Wording] = {
     "azure": replace(_CHAT, shape=_openai),
     "anthropic-stream": replace(_ANTHROPIC, in_stream=True),
     "anthropic-bytes": Wording("Request exceeds the maximum size", status=413, type="request_too_large"),
-    "bedrock": Wording("Input is too long for requested model.", shape=_aws),
+    "bedrock": _BEDROCK,
+    "bedrock-stream": replace(_BEDROCK, in_stream=True),
     "bedrock-claude": Wording(
         "The model returned the following errors: prompt is too long: {prompt} tokens > {window} maximum",
         "The model returned the following errors: " + _ANTHROPIC_BUDGET,
         shape=_aws,
+    ),
+    "bedrock-bytes": Wording(
+        "The model returned the following errors: too many total text bytes: {bytes} > {window_bytes}", shape=_aws
     ),
     "bedrock-tokens": Wording(
         "Too many input tokens. Max input tokens: {window}, request input token count: {prompt}", shape=_aws
@@ -317,7 +324,7 @@ WORDINGS: Mapping[str, Wording] = {
     "litellm": Wording("prompt is too long: {prompt} tokens > {window} maximum", _ANTHROPIC_BUDGET, shape=_litellm),
     "databricks": Wording(_OPENAI, _REQUESTED, code=_LENGTH_CODE, shape=_databricks),
 }
-"""By name. The first four are those of the APIs themselves, and the default."""
+"""By name. The first ones are those of the APIs themselves, and the default."""
 
 
 def wording_named(name: str, wire: str) -> Wording:

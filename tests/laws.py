@@ -316,7 +316,8 @@ def reasoning_is_whole_or_gone(case: Pass) -> Iterator[str]:
 
 def is_signed(block: str) -> bool:
     """Whether a block of thinking is bound to what stood before it: a changed view has to do without it."""
-    return '"redacted_thinking"' in block or ('"thinking"' in block and '"signature"' in block)
+    signed = '"signature"' in block and ('"thinking"' in block or '"reasoningText"' in block)
+    return signed or '"redacted_thinking"' in block or '"redactedContent"' in block
 
 
 def no_thinking_is_under_a_view_that_it_was_not_made_under(case: Pass) -> Iterator[str]:
@@ -354,7 +355,7 @@ def roles_are_in_order(case: Pass) -> Iterator[str]:
         yield f"L2 the view begins with {after[0]}, the history with user"
     if before[-1] != "assistant" and after[-1] == "assistant" and not _ends_with_late_results(case):
         yield f"L2 the view ends with assistant, the history with {before[-1]}"
-    alternated = case.format in ("anthropic", "gemini") and not case.instructed_late and _alternates(case.spoken)
+    alternated = case.format in wire.TAKE_TURNS and not case.instructed_late and _alternates(case.spoken)
     if alternated and not _alternates(case.view):
         yield "L2 roles alternate in the history and not in the view"
 

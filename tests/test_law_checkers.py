@@ -38,7 +38,7 @@ STORY: Plot = (
     ToolsAnswer((Result("c3", PlotWords("log", 2)),)),
 )
 SUMMARY = {"role": "user", "content": "<conversation_summary>\nWhat was said before.\n</conversation_summary>"}
-FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini")
+FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini", "bedrock-converse")
 
 
 class Outcome(SimpleNamespace):

@@ -30,7 +30,7 @@ from contextfold.testing.plots import AssistantSays, Plot, PlotCall, PlotWords, 
 from driver import Session
 from effort import FULL
 
-FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini")
+FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini", "bedrock-converse")
 EXAMPLES = int(os.environ.get("CONTEXTFOLD_EXAMPLES", "8" if FULL else "3"))
 """Per test and format. A quick run takes half a minute on two cores; raise it to search longer."""
 

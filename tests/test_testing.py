@@ -43,7 +43,7 @@ from contextfold.testing.plots import (
 from contextfold.testing.summarizers import extract
 from effort import examples
 
-FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini")
+FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini", "bedrock-converse")
 quick = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 
 

@@ -58,6 +58,8 @@ class Entry:
 
 def plain(value: Any) -> Any:
     """A wire object as JSON values, LangChain messages included."""
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
     if hasattr(value, "model_dump"):
         return {"class": type(value).__name__, **value.model_dump()}
     return value
@@ -174,6 +176,33 @@ def read_anthropic(message: Mapping[str, Any]) -> Entry:
     return _Content(message.get("content")).entry(role, row=message.get("id") if role == "assistant" else None)
 
 
+def read_converse(message: Mapping[str, Any]) -> Entry:
+    """Blocks are named by their only key. A cache point says nothing."""
+    role = str(message.get("role"))
+    content = _Content(())
+    for block in message.get("content") or ():
+        if isinstance(block.get("text"), str):
+            content.texts.append(block["text"])
+        elif "toolUse" in block:
+            content.calls.append((block["toolUse"]["toolUseId"], block["toolUse"]["name"]))
+            content.arguments.extend(leaves(block["toolUse"]["input"]))
+        elif "toolResult" in block:
+            content.text_before_result = content.text_before_result or bool(content.texts)
+            inner = block["toolResult"].get("content") or ()
+            texts = [one.get("text") or json.dumps(one["json"], ensure_ascii=False) for one in inner if is_read(one)]
+            content.results.append((block["toolResult"]["toolUseId"], tuple(texts)))
+            content.shown.extend(canonical(one) for one in inner if not is_read(one))
+        elif "reasoningContent" in block:
+            content.reasoning.append(canonical(block))
+        elif "cachePoint" not in block:
+            content.others.append(canonical(block))
+    return content.entry(role, row=message.get("id") if role == "assistant" else None)
+
+
+def is_read(block: Mapping[str, Any]) -> bool:
+    return "text" in block or "json" in block
+
+
 def read_responses(item: Mapping[str, Any]) -> Entry:
     kind = item.get("type", "message")
     if kind == "message":
@@ -261,6 +290,7 @@ READERS: Mapping[str, Callable[[Any], Entry]] = {
     "anthropic": read_anthropic,
     "langchain": read_langchain,
     "gemini": read_gemini,
+    "bedrock-converse": read_converse,
 }
 
 
@@ -272,7 +302,7 @@ def read(format: str, wire: Sequence[Any]) -> list[Entry]:
 
 Fault = tuple[str, str]  # what is wrong, call id
 
-TAKE_TURNS = ("anthropic", "gemini")
+TAKE_TURNS = ("anthropic", "gemini", "bedrock-converse")
 """Formats in which neighbors of one role are one turn."""
 
 
@@ -371,6 +401,7 @@ def rule_breaks(format: str, messages: Sequence[Any]) -> Counter[str]:
         "openai-chat": _chat_breaks,
         "openai-responses": _responses_breaks,
         "gemini": _gemini_breaks,
+        "bedrock-converse": _converse_breaks,
     }
     return Counter(finders[format](messages)) if format in finders else Counter()
 
@@ -404,6 +435,37 @@ def _block_breaks(block: Mapping[str, Any], seen: set[str]) -> Iterator[str]:
         if not re.fullmatch("[a-zA-Z0-9_-]+", block["id"]):
             yield f"the call id {block['id']}"
         seen.add(block["id"])
+
+
+def _converse_breaks(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Sources: the Converse API's reference, and its ValidationExceptions ("The text field in the ContentBlock object
+    at messages.0.content.0 is blank"). That roles alternate is looked at where a view is sent.
+    """
+    seen: set[str] = set()
+    begun = False
+    for message in messages:
+        if message["role"] == "system":
+            if begun:
+                yield "an instruction behind other messages"
+            continue
+        if not begun and message["role"] != "user":
+            yield "the assistant speaks first"
+        begun = True
+        content = message["content"]
+        if not isinstance(content, list) or all("cachePoint" in block for block in content):
+            yield "a message that says nothing"
+        if any("document" in block for block in content) and not any("text" in block for block in content):
+            yield "a document without words"
+        for block in content:
+            inner = block["toolResult"]["content"] if "toolResult" in block else ()
+            if any("text" in text and not text["text"].strip() for text in (block, *inner)):
+                yield "a blank text"
+            if (call_id := block.get("toolUse", {}).get("toolUseId")) is not None:
+                if call_id in seen:
+                    yield f"the call id {call_id} again"
+                if not re.fullmatch("[a-zA-Z0-9_.:-]{1,64}", call_id):
+                    yield f"the call id {call_id}"
+                seen.add(call_id)
 
 
 def _chat_breaks(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:

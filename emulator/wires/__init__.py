@@ -2,8 +2,9 @@
 
 from emulator.wires.anthropic import AnthropicMessages
 from emulator.wires.base import Reply, Wire
+from emulator.wires.bedrock_converse import BedrockConverse
 from emulator.wires.gemini import GeminiContent
 from emulator.wires.openai_chat import OpenAIChat
 from emulator.wires.openai_responses import OpenAIResponses
 
-__all__ = ["AnthropicMessages", "GeminiContent", "OpenAIChat", "OpenAIResponses", "Reply", "Wire"]
+__all__ = ["AnthropicMessages", "BedrockConverse", "GeminiContent", "OpenAIChat", "OpenAIResponses", "Reply", "Wire"]

@@ -50,6 +50,8 @@ class Wire(ABC):
     rule: ClassVar[Rule]
     """Whose prices images have."""
     caches_by_marks: ClassVar[bool] = False
+    stream_type: ClassVar[str] = "text/event-stream; charset=utf-8"
+    """The content type of a stream."""
     error_types: ClassVar[Mapping[int, tuple[str, str]]]
     """HTTP status -> (type of the error, message)."""
 

@@ -112,6 +112,9 @@ class Reasoning(_WellFormed):
         another prefix, such as a summary's, it is refused.
         """
         block = self.source if isinstance(self.source, Mapping) else {}
+        if isinstance(bedrock := block.get("reasoningContent"), Mapping):
+            said = bedrock.get("reasoningText")
+            return "redactedContent" in bedrock or (isinstance(said, Mapping) and bool(said.get("signature")))
         return block.get("type") == "redacted_thinking" or (
             block.get("type") == "thinking" and bool(block.get("signature"))
         )
@@ -125,6 +128,11 @@ class Opaque(_WellFormed):
     label: str
     text: str = ""
     source: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it only marks a place for the provider's cache (Bedrock's ``cachePoint``), and says nothing."""
+        return isinstance(self.source, Mapping) and self.source.keys() == {"cachePoint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +210,14 @@ class Message(_WellFormed):
     def is_user_turn(self) -> bool:
         """Something a person (or the caller for a person) said: a user message that is more than tool results."""
         return self.role == "user" and any(
-            (isinstance(part, Text) and part.text.strip()) or isinstance(part, Media | Opaque) for part in self.parts
+            (isinstance(part, Text) and part.text.strip()) or (isinstance(part, Media | Opaque) and not _is_mark(part))
+            for part in self.parts
         )
 
     @property
     def is_empty(self) -> bool:
         """Nothing in it that a provider or a reader could use."""
-        return not any(not isinstance(part, Text) or part.text.strip() for part in self.parts)
+        return not any(part.text.strip() if isinstance(part, Text) else not _is_mark(part) for part in self.parts)
 
     @property
     def is_bound(self) -> bool:
@@ -224,6 +233,10 @@ class Message(_WellFormed):
     def with_parts(self, parts: tuple[Part, ...]) -> Message:
         """A copy with other parts that still knows its source."""
         return replace(self, parts=parts, edited=True)
+
+
+def _is_mark(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.is_mark
 
 
 def texts(part: Part) -> Iterator[str]:

@@ -135,11 +135,12 @@ _KEYS = st.sampled_from(
     [
         *("role", "type", "content", "text", "id", "name", "input", "tool_calls", "tool_call_id", "function"),
         *("arguments", "call_id", "output", "source", "image_url", "url", "data", "kwargs", "args", "summary"),
-        "additional_kwargs",
+        *("additional_kwargs", "toolUse", "toolUseId", "toolResult", "json", "reasoningContent", "reasoningText"),
+        *("cachePoint", "guardContent", "document", "bytes", "s3Location", "uri"),
     ]
 )
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | _WORDS,
+    st.none() | st.booleans() | st.integers(-2, 2) | st.just(b"x") | _WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=5),
     max_leaves=14,
 )

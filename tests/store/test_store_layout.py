@@ -26,7 +26,7 @@ from contextfold.testing.dict_store import DictStore
 from contextfold.testing.summary_store import summary_of
 from effort import examples
 
-FORMATS = ["openai-chat", "openai-responses", "anthropic", "langchain", "gemini"]
+FORMATS = ["openai-chat", "openai-responses", "anthropic", "langchain", "gemini", "bedrock-converse"]
 
 
 def compacted(wire: list[Any], format: str, cuts: list[int]) -> Compaction | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,7 +65,7 @@ class SameModel:
 
 
 def answer_of(response: Any) -> Answer:
-    """What any provider's response says: Chat Completions, Responses, Anthropic, Gemini, LangChain, or a text."""
+    """What any provider's response says: of OpenAI, Anthropic, Gemini, Bedrock, LangChain, or a text."""
     if response is None or isinstance(response, str | Answer):
         return to_answer(response)
     results = get(response, "result")
@@ -90,8 +90,12 @@ def _read(response: Any) -> tuple[str, bool]:
         calls = [item for item in output if str(get(item, "type") or "").endswith("_call")]
         return "".join(_text_of(get(item, "content")) for item in said), bool(calls)
     content = get(response, "content")
+    if isinstance(said := get(output, "message"), Mapping):  # Bedrock's Converse
+        content = get(said, "content")
     blocks = content if isinstance(content, list | tuple) else ()
-    called = bool(get(response, "tool_calls")) or any(get(block, "type") == "tool_use" for block in blocks)
+    called = bool(get(response, "tool_calls")) or any(
+        get(block, "type") == "tool_use" or get(block, "toolUse") is not None for block in blocks
+    )
     return _text_of(content), called
 
 

@@ -1,7 +1,7 @@
 """What a provider's answer says about its request: input tokens, output tokens, why it ended.
 
-What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic, Gemini and LangChain, as objects or
-parsed JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
+What belongs here: reading responses of OpenAI Chat, OpenAI Responses, Anthropic, Gemini, Bedrock and LangChain, as
+objects or parsed JSON, whole or one event of a stream. What does not: what follows from it (``recovery``).
 
 Nothing here raises. Usage that is about other messages than the ones sent is not read: where the provider ran its
 own tools, it counts every round; where it edited the context, it counts what was left.
@@ -46,12 +46,23 @@ def read_usage(response: object) -> Usage:
         return Usage(finish=finish)
     read = _number(usage, "prompt_tokens")
     if read is None:
+        read = _converse_input(usage)
+    if read is None:
         read = _number(usage, "input_tokens")
         if read is not None and get(usage, "input_tokens_details") is None:  # Anthropic: what was cached stands beside
             cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
             read += sum(_number(usage, name) or 0 for name in cached)
     written = _number(usage, "completion_tokens")
-    return Usage(read or None, written if written is not None else _number(usage, "output_tokens"), finish)
+    for name in ("output_tokens", "outputTokens"):
+        written = _number(usage, name) if written is None else written
+    return Usage(read or None, written, finish)
+
+
+def _converse_input(usage: object) -> int | None:
+    """Bedrock: what was cached stands beside, as with Anthropic."""
+    read = _number(usage, "inputTokens")
+    cached = ("cacheReadInputTokens", "cacheWriteInputTokens")
+    return None if read is None else read + sum(_number(usage, name) or 0 for name in cached)
 
 
 def _of_gemini(usage: object, finish: str | None) -> Usage:
@@ -91,6 +102,8 @@ def _finish(response: object) -> str | None:
         get(candidate, "finish_reason"),
         get(first, "finish_reason"),
         get(response, "stop_reason"),
+        get(response, "stopReason"),
+        get(get(response, "messageStop"), "stopReason"),
         get(get(response, "delta"), "stop_reason"),
         get(get(response, "incomplete_details"), "reason"),
         get(metadata, "finish_reason"),

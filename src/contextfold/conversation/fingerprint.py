@@ -45,6 +45,8 @@ def _content(part: Part) -> list[str]:
         case Reasoning():
             return ["reasoning", part.text, _plain(part.source)]
         case Opaque():
+            if part.is_mark:  # moved at every request, as Anthropic's ``cache_control`` is
+                return []
             return ["opaque", part.label, part.text, _plain(part.source)]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from contextfold.errors import InputError
 from contextfold.formats.anthropic import Anthropic
 from contextfold.formats.base import Format
+from contextfold.formats.bedrock_converse import BedrockConverse
 from contextfold.formats.gemini import Gemini
 from contextfold.formats.haystack import Haystack
 from contextfold.formats.langchain import LangChain
@@ -28,7 +29,7 @@ __all__ = ["FORMATS", "Format", "decode", "detect", "get", "marked"]
 
 _CHAT = OpenAIChat()
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {known.name: known for known in (_CHAT, OpenAIResponses(), Anthropic(), LangChain(), Gemini())}
+    {known.name: known for known in (_CHAT, OpenAIResponses(), Anthropic(), LangChain(), Gemini(), BedrockConverse())}
 )
 """All formats by their public name."""
 

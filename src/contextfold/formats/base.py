@@ -23,10 +23,14 @@ class Rules:
 
     not_in_call_ids: re.Pattern[str] | None = None
     """A character that no id of a call may have; and no two calls share an id. None: any id, as often as it comes."""
+    longest_call_id: int | None = None
+    """Characters that the id of a call may have. None: any number."""
     results_have_kinds: bool = False
     """A result says whether a function or a custom tool answers, and has to be right about it."""
     user_first: bool = False
     """The first message that is no instruction is the user's."""
+    takes_turns: bool = False
+    """Two neighbors of one role are refused, not joined by the provider."""
     bare_end: bool = False
     """The text of a last message does not end in white space if it is the assistant's."""
 

@@ -36,6 +36,8 @@ class StreamProgress:
         if not self.has_content and (refusal := _refusal(chunk)) is not None:
             raise RefusedInStream(refusal)
         holder = get(chunk, "response") or get(chunk, "message") or chunk
+        if isinstance(chunk, Mapping) and chunk.keys() == {"metadata"}:  # Bedrock's last event
+            holder = chunk["metadata"]
         self.reply = self.reply.merged(read_usage(holder))
         self.has_content = self.has_content or _has_content(chunk)
 
@@ -57,7 +59,13 @@ _WITHOUT_CONTENT = ("message_", "content_block_", "response.", "ping", "error", 
 """How the events of the SDKs are called that may come before any content."""
 
 
+_CONVERSE_WITHOUT_CONTENT = {"messageStart", "contentBlockStart", "contentBlockStop", "messageStop", "metadata"}
+"""The same of Bedrock, whose events are named by their only key."""
+
+
 def _has_content(event: Any) -> bool:
+    if isinstance(event, Mapping) and event and event.keys() <= _CONVERSE_WITHOUT_CONTENT:
+        return False
     kind = str(get(event, "type") or "")
     if kind:
         return kind == "content_block_delta" or kind.endswith(".delta") or not kind.startswith(_WITHOUT_CONTENT)

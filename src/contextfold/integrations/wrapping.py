@@ -317,7 +317,8 @@ def endpoint_of(method: Callable[..., Any]) -> str:
     client = getattr(owner, "_client", None)
     if client is None:  # Google's
         client = getattr(getattr(owner, "_api_client", None), "_http_options", None)
-    return str(getattr(client, "base_url", None) or "")
+    url = getattr(client, "base_url", None) or getattr(getattr(owner, "meta", None), "endpoint_url", None)  # boto3's
+    return str(url or "")
 
 
 def is_given(value: Any) -> bool:

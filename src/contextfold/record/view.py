@@ -123,7 +123,7 @@ class View:
 def build(history: History, record: Compaction | None, *, sending: bool = False) -> View:
     """The view of a history in its own format, sized. With nothing to change, the caller's very objects."""
     items = ready(apply(history.messages, record), history.format, sending=sending)
-    wire = _encoded(history, items, history.format.alternates if record is None else record.alternate)
+    wire = _encoded(history, items, history.format.alternates if record is None else record.alternate, sending=sending)
     own = {id(history.wire[item.index]): item.index for item in items if item.index is not None and not item.changed}
     tokens = sum(
         history.sizes[own[id(entry)]] if id(entry) in own else history.counter.message(history.format.decode(entry))
@@ -158,7 +158,11 @@ def _mended(history: History, record: Compaction | None, items: Sequence[ViewIte
     return mended
 
 
-def _encoded(history: History, items: Sequence[ViewItem], alternate: bool) -> list[Any]:
+def _encoded(history: History, items: Sequence[ViewItem], alternate: bool, *, sending: bool) -> list[Any]:
+    """The wire objects. ``sending``: the caller's own neighbors of one role are joined, too, where they would be
+    refused; not before, so that a view only grows while the caller adds to it.
+    """
+    all_turns = sending and history.format.rules.takes_turns
     wire: list[Any] = []
     known: Message | None = history.messages[0] if history.messages else None
     for item in items:
@@ -168,7 +172,7 @@ def _encoded(history: History, items: Sequence[ViewItem], alternate: bool) -> li
             entries = _encode_one(history.format, item.message, known)
         known = item.message if item.message.source is not None else known
         joined = None
-        if alternate and item.joinable and wire and entries:
+        if (all_turns or (alternate and item.joinable)) and wire and entries:
             joined = history.format.join(wire[-1], entries[0])
         if joined is None:
             wire += entries

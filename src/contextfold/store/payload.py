@@ -1,12 +1,13 @@
 """Wire objects as JSON text, and back.
 
 What belongs here: the two functions, and which format a session's messages are in. LangChain's message objects come
-back as objects, contents of Google's SDK as JSON that it takes; everything else is plain JSON already. What does not:
+back as objects, contents of Google's SDK as JSON that it takes, bytes as bytes; everything else is plain JSON already. What does not:
 decoding (``formats``).
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,9 @@ from contextfold.messages import well_formed
 _OBJECT = "langchain_object"
 """The one key of the JSON object that stands for a message object."""
 
+_BYTES = "contextfold_bytes"
+"""The one key of the JSON object that stands for bytes, which boto3 wants media to be."""
+
 
 def dumps(wire: Any, index: int) -> str:
     """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` of what is not plain data."""
@@ -31,12 +35,23 @@ def dumps(wire: Any, index: int) -> str:
     elif gemini_shapes.is_content_object(wire):
         wire = gemini_shapes.plain(wire)
     try:
-        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_bytes_as_json)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"message {index} cannot be stored: {error}; give plain JSON data") from None
     if text.isascii() or _is_encodable(text):
         return text
-    return json.dumps(wire, separators=(",", ":"))  # lone surrogates only exist escaped
+    return json.dumps(wire, separators=(",", ":"), default=_bytes_as_json)  # lone surrogates only exist escaped
+
+
+def _bytes_as_json(value: Any) -> dict[str, str]:
+    if isinstance(value, bytes | bytearray):
+        return {_BYTES: base64.b64encode(value).decode("ascii")}
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def _json_as_bytes(value: dict[str, Any]) -> Any:
+    held = value.get(_BYTES) if len(value) == 1 else None
+    return base64.b64decode(held) if isinstance(held, str) else value
 
 
 def _is_encodable(text: str) -> bool:
@@ -57,7 +72,7 @@ def storable(text: str) -> str:
 
 def loads(text: str) -> Any:
     """The wire object. Raises ``ValueError`` for what ``dumps`` did not write."""
-    wire = json.loads(text)
+    wire = json.loads(text, object_hook=_json_as_bytes if f'"{_BYTES}"' in text else None)
     if not isinstance(wire, dict):
         raise ValueError(f"a message is a JSON object, not {type(wire).__name__}")
     if wire.keys() == {_OBJECT}:

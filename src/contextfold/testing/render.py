@@ -3,12 +3,13 @@
 What belongs here: one class per wire format that knows nothing of ``contextfold.formats``, so that it can serve
 as a second opinion on it. What does not: events (``plots``).
 
-Sources: the API references of OpenAI (Chat Completions, Responses), Anthropic (Messages), Google (Gemini), and
-LangChain's message classes.
+Sources: the API references of OpenAI (Chat Completions, Responses), Anthropic (Messages), Google (Gemini), Amazon
+Bedrock (Converse), and LangChain's message classes.
 """
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -274,6 +275,59 @@ class AnthropicWriter:
         return {**block, "is_error": True} if result.is_error else block
 
 
+class ConverseWriter:
+    """Bedrock Converse: blocks without a type, media as bytes; results of one turn stand together."""
+
+    def write(self, event: Event, tags: Tags, messages: list[Any]) -> None:
+        if isinstance(event, Instruction):
+            messages.append({"role": "system", "content": [{"text": spell(event.words, tags)}]})
+        elif isinstance(event, UserSays):
+            messages.append({"role": "user", "content": self._user(event, tags)})
+        elif isinstance(event, AssistantSays):
+            row = {"id": event.row} if event.row else {}
+            messages.append({"role": "assistant", **row, "content": self._assistant(event, tags)})
+        elif isinstance(event, ToolsAnswer):
+            content = [self._result(result, tags) for result in event.results]
+            messages.append({"role": "user", "content": content})
+        elif isinstance(event, Blank):
+            messages.append({"role": event.role, "content": []})
+
+    def _user(self, event: UserSays, tags: Tags) -> list[Wire]:
+        tag = next(tags)
+        text = event.words.spell(tag)
+        content: list[Wire] = [{"guardContent": {"text": {"text": text}}} if event.name else {"text": text}]
+        if event.image:
+            content.append({"image": {"format": "png", "source": {"bytes": base64.b64decode(PIXEL)}}})
+        if event.document:
+            source = {"bytes": base64.b64decode(PAGE)}
+            content.append({"document": {"format": "pdf", "name": f"page-{tag}", "source": source}})
+        return [*content, {"cachePoint": {"type": "default"}}] if event.blocks else content
+
+    def _assistant(self, event: AssistantSays, tags: Tags) -> list[Wire]:
+        content: list[Wire] = []
+        if event.thinking is not None:
+            tag = next(tags)
+            said = {"text": event.thinking.spell(tag), "signature": f"sig{tag}" * 6}
+            content.append({"reasoningContent": {"reasoningText": said}})
+        if event.server_tool:
+            tag = next(tags)
+            cited = {"title": f"page {tag}", "sourceContent": [{"text": f"source {tag}"}]}
+            content.append({"citationsContent": {"content": [{"text": f"cited {tag}"}], "citations": [cited]}})
+        if event.words is not None:
+            content.append({"text": spell(event.words, tags)})
+        for call in event.calls:
+            content.append({"toolUse": {"toolUseId": call.id, "name": call.name, "input": arguments(call, tags)}})
+        return content
+
+    def _result(self, result: Result, tags: Tags) -> Wire:
+        text = spell(result.words, tags)
+        content: list[Wire] = [{"json": {"output": text}} if result.blocks else {"text": text}]
+        if result.image:
+            content.append({"image": {"format": "png", "source": {"bytes": base64.b64decode(PIXEL)}}})
+        block: Wire = {"toolUseId": result.call_id, "content": content}
+        return {"toolResult": {**block, "status": "error"} if result.is_error else block}
+
+
 class LangChainWriter:
     """LangChain message objects."""
 
@@ -381,4 +435,5 @@ WRITERS: Mapping[str, Callable[[], Renderer]] = {
     "anthropic": AnthropicWriter,
     "langchain": LangChainWriter,
     "gemini": GeminiWriter,
+    "bedrock-converse": ConverseWriter,
 }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SCRIPTS: tuple[Script, ...] = ("english", "log", "code", "json", "chinese", "japanese")
 TOOLS = ("read_file", "run_command", "search")
 ENDINGS = ("results", "answer", "pending", "partial")
-STRICT_ALTERNATION = ("anthropic", "gemini")
+STRICT_ALTERNATION = ("anthropic", "gemini", "bedrock-converse")
 
 
 def histories(

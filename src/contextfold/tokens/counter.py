@@ -97,6 +97,12 @@ class TokenCounter:
         beside a readable text repeats it, and counts nothing.
         """
         keys = _CIPHERTEXTS[:2] if part.text else _CIPHERTEXTS
+        if isinstance(part.source, Mapping) and isinstance(held := part.source.get("reasoningContent"), Mapping):
+            hidden = held.get("redactedContent")  # Bedrock: bytes
+            signature = {} if isinstance(hidden, bytes | str) else held.get("reasoningText")
+            return max(
+                self.text(part.text), len(hidden or b"") // _BYTES_PER_TOKEN, _ciphertext_tokens(signature, keys)
+            )
         return max(self.text(part.text), _ciphertext_tokens(part.source, keys))
 
     def _opaque(self, part: Opaque) -> int:

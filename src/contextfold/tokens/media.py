@@ -64,7 +64,7 @@ _JPEG_HEADER_CHARACTERS = 2 * 1024 * 1024  # a camera puts a preview and a color
 
 def rule_of(format: str) -> Rule:
     """Whose prices media have in a conversation of this wire format."""
-    rules: dict[str, Rule] = {"anthropic": "anthropic", "gemini": "google"}
+    rules: dict[str, Rule] = {"anthropic": "anthropic", "gemini": "google", "bedrock-converse": "anthropic"}
     return rules.get(format, "openai")
 
 

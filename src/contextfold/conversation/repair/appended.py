@@ -35,11 +35,14 @@ class Seen:
     """Something else than instructions was there."""
     speaker: str = ""
     """The role of the last message."""
+    spoke_twice: bool = False
+    """One of them followed one of its own role, where the provider refuses that."""
 
     @property
     def is_open(self) -> bool:
         """Whether sending the list at once may take more than sending what will be in the view for good."""
-        return bool(self.open_calls) or (self.speaker == "assistant" and self.format.rules.bare_end)
+        ends = self.speaker == "assistant" and self.format.rules.bare_end
+        return bool(self.open_calls) or self.spoke_twice or ends
 
 
 def is_clean(messages: Sequence[Message], seen: Seen) -> bool:
@@ -53,6 +56,7 @@ def is_clean(messages: Sequence[Message], seen: Seen) -> bool:
         paired = _is_paired(message, seen)
         clean = _conforms(message, seen) and paired and not interrupts and clean
         seen.broken = seen.broken or not paired
+        seen.spoke_twice |= seen.format.rules.takes_turns and message.role == seen.speaker
         seen.speaker = message.role
     seen.clean = seen.clean and clean
     return clean
@@ -82,13 +86,13 @@ def _is_of_one_kind(message: Message, seen: Seen) -> bool:
 
 
 def _keeps_its_ids(message: Message, seen: Seen) -> bool:
-    forbidden = seen.format.rules.not_in_call_ids
+    forbidden, longest = seen.format.rules.not_in_call_ids, seen.format.rules.longest_call_id
     if forbidden is None:
         return True
     for call in message.tool_calls:
-        if not _is_free(call.id, seen, forbidden):
+        if not _is_free(call.id, seen, forbidden) or len(call.id) > (longest or len(call.id)):
             seen.renamed.add(call.id)
-        seen.call_ids |= {call.id, forbidden.sub("_", call.id)}
+        seen.call_ids |= {call.id, forbidden.sub("_", call.id)[:longest]}
     ids = {*(call.id for call in message.tool_calls), *(result.call_id for result in message.tool_results)}
     return ids.isdisjoint(seen.renamed)
 

@@ -39,7 +39,7 @@ def conform(placed: Sequence[Placed], format: Format) -> list[Placed]:
     if rules.results_have_kinds:
         mended = _of_one_kind(mended)
     if rules.not_in_call_ids is not None:
-        mended = _with_own_ids(mended, rules.not_in_call_ids)
+        mended = _with_own_ids(mended, rules.not_in_call_ids, rules.longest_call_id)
     return _begun_by_user(mended) if rules.user_first else mended
 
 
@@ -113,21 +113,23 @@ def _begun_by_user(placed: list[Placed]) -> list[Placed]:
     return [*placed[:first], note, *placed[first:]]
 
 
-def _shares_ids(messages: Sequence[Message], forbidden: re.Pattern[str]) -> bool:
+def _shares_ids(messages: Sequence[Message], forbidden: re.Pattern[str], longest: int | None) -> bool:
     """Whether two calls have one id, or one has an id that is not allowed."""
     ids = [call.id for message in messages for call in message.tool_calls]
-    return len(set(ids)) < len(ids) or any(forbidden.search(call_id) for call_id in ids)
+    return len(set(ids)) < len(ids) or any(
+        forbidden.search(call_id) or len(call_id) > (longest or len(call_id)) for call_id in ids
+    )
 
 
-def _with_own_ids(placed: Sequence[Placed], forbidden: re.Pattern[str]) -> list[Placed]:
+def _with_own_ids(placed: Sequence[Placed], forbidden: re.Pattern[str], longest: int | None) -> list[Placed]:
     """Every call and its result under an id that no call before it has.
 
     The names follow from the calls before alone, so they stay as they are while the list grows.
     """
     messages = [place.message for place in placed]
-    if not _shares_ids(messages, forbidden):
+    if not _shares_ids(messages, forbidden, longest):
         return list(placed)
-    naming = _Naming(forbidden)
+    naming = _Naming(forbidden, longest)
     names: dict[tuple[int, str], list[str]] = {}  # the message of a call, the id there -> one name for each such call
     for index, message in enumerate(messages):
         for call in message.tool_calls:
@@ -165,16 +167,18 @@ def _with_parts(place: Placed, parts: tuple[Part, ...]) -> Placed:
 class _Naming:
     """Gives out ids, none twice: the one that is wanted where it is allowed and free, else with a number behind it."""
 
-    def __init__(self, forbidden: re.Pattern[str]) -> None:
+    def __init__(self, forbidden: re.Pattern[str], longest: int | None) -> None:
         self._forbidden = forbidden
+        self._longest = longest
         self._used: set[str] = set()
         self._times: Counter[str] = Counter()
 
     def name(self, wanted: str) -> str:
         """An id for the next call that wants this one."""
-        stem = name = self._forbidden.sub("_", wanted)
+        stem = name = self._forbidden.sub("_", wanted)[: self._longest]
         while not self._times[stem] or name in self._used:
             self._times[stem] += 1
-            name = stem if self._times[stem] == 1 else f"{stem}_{self._times[stem]}"
+            number = "" if self._times[stem] == 1 else f"_{self._times[stem]}"
+            name = (stem if self._longest is None else stem[: self._longest - len(number)]) + number
         self._used.add(name)
         return name

@@ -1,0 +1,163 @@
+"""Amazon Bedrock through boto3: Converse with a compaction around it.
+
+    from contextfold.integrations.bedrock import with_compaction
+
+    converse = with_compaction(client.converse, compactor)
+    response = converse(modelId="anthropic.claude-sonnet-4-5", messages=history)
+
+What belongs here: the names of arguments, some of which lie inside others, and the stream, which boto3 puts into a
+dictionary. What does not: all else (``wrapping``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from contextfold.compactor import Compactor
+from contextfold.errors import InputError
+from contextfold.integrations.streams import OpenedStream
+from contextfold.integrations.wrapping import Dialect, WithCompaction
+from contextfold.record.compaction import Compaction
+from contextfold.tokens import Calibration
+
+__all__ = ["with_compaction"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CONVERSE = Dialect(format="bedrock-converse", messages="messages", system="system", answer_limits=("max_tokens",))
+
+
+def with_compaction(
+    method: Callable[P, R],
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> WithCompaction[P, R]:
+    """The same method, for one conversation, that never ends in "Input is too long for requested model".
+
+    Args:
+        method: ``client.converse`` or ``client.converse_stream`` of a boto3 client for ``bedrock-runtime``. In async
+            code, call what comes back in a thread, as you would call boto3.
+        compactor: may serve any number of conversations.
+        previous, calibration: of this conversation, where it was stored.
+
+    Raises ``ImportError``, which names the extra, where boto3 is not installed, and ``InputError`` for another method.
+    """
+    try:
+        import botocore  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "contextfold.integrations.bedrock needs boto3, which is not installed: pip install 'contextfold[bedrock]'"
+        ) from error
+    if not callable(method):
+        raise InputError(f"with_compaction takes client.converse or client.converse_stream, not {method!r}")
+    return _Conversation(method, compactor, previous=previous, calibration=calibration)
+
+
+class _Conversation(WithCompaction[P, R]):
+    """``WithCompaction`` whose streams come inside a dictionary, as boto3's do."""
+
+    def __init__(
+        self,
+        method: Callable[P, R],
+        compactor: Compactor,
+        *,
+        previous: Compaction | None,
+        calibration: Calibration | None,
+    ) -> None:
+        super().__init__(
+            _Method(method), compactor, lambda arguments: CONVERSE, previous=previous, calibration=calibration
+        )
+
+    def __call__(self, *_: P.args, **arguments: P.kwargs) -> R:
+        answer: Any = self.send(_flat(arguments))
+        if type(answer) is OpenedStream:  # it poses as the stream that it gives
+            answer = {**answer.response, "stream": answer}
+        return answer  # type: ignore[no-any-return]
+
+
+class _Method:
+    """boto3's method under the names that other SDKs have for its arguments."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__self__ = getattr(method, "__self__", None)
+        """The client: it knows its endpoint."""
+
+    def __call__(self, **arguments: Any) -> Any:
+        wants_stream = arguments.pop("stream", False)
+        response = self._method(**_nested(arguments))
+        if not isinstance(response, Mapping) or "stream" not in response:
+            return response
+        stream = _Stream(response)
+        return stream if wants_stream else _folded(stream)
+
+
+class _Stream:
+    """The events of a response, one after the other."""
+
+    def __init__(self, response: Mapping[str, Any]) -> None:
+        self.response = response
+        self._events: Iterator[Any] = iter(response["stream"])
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._events)
+
+    def close(self) -> None:
+        """Release the connection."""
+        self.response["stream"].close()
+
+
+def _folded(stream: _Stream) -> dict[str, Any]:
+    """A stream as the answer that ``converse`` would have given, as far as a summary is concerned: text alone."""
+    texts: list[str] = []
+    called = False
+    answer: dict[str, Any] = {}
+    try:
+        for event in stream:
+            texts.append(event.get("contentBlockDelta", {}).get("delta", {}).get("text", ""))
+            called = called or "toolUse" in event.get("contentBlockStart", {}).get("start", {})
+            answer.update(event.get("messageStop", {}))
+            answer.update(event.get("metadata", {}))
+    finally:
+        stream.close()
+    content: list[Any] = [{"text": "".join(texts)}, *([{"toolUse": {}}] if called else [])]
+    return {**answer, "output": {"message": {"role": "assistant", "content": content}}}
+
+
+_RENAMED = {"modelId": "model", "outputConfig": "response_format"}
+
+
+def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments under the names that ``wrapping`` knows."""
+    flat = {_RENAMED.get(name, name): value for name, value in arguments.items()}
+    limits = dict(flat.pop("inferenceConfig", None) or {})
+    if "maxTokens" in limits:
+        flat["max_tokens"] = limits.pop("maxTokens")
+    if limits:
+        flat["inferenceConfig"] = limits
+    tools = flat.pop("toolConfig", None) or {}
+    if "tools" in tools:
+        flat["tools"] = tools["tools"]
+    if "toolChoice" in tools:
+        flat["tool_choice"] = tools["toolChoice"]
+    return {**flat, "stream": True}
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The reverse of ``_flat``."""
+    names = {new: name for name, new in _RENAMED.items()}
+    left = ("max_tokens", "tools", "tool_choice")
+    arguments = {names.get(name, name): value for name, value in flat.items() if name not in left}
+    if "max_tokens" in flat:
+        arguments["inferenceConfig"] = {**(flat.get("inferenceConfig") or {}), "maxTokens": flat["max_tokens"]}
+    config = {"tools": flat.get("tools"), "toolChoice": flat.get("tool_choice")}
+    if config["tools"] is not None:
+        arguments["toolConfig"] = {name: value for name, value in config.items() if value is not None}
+    return arguments

@@ -1,0 +1,243 @@
+"""Strands Agents: a conversation manager that sends views and keeps the whole conversation.
+
+    from contextfold.integrations.strands import CompactionManager
+
+    agent = Agent(model=model, tools=tools, conversation_manager=CompactionManager(window=200_000))
+
+Before each call of the model the agent's messages become the view: what is new, behind the summary of what left. The
+manager holds all messages (``history``) and the record, so that there is one summary, made from the originals. A
+session stores every message itself; the manager's state is the record alone, and after a restore the view is made
+again from both.
+
+What belongs here: when Strands asks, and which of its messages are which of ours. What does not: any decision
+(``Compactor``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from contextfold.calls.usage import read_usage
+from contextfold.compactor import CompactionResult, Compactor
+from contextfold.errors import CannotFit, ContextfoldError, ContextOverflow, PolicyError
+from contextfold.observe import logger
+from contextfold.overflow import classify
+from contextfold.record.compaction import Compaction
+from contextfold.tokens import Calibration
+
+try:
+    from strands.agent.conversation_manager import ConversationManager
+    from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
+except ImportError as error:
+    raise ImportError(
+        "contextfold.integrations.strands needs strands-agents, which is not installed: "
+        "pip install 'contextfold[strands]'"
+    ) from error
+
+if TYPE_CHECKING:
+    from strands import Agent
+    from strands.types.content import Message, Messages
+
+__all__ = ["CompactionManager"]
+
+FORMAT = "bedrock-converse"
+"""Strands speaks it with every model."""
+
+MOST_REFUSALS = 8
+"""Overflows in a row, without an answer between them, after which the error is the caller's: a model that refuses
+whatever is sent would be asked without end."""
+
+
+class CompactionManager(ConversationManager):
+    """For ``Agent(conversation_manager=...)``; one for each agent.
+
+    Args:
+        compactor: the engine, which may serve any number of managers; or give its settings instead:
+        settings: of ``Compactor``, such as ``window``, ``trigger``, ``target``, ``summarizer``, ``policy``.
+        previous: the record of this conversation, where it is stored elsewhere than in a session of Strands.
+
+    ``removed_message_count`` is how many of the conversation's messages the view does not hold in any form. After a
+    restore from a session it is zero until the first call of the model, because the agent has all messages then.
+
+    Raises ``PolicyError`` for settings that are not allowed, and for ``summarizer="same"``: Strands hands a manager no
+    way to ask the model as it asks it itself.
+    """
+
+    def __init__(
+        self, compactor: Compactor | None = None, *, previous: Compaction | None = None, **settings: Any
+    ) -> None:
+        super().__init__()
+        if compactor is not None and settings:
+            raise PolicyError(f"give either a compactor or {', '.join(settings)}: they are settings of a compactor")
+        self.compactor = compactor or Compactor(**settings)
+        self.compactor._needs_no_model()
+        self.compaction = previous
+        """The record in force."""
+        self.calibration: Calibration | None = None
+        self.result: CompactionResult | None = None
+        """Of the last call, with its ledger and events."""
+        self._history: list[Any] = []
+        self._view: list[Any] = []
+        self._refusals = 0
+
+    @property
+    def history(self) -> Sequence[Message]:
+        """All messages of the conversation, as they were when the manager first saw them."""
+        return tuple(self._history)
+
+    # ---- what Strands calls ------------------------------------------------------------------------------------------
+
+    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+        """Compact before each call of the model, and learn from each answer."""
+        super().register_hooks(registry, **kwargs)
+        registry.add_callback(BeforeModelCallEvent, self._before_model)
+        registry.add_callback(AfterModelCallEvent, self._after_model)
+
+    def apply_management(self, agent: Agent, **kwargs: Any) -> None:
+        """Compact if it is due. Called when the agent has answered: a failure is logged, and changes nothing."""
+        try:
+            self._take(agent, self._blocking(agent, _given))
+        except ContextfoldError as failure:
+            logger.warning("the conversation was left as it is: %s", failure)
+
+    def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
+        """Make the view strictly smaller after a refusal; without one, compact now.
+
+        Raises ``e`` again, with a note why, when the view cannot get smaller, and after eight refusals in a row.
+        """
+        if e is None:
+            self._take(agent, self._blocking(agent, _given, force=True))
+            return
+        self._refusals += 1
+        if self._refusals > MOST_REFUSALS:
+            e.add_note(f"contextfold: {MOST_REFUSALS} smaller and smaller requests were refused as too long")
+            raise e
+        try:
+            self._take(agent, self._blocking(agent, _refusing(e)))
+        except ContextfoldError as failure:
+            e.add_note(f"contextfold: {failure}")
+            raise e from failure
+
+    def get_state(self) -> dict[str, Any]:
+        """The record as JSON, beside what every manager stores."""
+        record = self.compaction.to_json() if self.compaction is not None else None
+        return {**super().get_state(), "compaction": record}
+
+    def restore_from_session(self, state: dict[str, Any]) -> list[Message] | None:
+        """Take up a stored record. The session then gives the agent all messages: nothing is removed from them yet.
+
+        Raises ``ValueError`` for the state of another manager, as Strands expects it.
+        """
+        super().restore_from_session(state)
+        self.removed_message_count = 0
+        stored = state.get("compaction")
+        self.compaction = Compaction.from_json(stored) if isinstance(stored, str) else None
+        self._history, self._view, self._refusals = [], [], 0
+        return None
+
+    # ---- the view ----------------------------------------------------------------------------------------------------
+
+    async def _before_model(self, event: BeforeModelCallEvent) -> None:
+        agent: Agent = event.agent
+        self._take(agent, await self._asked(agent, _given))
+
+    def _after_model(self, event: AfterModelCallEvent) -> None:
+        if event.stop_response is None:
+            return
+        self._refusals = 0
+        said: Any = event.stop_response.message.get("metadata")
+        if self.result is not None and isinstance(said, Mapping):
+            self.result = self.result.after_usage(read_usage(said).input_tokens)
+            self.calibration = self.result.calibration
+
+    def _blocking(self, agent: Agent, send: Send, **options: Any) -> CompactionResult:
+        """``_asked`` where Strands waits, though perhaps inside its event loop, as its own managers do."""
+        context = contextvars.copy_context()
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(context.run, asyncio.run, self._asked(agent, send, **options)).result()
+
+    async def _asked(self, agent: Agent, send: Send, **options: Any) -> CompactionResult:
+        """The result for the agent's conversation, whose view ``send`` accepts."""
+        self._read(agent.messages)
+        results: list[CompactionResult] = []
+        await self.compactor.acall(
+            send,
+            self._history,
+            self.compaction,
+            format=FORMAT,
+            system=agent.system_prompt,
+            tools=_tools(agent),
+            calibration=self.calibration,
+            model=_model_name(agent),
+            on_result=results.append,
+            **options,
+        )
+        return results[-1]
+
+    def _read(self, messages: Messages) -> None:
+        """Learn what the agent's list has behind the view. A list that someone else rewrote is a conversation anew,
+        unless it begins as the view does: then what was there is known, and what was cut off is gone.
+        """
+        view, history = self._view, self._history
+        if len(messages) >= len(view) and all(one is other for one, other in zip(messages, view, strict=False)):
+            new = messages[len(view) :]
+            self._history = [*history, *new]
+            self._view = list(messages)
+            return
+        same = next((n for n, (one, other) in enumerate(zip(messages, view, strict=False)) if one is not other), None)
+        same = min(len(messages), len(view)) if same is None else same
+        places = {id(message): place for place, message in enumerate(history)}
+        known = places.get(id(messages[same - 1])) if same else None
+        made = [n for n, message in enumerate(view) if id(message) not in places]
+        if known is not None and not any(n >= same for n in made):
+            self._history = [*history[: known + 1], *messages[same:]]
+        else:
+            self._history = list(messages)
+            self.compaction = None
+            self.removed_message_count = 0
+        self._view = list(messages)
+
+    def _take(self, agent: Agent, result: CompactionResult) -> None:
+        """The view in the agent's list, in place, and all that says what it is."""
+        self.result, self.compaction, self.calibration = result, result.compaction, result.calibration
+        counts = result.ledger.counts()
+        self.removed_message_count = counts["summarized"] + counts["dropped"]
+        agent.messages[:] = result.messages
+        self._view = list(agent.messages)
+
+
+Send = Callable[[list[Any]], Any]
+
+
+def _given(view: list[Any]) -> None:
+    """Sends nothing: the view is all that is wanted."""
+
+
+def _refusing(error: Exception) -> Send:
+    """What was refused in Strands' hands, told to the engine, which knows what follows: the first view is refused
+    as it was there, and the next one is taken.
+    """
+    refusal = error if classify(error) is not None else ContextOverflow(str(error))
+    views = 0
+
+    def send(view: list[Any]) -> None:
+        nonlocal views
+        views += 1
+        if views == 1:
+            raise refusal
+
+    return send
+
+
+def _tools(agent: Agent) -> list[Any] | None:
+    return list(agent.tool_registry.get_all_tool_specs()) or None
+
+
+def _model_name(agent: Agent) -> str | None:
+    config = agent.model.get_config()
+    name = config.get("model_id") if isinstance(config, Mapping) else None
+    return name if isinstance(name, str) else None
