@@ -6,6 +6,7 @@ model returned the following errors".
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -113,7 +114,7 @@ def _turn_problems(messages: list[dict[str, Any]]) -> Iterator[Problem]:
             "A conversation must start with a user message. Try again with a conversation that starts with a user "
             "message."
         )
-    for before, after in zip(messages, messages[1:], strict=False):
+    for before, after in itertools.pairwise(messages):
         if before["role"] == after["role"]:
             yield Problem(
                 "A conversation must alternate between user and assistant roles. Make sure the conversation alternates "

@@ -12,6 +12,7 @@ dictionary. What does not: all else (``wrapping``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
@@ -46,12 +47,10 @@ def with_compaction(
 
     Raises ``ImportError``, which names the extra, where boto3 is not installed, and ``InputError`` for another method.
     """
-    try:
-        import botocore  # noqa: F401
-    except ImportError as error:
+    if find_spec("boto3") is None:
         raise ImportError(
             "contextfold.integrations.bedrock needs boto3, which is not installed: pip install 'contextfold[bedrock]'"
-        ) from error
+        )
     if not callable(method):
         raise InputError(f"with_compaction takes client.converse or client.converse_stream, not {method!r}")
     return _Conversation(method, compactor, previous=previous, calibration=calibration)
@@ -69,7 +68,11 @@ class _Conversation(WithCompaction[P, R]):
         calibration: Calibration | None,
     ) -> None:
         super().__init__(
-            _Method(method), compactor, lambda arguments: CONVERSE, previous=previous, calibration=calibration
+            _Method(method),  # type: ignore[arg-type]  # it takes the flat names
+            compactor,
+            lambda arguments: CONVERSE,
+            previous=previous,
+            calibration=calibration,
         )
 
     def __call__(self, *_: P.args, **arguments: P.kwargs) -> R:

@@ -15,15 +15,12 @@ What belongs here: when Strands asks, and which of its messages are which of our
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
-from contextfold.errors import CannotFit, ContextfoldError, ContextOverflow, PolicyError
+from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError
 from contextfold.observe import logger
 from contextfold.overflow import classify
 from contextfold.record.compaction import Compaction
@@ -143,7 +140,7 @@ class CompactionManager(ConversationManager):
 
     async def _before_model(self, event: BeforeModelCallEvent) -> None:
         agent: Agent = event.agent
-        self._take(agent, await self._asked(agent, _given))
+        self._take(agent, await self._suspending(agent, _given))
 
     def _after_model(self, event: AfterModelCallEvent) -> None:
         if event.stop_response is None:
@@ -155,28 +152,26 @@ class CompactionManager(ConversationManager):
             self.calibration = self.result.calibration
 
     def _blocking(self, agent: Agent, send: Send, **options: Any) -> CompactionResult:
-        """``_asked`` where Strands waits, though perhaps inside its event loop, as its own managers do."""
-        context = contextvars.copy_context()
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(context.run, asyncio.run, self._asked(agent, send, **options)).result()
-
-    async def _asked(self, agent: Agent, send: Send, **options: Any) -> CompactionResult:
-        """The result for the agent's conversation, whose view ``send`` accepts."""
-        self._read(agent.messages)
+        """The result for the agent's conversation, whose view ``send`` takes. Strands waits, though perhaps inside its
+        event loop, as it does for its own managers.
+        """
         results: list[CompactionResult] = []
-        await self.compactor.acall(
-            send,
-            self._history,
-            self.compaction,
-            format=FORMAT,
-            system=agent.system_prompt,
-            tools=_tools(agent),
-            calibration=self.calibration,
-            model=_model_name(agent),
-            on_result=results.append,
-            **options,
-        )
+        asked = self._asked(agent, on_result=results.append, **options)
+        self.compactor.call(send, self._history, self.compaction, **asked)
         return results[-1]
+
+    async def _suspending(self, agent: Agent, send: Send, **options: Any) -> CompactionResult:
+        """``_blocking`` for a hook that may be awaited."""
+        results: list[CompactionResult] = []
+        asked = self._asked(agent, on_result=results.append, **options)
+        await self.compactor.acall(send, self._history, self.compaction, **asked)
+        return results[-1]
+
+    def _asked(self, agent: Agent, **options: Any) -> dict[str, Any]:
+        """The options of a call for the agent's conversation, which is read."""
+        self._read(agent.messages)
+        said = {"calibration": self.calibration, "model": _model_name(agent), "system": agent.system_prompt}
+        return {"format": FORMAT, "tools": _tools(agent), **said, **options}
 
     def _read(self, messages: Messages) -> None:
         """Learn what the agent's list has behind the view. A list that someone else rewrote is a conversation anew,

@@ -1,8 +1,8 @@
 """Wire objects as JSON text, and back.
 
 What belongs here: the two functions, and which format a session's messages are in. LangChain's message objects come
-back as objects, contents of Google's SDK as JSON that it takes, bytes as bytes; everything else is plain JSON already. What does not:
-decoding (``formats``).
+back as objects, contents of Google's SDK as JSON that it takes, bytes as bytes; everything else is plain JSON already.
+What does not: decoding (``formats``).
 """
 
 from __future__ import annotations
