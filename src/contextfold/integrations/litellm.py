@@ -1,0 +1,135 @@
+"""LiteLLM: ``completion`` and ``acompletion`` with a compaction around them, for any of its providers.
+
+    from contextfold.integrations.litellm import with_compaction
+
+    completion = with_compaction(litellm.completion, compactor)
+    response = completion(model="openai/gpt-5", messages=history)
+
+What belongs here: LiteLLM's two positional arguments, and streams that cannot be closed as those of other SDKs are.
+What does not: all else (``wrapping``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, ParamSpec, TypeVar
+
+from contextfold.compactor import Compactor
+from contextfold.errors import InputError
+from contextfold.integrations.wrapping import Dialect, WithCompaction, is_async
+from contextfold.record.compaction import Compaction
+from contextfold.tokens import Calibration
+
+__all__ = ["with_compaction"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+COMPLETION = Dialect(
+    format="openai-chat", messages="messages", system=None, answer_limits=("max_tokens", "max_completion_tokens")
+)
+
+
+def with_compaction(
+    method: Callable[P, R],
+    compactor: Compactor,
+    *,
+    previous: Compaction | None = None,
+    calibration: Calibration | None = None,
+) -> WithCompaction[P, R]:
+    """The same function, for one conversation, that never ends in ``ContextWindowExceededError``.
+
+    Args:
+        method: ``litellm.completion`` or ``litellm.acompletion``, or that of a ``Router``. Plain and with
+            ``stream=True``.
+        compactor: may serve any number of conversations.
+        previous, calibration: of this conversation, where it was stored.
+
+    Raises ``ImportError``, which names the extra, where LiteLLM is not installed, and ``InputError`` for what cannot
+    be called.
+    """
+    if find_spec("litellm") is None:
+        raise ImportError(
+            "contextfold.integrations.litellm needs litellm, which is not installed: pip install 'contextfold[litellm]'"
+        )
+    if not callable(method):
+        raise InputError(f"with_compaction takes litellm.completion or litellm.acompletion, not {method!r}")
+    return _Conversation(method, compactor, previous=previous, calibration=calibration)
+
+
+class _Conversation(WithCompaction[P, R]):
+    """``WithCompaction`` that takes the model and the messages by place, too."""
+
+    def __init__(
+        self,
+        method: Callable[P, R],
+        compactor: Compactor,
+        *,
+        previous: Compaction | None,
+        calibration: Calibration | None,
+    ) -> None:
+        closable: Callable[..., Any] = _async_closable(method) if is_async(method) else _closable(method)
+        super().__init__(closable, compactor, lambda arguments: COMPLETION, previous=previous, calibration=calibration)
+
+    def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
+        by_place = dict(zip(("model", "messages"), args, strict=False))
+        if len(args) > len(by_place):
+            raise InputError("give all arguments behind the model and the messages by name")
+        given: dict[str, Any] = {**by_place, **arguments}
+        answer: Any = self.asend(given) if is_async(self._method) else self.send(given)
+        return answer  # type: ignore[no-any-return]
+
+
+def _closable(method: Callable[..., Any]) -> Callable[..., Any]:
+    def send(**arguments: Any) -> Any:
+        response = method(**arguments)
+        return _Stream(response) if hasattr(response, "__next__") else response
+
+    return send
+
+
+def _async_closable(method: Callable[..., Any]) -> Callable[..., Any]:
+    async def send(**arguments: Any) -> Any:
+        response = await method(**arguments)
+        return _AsyncStream(response) if hasattr(response, "__anext__") else response
+
+    return send
+
+
+class _Handed:
+    """LiteLLM's stream: what it knows of itself stays in reach."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Stream(_Handed):
+    """A stream of ``completion`` that can be closed."""
+
+    def __next__(self) -> Any:
+        return next(self._stream)
+
+    def close(self) -> None:
+        """Release the connection, where the provider's stream lets it be released."""
+        if callable(close := getattr(getattr(self._stream, "completion_stream", None), "close", None)):
+            close()
+
+
+class _AsyncStream(_Handed):
+    """A stream of ``acompletion`` that can be closed."""
+
+    async def __anext__(self) -> Any:
+        return await self._stream.__anext__()
+
+    async def close(self) -> None:
+        """Release the connection, where the provider's stream lets it be released."""
+        inner = getattr(self._stream, "completion_stream", None)
+        close = getattr(inner, "aclose", None) or getattr(inner, "close", None)
+        closed = close() if callable(close) else None
+        if inspect.isawaitable(closed):
+            await closed
