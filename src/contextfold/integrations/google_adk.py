@@ -1,0 +1,263 @@
+"""Google's Agent Development Kit: every request of every agent of an app is sent compacted.
+
+    from contextfold.integrations.google_adk import CompactionPlugin
+
+    app = App(name="support", root_agent=agent, plugins=[CompactionPlugin(window=1_000_000)])
+
+The session keeps all of its events; only what a model is sent gets shorter. The record in force is kept in the state
+of the session, one for each agent, so it outlives the process with any session service, and is plain JSON text.
+
+What belongs here: where ADK keeps what matters, and the state of its conversations. What does not: any decision, which
+``Compactor`` makes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+try:
+    from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
+    from google.adk.events.event import Event
+    from google.adk.events.event_actions import EventActions, EventCompaction
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.genai.types import Content, Part
+except ImportError as error:
+    raise ImportError(
+        "contextfold.integrations.google_adk needs google-adk: pip install 'contextfold[google-adk]'"
+    ) from error
+
+from contextfold.compactor import CompactionResult, Compactor
+from contextfold.errors import ContextfoldError
+from contextfold.formats import gemini_shapes as shapes
+from contextfold.integrations.google_genai import declared, system_text
+from contextfold.overflow import classify
+from contextfold.policy import Policy
+from contextfold.record.compaction import Compaction
+from contextfold.tokens import Calibration
+
+__all__ = ["CompactionPlugin", "EventsSummarizer"]
+
+STATE = "contextfold:record:"
+"""Begins the key of a record in a session's state; the name of the agent follows."""
+
+REMEMBERED = 256
+"""Conversations whose contents are kept in memory, so that a request costs only what is new in it."""
+
+_log = logging.getLogger("contextfold")
+
+
+@dataclass
+class _Known:
+    """What is remembered of the conversation of one agent in one session."""
+
+    contents: list[Any] = field(default_factory=list)
+    """Of the last request, before it was compacted."""
+    record: Compaction | None = None
+    text: str | None = None
+    """The record as text, as it is to stand in the session's state."""
+    stored: str | None = None
+    """What stood there at the last request: ours reaches it only with the event of an answer."""
+    calibration: Calibration | None = None
+    result: CompactionResult | None = None
+    """Of the request that is being answered; None once its usage was read."""
+
+
+class CompactionPlugin(BasePlugin):
+    """Compacts what models are sent, before they refuse it and when they did all the same.
+
+    Args:
+        compactor: how; or give ``options``, which are those of ``Compactor``: ``window``, ``trigger``, ``keep``,
+            ``summarizer``, ``policy`` and so on.
+        name: of the plugin. An app takes no two of one name.
+
+    Without ``window``, it is looked up for the model of each request. Raises ``PolicyError`` for a setting that is not
+    allowed, and ``TypeError`` for one that is not known.
+    """
+
+    def __init__(self, compactor: Compactor | None = None, *, name: str = "contextfold", **options: Any) -> None:
+        super().__init__(name=name)
+        if compactor is not None and options:
+            raise TypeError(f"give either a compactor or {', '.join(options)}, not both: they are its options")
+        self.compactor = compactor if compactor is not None else Compactor(**options)
+        self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """The contents of a request become their view. Raises ``CannotFit`` where no view can fit."""
+        known = self._conversation(callback_context)
+        known.contents = _same_objects(known.contents, llm_request.contents)
+        result = await self.compactor.acompact(
+            known.contents, self._record(known, callback_context), **_options(llm_request, known)
+        )
+        self._take_over(known, result, callback_context)
+        llm_request.contents = list(result.messages)
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """What the provider counted corrects the estimate of the next request."""
+        known = self._conversation(callback_context)
+        used = getattr(llm_response.usage_metadata, "prompt_token_count", None)
+        if known.result is not None and used and not llm_response.partial:
+            known.calibration = known.result.after_usage(used).calibration
+            known.result = None
+
+    async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> Any:
+        """A refusal for size is answered by a smaller request; its answer takes the place of the error.
+
+        Any other error is the agent's, and so is a refusal that nothing can mend.
+        """
+        if classify(error) is None:
+            return None
+        known = self._conversation(callback_context)
+        refusals, results = [error], list[CompactionResult]()
+        llm = callback_context.get_invocation_context().agent.canonical_model
+
+        async def send(view: list[Any]) -> Any:
+            if refusals:
+                raise refusals.pop()  # the very view that was refused: it is not sent again
+            llm_request.contents = list(view)
+            answers = [answer async for answer in llm.generate_content_async(llm_request, stream=False)]
+            return answers[-1]
+
+        try:
+            answer = await self.compactor.acall(
+                send,
+                known.contents,
+                self._record(known, callback_context),
+                on_result=results.append,
+                **_options(llm_request, known),
+            )
+        except ContextfoldError as failed:
+            _log.warning("a refused request could not be made smaller: %s", failed)
+            return None
+        self._take_over(known, results[-1], callback_context)
+        return answer
+
+    def _conversation(self, context: Any) -> _Known:
+        session = context.session
+        key = (session.app_name, session.user_id, session.id, context.agent_name, context.branch or "")
+        known = self._known.setdefault(key, _Known())
+        self._known.move_to_end(key)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return known
+
+    def _record(self, known: _Known, context: Any) -> Compaction | None:
+        """The record in the session's state: another process may have made it, and a rewind may have taken it back.
+
+        One that was paid for before a model failed is not there, and is used all the same.
+        """
+        text = context.state.get(STATE + context.agent_name)
+        if text not in (known.text, known.stored):
+            known.text, known.record = text, _read(text)
+        known.stored = text
+        return known.record
+
+    def _take_over(self, known: _Known, result: CompactionResult, context: Any) -> None:
+        known.result = result
+        known.calibration = result.calibration
+        if result.compaction is not known.record:
+            known.record = result.compaction
+            known.text = None if known.record is None else known.record.to_json()
+        if known.text != known.stored:
+            context.state[STATE + context.agent_name] = known.text
+
+
+def _read(text: Any) -> Compaction | None:
+    """A record out of a session's state; one that cannot be read is as good as none, and says so."""
+    if text is None:
+        return None
+    try:
+        return Compaction.from_json(text)
+    except (ContextfoldError, TypeError, ValueError) as failed:
+        _log.warning("the record in the session's state cannot be read, so the whole history is: %s", failed)
+        return None
+
+
+def _same_objects(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+    """The contents of a request, which ADK makes afresh each time, as the objects of the last one as far as they are
+    equal: so the conversation is recognized, and only what is new is read.
+    """
+    same = 0
+    while same < min(len(before), len(now)) and before[same] == now[same]:
+        same += 1
+    return [*before[:same], *now[same:]]
+
+
+def _options(request: Any, known: _Known) -> dict[str, Any]:
+    """For ``Compactor.acompact``: what is sent besides the contents, and where to."""
+    return {
+        "format": "gemini",
+        "system": system_text(shapes.get(request.config, "system_instruction")),
+        "tools": declared(shapes.get(request.config, "tools")),
+        "model": request.model,
+        "calibration": known.calibration,
+    }
+
+
+# ---- ADK's own compaction, with our summaries ----
+
+
+class EventsSummarizer(BaseEventsSummarizer):
+    """Summaries for ADK's own compaction of events, ``EventsCompactionConfig(summarizer=EventsSummarizer(...))``.
+
+    ADK decides when, and which events: one with an orphaned call among them it may never offer. ``CompactionPlugin``
+    decides by itself and has no such limit, so prefer it; never use both in one app.
+
+    Args:
+        summarizer: whatever ``Compactor`` takes; None for the built-in one, which needs no model.
+        window: of the agent's model, in tokens.
+    """
+
+    def __init__(self, summarizer: Any = None, *, window: int = 100_000) -> None:
+        policy = Policy(trigger=None, keep=("messages", 1), minimum_gain=0)
+        self.compactor = Compactor(window=window, policy=policy, summarizer=summarizer)
+
+    async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
+        """One event that stands for these; None, and a line in the log, where no summary could be made.
+
+        What the first and the newest message of the user say stays word for word; calls stay with their results.
+        """
+        contents = [content for event in events if (content := _content_of(event)) is not None]
+        if not contents:
+            return None
+        try:
+            result = await self.compactor.acompact(contents, format="gemini", force=True)
+        except ContextfoldError as failed:
+            _log.warning("events were not compacted, and stay as they are: %s", failed)
+            return None
+        if result.compaction is None:
+            _log.warning("events were not compacted, and stay as they are: there is nothing to gain")
+            return None
+        # ADK's own has the role model, and then stands first where the API wants the user
+        said = Content(role="user", parts=[Part(text=_told(result.messages))])
+        compaction = EventCompaction(
+            start_timestamp=events[0].timestamp, end_timestamp=events[-1].timestamp, compacted_content=said
+        )
+        return Event(author="user", actions=EventActions(compaction=compaction), invocation_id=Event.new_id())
+
+
+def _content_of(event: Event) -> Any:
+    """What an event says: its content, or that of an earlier compaction."""
+    compaction = event.actions.compaction if event.actions else None
+    content = event.content if compaction is None else compaction.compacted_content
+    return content if content is not None and content.parts else None
+
+
+def _told(view: Sequence[Any]) -> str:
+    """A view as one text, with who said what."""
+    lines = []
+    for content in view:
+        for part in content.parts or ():
+            if part.text and not part.thought:
+                lines.append(f"[{content.role}] {part.text}")
+            elif part.function_call is not None:
+                lines.append(
+                    f"[{content.role} called {part.function_call.name}] {shapes.plain(part.function_call.args)}"
+                )
+            elif part.function_response is not None:
+                answer = part.function_response
+                lines.append(f"[{answer.name} answered] {shapes.plain(answer.response)}")
+    return "\n\n".join(lines)

@@ -1,0 +1,384 @@
+"""Google's Agent Development Kit with its real runner, model class and session services, against the provider."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from emulator import Answer, Fault, ProviderServer, Request, ToolCall
+
+from contextfold import Compactor, Policy, PolicyError
+from contextfold.record.compaction import Compaction
+
+pytest.importorskip("google.adk")
+
+from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.apps.app import App, EventsCompactionConfig
+from google.adk.events import Event
+from google.adk.models.google_llm import Gemini
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.genai import types
+
+from contextfold.integrations.google_adk import STATE, CompactionPlugin, EventsSummarizer
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession"),  # the SDK's own
+    pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+WINDOW = 8_000
+MODEL = "gemini-3-pro"
+RAN: list[str] = []
+
+
+def read_file(path: str) -> dict[str, str]:
+    """Reads a file."""
+    RAN.append(path)
+    return {"text": f"content of {path} " + "word " * 250}
+
+
+class Working:
+    """Parallel calls twice for each message of the user, then words."""
+
+    def __init__(self, steps: int = 3) -> None:
+        self.asked = 0
+        self.steps = steps
+
+    def __call__(self, request: Request) -> Answer | None:
+        self.asked += 1
+        if self.asked % self.steps == 0:
+            return None
+        calls = (ToolCall("read_file", {"path": f"{self.asked}{which}"}) for which in "ab")
+        return Answer(tool_calls=tuple(calls))
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    RAN.clear()
+    with ProviderServer(windows={MODEL: WINDOW}, answers=Working()) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """ADK opens a client for each event loop and never closes it."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
+class Talk:
+    """A session of an app with one agent."""
+
+    def __init__(self, runner: Any, session: Any) -> None:
+        self.runner = runner
+        self.id = session.id
+
+    async def say(self, text: str, *, stream: bool = False) -> str:
+        """What the agent says in the end."""
+        mode = StreamingMode.SSE if stream else StreamingMode.NONE
+        said = ""
+        async for event in self.runner.run_async(
+            user_id="u",
+            session_id=self.id,
+            new_message=types.UserContent(text),
+            run_config=RunConfig(streaming_mode=mode),
+        ):
+            if event.error_message:
+                raise RuntimeError(event.error_message)
+            if event.is_final_response() and event.content and event.content.parts:
+                said = "".join(part.text or "" for part in event.content.parts)
+        return said
+
+    async def session(self) -> Any:
+        return await self.runner.session_service.get_session(app_name="app", user_id="u", session_id=self.id)
+
+    async def append(self, author: str, content: dict[str, Any]) -> None:
+        event = Event(author=author, content=types.Content.model_validate(content), invocation_id=Event.new_id())
+        await self.runner.session_service.append_event(await self.session(), event)
+
+
+@asynccontextmanager
+async def talk(
+    server: ProviderServer, *plugins: Any, service: Any = None, session_id: str | None = None, **app: Any
+) -> AsyncIterator[Talk]:
+    model = Gemini(model=MODEL, base_url=server.url, client_kwargs={"api_key": "any"})
+    agent = LlmAgent(name="clerk", model=model, instruction="Be brief.", tools=[read_file])
+    made = App(name="app", root_agent=agent, plugins=list(plugins), **app)
+    runner = Runner(app=made, session_service=service or InMemorySessionService())
+    if session_id is None:
+        session = await runner.session_service.create_session(app_name="app", user_id="u")
+    else:
+        session = await runner.session_service.get_session(app_name="app", user_id="u", session_id=session_id)
+    try:
+        yield Talk(runner, session)
+    finally:
+        await runner.close()
+        await model.api_client.aio.aclose()
+
+
+def compacted(server: ProviderServer) -> bool:
+    return "<conversation_summary" in server.requests[-1].text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_long_session_with_parallel_calls_stays_within_the_window(server: ProviderServer, stream: bool) -> None:
+    async def play() -> Any:
+        async with talk(server, CompactionPlugin(window=WINDOW)) as told:
+            for turn in range(10):
+                assert (await told.say(f"question {turn}", stream=stream)).startswith("Digest of")
+            return await told.session()
+
+    session = asyncio.run(play())
+    assert {request.status for request in server.requests} == {200}
+    assert len(server.requests) == 30
+    assert max(request.tokens for request in server.requests) <= WINDOW
+    assert compacted(server)
+    assert len(RAN) == len(set(RAN)) == 40
+    record = Compaction.from_json(session.state[STATE + "clerk"])
+    assert record.summary is not None
+    spoken = [event for event in session.events if event.content and not event.partial]
+    assert len(spoken) == 60, "the session keeps all of it"
+
+
+def test_the_synchronous_runner_is_served_too(server: ProviderServer) -> None:
+    async def opened() -> tuple[Any, str]:
+        async with talk(server) as told:
+            return told.runner.session_service, told.id
+
+    service, session_id = asyncio.run(opened())
+    model = Gemini(model=MODEL, base_url=server.url, client_kwargs={"api_key": "any"})
+    app = App(
+        name="app",
+        root_agent=LlmAgent(name="clerk", model=model, tools=[read_file]),
+        plugins=[CompactionPlugin(window=WINDOW)],
+    )
+    runner = Runner(app=app, session_service=service)
+    for turn in range(8):
+        events = list(runner.run(user_id="u", session_id=session_id, new_message=types.UserContent(f"q {turn}")))
+        assert events[-1].is_final_response()
+    assert {request.status for request in server.requests} == {200}
+    assert compacted(server)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_overflow_is_answered_by_a_smaller_request_and_no_tool_runs_twice(
+    server: ProviderServer, stream: bool
+) -> None:
+    """The window is not what was thought; one refusal teaches it."""
+
+    async def play() -> None:
+        async with talk(server, CompactionPlugin(window=200_000)) as told:
+            for turn in range(10):
+                assert (await told.say(f"question {turn}", stream=stream)).startswith("Digest of")
+
+    asyncio.run(play())
+    statuses = [request.status for request in server.requests]
+    assert statuses.count(400) == 1
+    assert statuses.count(200) == 30
+    refused = statuses.index(400)
+    assert server.requests[refused + 1].tokens < server.requests[refused].tokens
+    assert len(RAN) == len(set(RAN)) == 40
+
+
+def test_other_errors_are_the_agents(server: ProviderServer) -> None:
+    async def play() -> None:
+        async with talk(server, CompactionPlugin(window=WINDOW)) as told:
+            server.faults.add(Fault.http_error(403))
+            with pytest.raises(Exception, match="PERMISSION_DENIED"):
+                await told.say("hello")
+
+    asyncio.run(play())
+    assert len(server.requests) == 1
+
+
+def test_an_orphaned_call_blocks_nothing(server: ProviderServer) -> None:
+    """google-adk#7236: one call that never got its answer kept every later compaction from happening, silently."""
+    lost = {"functionCall": {"id": "lost", "name": "read_file", "args": {"path": "lost"}}}
+
+    async def play() -> None:
+        async with talk(server, CompactionPlugin(window=WINDOW)) as told:
+            await told.append("user", {"role": "user", "parts": [{"text": "read the lost file"}]})
+            await told.append("clerk", {"role": "model", "parts": [lost]})
+            for turn in range(8):
+                assert (await told.say(f"question {turn}")).startswith("Digest of")
+
+    asyncio.run(play())
+    assert {request.status for request in server.requests} == {200}
+    assert compacted(server)
+
+
+def test_an_interrupted_run_leaves_a_session_that_goes_on(server: ProviderServer) -> None:
+    async def play() -> None:
+        async with talk(server, CompactionPlugin(window=WINDOW)) as told:
+            for turn in range(4):
+                await told.say(f"question {turn}")
+            run = told.runner.run_async(user_id="u", session_id=told.id, new_message=types.UserContent("stop me"))
+            async for event in run:
+                if event.get_function_calls():
+                    break
+            await run.aclose()
+            server._provider.script = None
+            for turn in range(4):
+                assert await told.say(f"go on {turn}: " + "word " * 600)
+
+    asyncio.run(play())
+    assert {request.status for request in server.requests} == {200}
+    assert compacted(server)
+
+
+def test_a_summarizer_that_fails_leaves_the_whole_conversation_and_is_asked_again(server: ProviderServer) -> None:
+    asked: list[str] = []
+
+    def failing(prompt: str) -> str:
+        asked.append(prompt)
+        if len(asked) < 3:
+            raise ValueError("no such model")
+        return "SUMMARYTOKEN The user asked about files, and each was read."
+
+    policy = Policy(trigger=("tokens", 3_000), keep=("messages", 4))
+
+    async def play() -> None:
+        plugin = CompactionPlugin(Compactor(window=WINDOW, policy=policy, summarizer=failing))
+        async with talk(server, plugin) as told:
+            for turn in range(6):
+                assert (await told.say(f"question {turn}")).startswith("Digest of")
+
+    asyncio.run(play())
+    assert len(asked) >= 3
+    assert {request.status for request in server.requests} == {200}
+    assert "SUMMARYTOKEN" in server.requests[-1].text
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_session_goes_on_in_another_process_without_paying_again(
+    server: ProviderServer, kind: str, tmp_path: Path
+) -> None:
+    """google-adk#3487, #4047: compaction broke the services that keep sessions in a database."""
+    asked: list[str] = []
+
+    def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        return f"SUMMARYTOKEN{len(asked)} The user asked about files, and each was read."
+
+    def service() -> Any:
+        if kind == "memory":
+            return InMemorySessionService()
+        sessions = pytest.importorskip("google.adk.sessions.sqlite_session_service")
+        return sessions.SqliteSessionService(str(tmp_path / "sessions.db"))
+
+    made = service()
+
+    async def play(session_id: str | None, turns: int) -> str:
+        plugin = CompactionPlugin(window=WINDOW, summarizer=summarizer)
+        async with talk(server, plugin, service=made if kind == "memory" else service(), session_id=session_id) as told:
+            for turn in range(turns):
+                assert (await told.say(f"question {turn}")).startswith("Digest of")
+            return told.id
+
+    first = asyncio.run(play(None, 10))
+    paid = len(asked)
+    assert paid
+    asyncio.run(play(first, 1))
+    assert len(asked) <= paid + 1
+    assert "SUMMARYTOKEN" in server.requests[-1].text
+    before, after = (server.requests[n].body["contents"] for n in (-4, -3))
+    assert len(asked) > paid or before == after[: len(before)], "the view only grows"
+
+
+def test_a_summary_that_was_paid_for_before_the_model_failed_is_used(server: ProviderServer) -> None:
+    asked: list[str] = []
+
+    def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        server.faults.add(Fault.http_error(403), times=1)
+        return "SUMMARYTOKEN The user asked about files."
+
+    async def play() -> None:
+        server._provider.script = None
+        async with talk(server, CompactionPlugin(window=WINDOW, summarizer=summarizer)) as told:
+            turn = 0
+            while not asked:
+                with contextlib.suppress(RuntimeError):
+                    await told.say(f"question {turn}: " + "word " * 600)
+                turn += 1
+            await told.say("and now?")
+
+    asyncio.run(play())
+    assert len(asked) == 1
+    assert "SUMMARYTOKEN" in server.requests[-1].text
+
+
+def test_settings_are_those_of_a_compactor_or_refused_by_name() -> None:
+    with pytest.raises(PolicyError, match="trigger"):
+        CompactionPlugin(trigger="often")
+    with pytest.raises(TypeError, match="kep"):
+        CompactionPlugin(kep=3)
+    with pytest.raises(TypeError, match="window"):
+        CompactionPlugin(Compactor(), window=3)
+
+
+# ---- ADK's own compaction ----
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_adks_own_compaction_gets_our_summaries_or_keeps_its_events(
+    server: ProviderServer, works: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def summarizer(prompt: str) -> str:
+        if not works:
+            raise ValueError("no such model")
+        return "SUMMARYTOKEN The user asked about files, and each was read."
+
+    config = EventsCompactionConfig(summarizer=EventsSummarizer(summarizer), compaction_interval=2, overlap_size=0)
+
+    async def play() -> Any:
+        async with talk(server, events_compaction_config=config) as told:
+            for turn in range(4):
+                assert (await told.say(f"[q{turn}] question")).startswith("Digest of")
+            return await told.session()
+
+    with caplog.at_level(logging.WARNING, "contextfold"):
+        session = asyncio.run(play())
+    made = [event.actions.compaction for event in session.events if event.actions.compaction]
+    if not works:
+        assert not made
+        assert "stay as they are" in caplog.text
+        return
+    assert made
+    text = made[0].compacted_content.parts[0].text
+    assert "SUMMARYTOKEN" in text
+    assert "[q0] question" in text
+    assert "SUMMARYTOKEN" in server.requests[-1].text
+
+
+@pytest.mark.strict
+@pytest.mark.parametrize("window", [WINDOW, 200_000])
+def test_several_hundred_turns(window: int) -> None:
+    RAN.clear()
+    with ProviderServer(windows={MODEL: WINDOW}, answers=Working(3)) as server:
+
+        async def play() -> None:
+            async with talk(server, CompactionPlugin(window=window)) as told:
+                for turn in range(300):
+                    assert await told.say(f"question {turn}", stream=turn % 2 == 1)
+
+        asyncio.run(play())
+        statuses = [request.status for request in server.requests]
+        assert statuses.count(200) == 900
+        assert statuses.count(400) == (0 if window == WINDOW else 1)
+    assert len(RAN) == len(set(RAN)) == 1200
