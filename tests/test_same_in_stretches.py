@@ -122,3 +122,10 @@ def test_what_gives_a_line_a_bonus_is_found_by_its_words(line: str) -> None:
     assert reading._tool_bonuses(["nothing", line], f"nothing\n{line}", [0, 8, 9 + len(line)]) == {
         1: reading._bonus(line, "tool")
     }
+
+
+@given(st.text(alphabet="aAbZ_09", min_size=3, max_size=12).filter(str.isidentifier))
+@settings(max_examples=examples(300), deadline=None)
+def test_a_chunk_of_letters_and_digits_is_a_name_as_its_shape_says(chunk: str) -> None:
+    shaped = () if identifiers._PLAIN_WORD.fullmatch(chunk) else identifiers._by_shape(chunk)
+    assert identifiers.in_chunk(chunk) == shaped

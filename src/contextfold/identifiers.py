@@ -148,6 +148,12 @@ def in_chunk(chunk: str) -> tuple[Identifier, ...]:
     """The identifiers of one match of ``CHUNK``, placed by its beginning."""
     if len(chunk) > LONGEST or _PLAIN_WORD.fullmatch(chunk):
         return ()
+    if chunk.isidentifier():  # most chunks: what the patterns below say of nothing but letters, digits and underscores
+        return (Identifier(chunk, "name", 0, len(chunk)),) if _is_name(chunk) else ()
+    return _by_shape(chunk)
+
+
+def _by_shape(chunk: str) -> tuple[Identifier, ...]:
     found = []
     for match in _SHAPE.finditer(chunk):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
