@@ -99,9 +99,9 @@ def plain(value: Any) -> Any:
 
 def _kind(batch: Any) -> str:
     library = type(batch).__module__.partition(".")[0]
+    if library == "polars" and not hasattr(batch, "get_column"):
+        raise InputError("a lazy frame of polars has no rows yet: collect() it, or use its map_batches")
     if library in ("pandas", "polars", "pyarrow") and hasattr(batch, "columns"):
-        if library == "polars" and not hasattr(batch, "get_column"):
-            raise InputError("a lazy frame of polars has no rows yet: collect() it, or use its map_batches")
         return library
     if isinstance(batch, Mapping):
         return "columns"
