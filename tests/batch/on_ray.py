@@ -88,7 +88,10 @@ def actors() -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if b"ray::MapWorker" in (folder / "cmdline").read_bytes() and parent(parent(int(folder.name))) == os.getpid():
+            if (
+                b"ray::MapWorker" in (folder / "cmdline").read_bytes()
+                and parent(parent(int(folder.name))) == os.getpid()
+            ):
                 found.append(int(folder.name))
         except OSError:
             continue
@@ -102,4 +105,4 @@ def parent(pid: int) -> int:
 
 if __name__ == "__main__":
     told = main(Path(sys.argv[1]))
-    print(json.dumps(told))
+    sys.stdout.write(json.dumps(told) + "\n")

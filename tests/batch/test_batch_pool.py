@@ -99,8 +99,8 @@ def test_progress_counts_a_conversation_once_however_often_it_was_done(lines: Pa
 def test_a_job_that_is_killed_goes_on_and_its_workers_end(tmp_path: Path) -> None:
     source, output = tmp_path / "talks.jsonl", tmp_path / "out"
     with source.open("w") as file:
-        for n in range(400):
-            file.write(json.dumps({"id": n, "messages": make_talk(60, n, words=400)}) + "\n")
+        for n in range(120):
+            file.write(json.dumps({"id": n, "messages": make_talk(40, n)}) + "\n")
     command = [sys.executable, "-m", "contextfold", "batch", "compact", str(source), "--window", "4000"]
     command += ["--output", str(output), "--workers", "2", "--report", "json"]
     killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -116,9 +116,9 @@ def test_a_job_that_is_killed_goes_on_and_its_workers_end(tmp_path: Path) -> Non
     assert not any(is_alive(pid) for pid in workers)
     outcome = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert 0 < outcome["parts_done_before"] < outcome["parts"]
-    assert outcome["conversations"] == 400
+    assert outcome["conversations"] == 120
     counts = Counter(row["row"]["id"] for row in rows_of(output))
-    assert counts == Counter(range(400))
+    assert counts == Counter(range(120))
     assert not list(output.glob(".*.tmp"))
 
 

@@ -17,14 +17,18 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from contextfold.batch.outputs import needs
-from contextfold.batch.pool import Happened, PartDone, PartFailed, PartWork, RowDone, told
+from contextfold.batch.outputs import JOB, ResultFolder, needs, parsed, to_json
+from contextfold.batch.pool import DEATHS_OF_A_ROW, Happened, PartDone, PartFailed, RowDone, told
 from contextfold.batch.sources import Part
 from contextfold.errors import InputError
 
+if TYPE_CHECKING:
+    from contextfold.batch.job import PartTask
+
 CPUS = 0.5
+ATTEMPTS = ".attempts"
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
@@ -35,7 +39,7 @@ _QUIET = {
 class PartActor:
     """An actor of Ray Data: rows that name parts in, rows with their reports out."""
 
-    def __init__(self, task: PartWork) -> None:
+    def __init__(self, task: PartTask) -> None:
         self._task = task
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
@@ -43,11 +47,54 @@ class PartActor:
 
     def _done(self, asked: dict[str, Any]) -> str:
         number = asked["number"]
+        attempts = Attempts(self._task.output, number)
         try:
-            report = self._task(number, Part.of(asked["part"]), {}, lambda failed: None)
+            skipped = attempts.begin()
+            report = self._task(number, Part.of(asked["part"]), skipped, attempts.told)
+            attempts.end()
         except Exception as error:  # noqa: BLE001  one part that cannot be read or written is no reason to lose others
             report = {"part": number, "failed_part": told(error)}
         return json.dumps(report)
+
+
+class Attempts:
+    """What earlier actors that died left behind of a part: Ray gives it to another one each time, without end.
+
+    The first attempt only says that it began. From the second on, each conversation is noted before it is worked on
+    (which costs a small file each time), so that one over which two actors died is known, and left out. It takes one
+    death more than on this machine, where a pipe tells from the first.
+    """
+
+    def __init__(self, output: ResultFolder, number: int) -> None:
+        self._output = output
+        self._name = f"{JOB}/{number:05d}{ATTEMPTS}"
+        self._deaths: dict[str, int] = {}
+        self._at: int | None = None
+
+    def begin(self) -> dict[int, str]:
+        """The conversations to leave out, by their place in the part."""
+        before = parsed(self._output.read(self._name))
+        if before is not None:
+            self._deaths = before["deaths"]
+            if before["at"] is not None:
+                place = str(before["at"])
+                self._deaths[place] = self._deaths.get(place, 0) + 1
+            self._at = 0
+        self._note()
+        reason = "two actors died over this conversation: it may need more memory than there is"
+        return {int(place): reason for place, count in self._deaths.items() if count >= DEATHS_OF_A_ROW}
+
+    def told(self, failed: bool) -> None:
+        """A conversation is done."""
+        if self._at is not None:
+            self._at += 1
+            self._note()
+
+    def end(self) -> None:
+        self._output.remove(self._name)
+
+    def _note(self) -> None:
+        self._output.write(self._name, to_json({"deaths": self._deaths, "at": self._at}))
 
 
 def check_installed() -> None:
@@ -56,7 +103,7 @@ def check_installed() -> None:
         raise needs("Ray", "--ray")
 
 
-def on_ray(task: PartWork, parts: Sequence[tuple[int, Part]], address: str, workers: int | None) -> Iterator[Happened]:
+def on_ray(task: PartTask, parts: Sequence[tuple[int, Part]], address: str, workers: int | None) -> Iterator[Happened]:
     """Do parts on a cluster, and yield what becomes of each as it ends.
 
     ``address``: as ``ray.init`` takes it; ``local`` starts one here. ``workers``: actors; None: two for each CPU.
@@ -65,6 +112,9 @@ def on_ray(task: PartWork, parts: Sequence[tuple[int, Part]], address: str, work
     check_installed()
     if not parts:
         return
+    for name in task.output.names(JOB):
+        if name.endswith(ATTEMPTS):  # of a run that was stopped, which says nothing against its conversations
+            task.output.remove(f"{JOB}/{name}")
     started = "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
     if started:
         _connect(address)
@@ -97,7 +147,7 @@ def _connect(address: str) -> None:
         raise InputError(f"--ray {address}: {' '.join(str(error).split())[:300]}") from None
 
 
-def _happening(task: PartWork, parts: Sequence[tuple[int, Part]], workers: int) -> Iterator[Happened]:
+def _happening(task: PartTask, parts: Sequence[tuple[int, Part]], workers: int) -> Iterator[Happened]:
     import ray
 
     context = ray.data.DataContext.get_current()
