@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from watchdog import nothing_blocks
+from loop_watchdog import nothing_blocks
 
 
 def run(work: Callable[[], object], below: str = "") -> None:

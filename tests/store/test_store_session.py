@@ -22,7 +22,7 @@ from contextfold.store.sql import SQLStore
 from contextfold.testing import ProviderError, ScriptedSummarizer
 from contextfold.testing.dict_store import DictStore
 from effort import examples
-from watchdog import nothing_blocks
+from loop_watchdog import nothing_blocks
 
 SMALL = {"upper_threshold": 6_000, "lower_threshold": 3_000, "min_messages": 8, "min_new_messages": 4}
 

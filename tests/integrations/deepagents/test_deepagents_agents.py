@@ -32,7 +32,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from contextfold.integrations.deepagents import SummarizationMiddleware
-from watchdog import nothing_blocks
+from loop_watchdog import nothing_blocks
 
 SIZES: dict[str, Any] = {"trigger": ("messages", 30), "keep": ("messages", 5)}
 THREAD: Any = {"configurable": {"thread_id": "t"}}

@@ -18,7 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold import count_tokens
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
-from watchdog import nothing_blocks
+from loop_watchdog import nothing_blocks
 
 HERE = Path(__file__).resolve().parent
 

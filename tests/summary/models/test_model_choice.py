@@ -20,7 +20,7 @@ from contextfold.ports import Patience, SyncPorts, run
 from contextfold.summary.models import SummaryModel, clients
 from contextfold.summary.models.cost import price
 from contextfold.summary.summarizer import as_summarizer
-from watchdog import nothing_blocks
+from loop_watchdog import nothing_blocks
 
 
 def asked(server: ProviderServer, before: int) -> Any:

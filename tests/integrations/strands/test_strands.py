@@ -1,0 +1,301 @@
+"""Agents of Strands with contextfold as their conversation manager, over boto3 against the provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from emulator import Answer, Fault, ProviderServer, ToolCall
+
+from contextfold import Compactor
+from contextfold.errors import PolicyError
+
+strands = pytest.importorskip("strands")
+boto3 = pytest.importorskip("boto3")
+
+from botocore.config import Config  # noqa: E402 - after the check
+from strands.models import BedrockModel  # noqa: E402
+from strands.session.file_session_manager import FileSessionManager  # noqa: E402
+from strands.types.exceptions import ContextWindowOverflowException  # noqa: E402
+
+from contextfold.integrations.strands import MOST_REFUSALS, CompactionManager  # noqa: E402
+
+WINDOW = 8_000
+MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+COLORS = ("sync", "async", "stream")
+MODELS: list[Any] = []
+
+
+@strands.tool
+def read_file(path: str) -> str:
+    """Reads a file."""
+    return " ".join(f"value{path[-7:-3]}x{n}" for n in range(90))
+
+
+@pytest.fixture(autouse=True)
+def _all_closed() -> Iterator[None]:
+    yield
+    while MODELS:
+        MODELS.pop().client.close()
+
+
+def answers() -> Any:
+    """Two parallel calls four times, then an answer."""
+    numbers = itertools.count(1)
+
+    def answer(request: Any) -> Answer:
+        number = next(numbers)
+        if number % 5 == 0:
+            return Answer(f"Step {number} is done.")
+        return Answer("Looking.", tuple(ToolCall("read_file", {"path": f"/srv/{number}_{n}.py"}) for n in range(2)))
+
+    return answer
+
+
+def agent_of(server: ProviderServer, manager: CompactionManager, *, streaming: bool = True, **options: Any) -> Any:
+    keys = {"aws_access_key_id": "dummy", "aws_secret_access_key": "dummy"}
+    model = BedrockModel(
+        boto_session=boto3.Session(region_name="us-east-1", **keys),
+        boto_client_config=Config(retries={"total_max_attempts": 1}),
+        endpoint_url=server.bedrock_url,
+        model_id=MODEL,
+        streaming=streaming,
+    )
+    MODELS.append(model)
+    given = {"system_prompt": "Never touch `ledger_2019`.", "tools": [read_file], "callback_handler": None, **options}
+    return strands.Agent(model=model, conversation_manager=manager, **given)
+
+
+def ask(agent: Any, text: str, color: str = "sync") -> str:
+    if color == "sync":
+        return str(agent(text))
+    if color == "async":
+        return str(asyncio.run(agent.invoke_async(text)))
+
+    async def stream() -> str:
+        return "".join([event["data"] async for event in agent.stream_async(text) if "data" in event])
+
+    return asyncio.run(stream())
+
+
+def provider(**options: Any) -> ProviderServer:
+    return ProviderServer(windows={MODEL: WINDOW}, answers=options.pop("answers", None) or answers(), **options)
+
+
+@pytest.mark.parametrize("color", COLORS)
+@pytest.mark.parametrize("streaming", [True, False])
+def test_an_agent_with_parallel_calls_is_never_refused(color: str, streaming: bool) -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager, streaming=streaming)
+        for turn in range(5):
+            assert "is done" in ask(agent, f"Question {turn}", color)
+        assert {request.status for request in server.requests} == {200}
+        assert len(server.requests) == 25
+    assert manager.compaction is not None
+    assert manager.calibration.observations > 15
+    assert_honest(agent, manager, 50)
+
+
+def assert_honest(agent: Any, manager: CompactionManager, messages: int) -> None:
+    """What was removed and what is still there make the whole conversation, and no object was changed or doubled."""
+    assert len(manager.history) == messages
+    counts = manager.result.ledger.counts()
+    assert sum(counts.values()) >= messages - 1  # the last answer came after it
+    there = {id(message) for message in agent.messages}
+    left = sum(1 for message in manager.history if id(message) in there)
+    assert 0 < manager.removed_message_count <= messages - left
+
+
+@pytest.mark.strict
+@pytest.mark.parametrize("color", COLORS)
+def test_several_hundred_calls_stay_below_the_window(color: str) -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        for turn in range(60):
+            ask(agent, f"Question {turn}", color)
+        assert {request.status for request in server.requests} == {200}
+        assert len(server.requests) == 300
+        assert max(request.tokens for request in server.requests) <= WINDOW
+    assert_honest(agent, manager, 600)
+
+
+@pytest.mark.parametrize("wording", ["bedrock", "bedrock-claude", "bedrock-bytes"])
+@pytest.mark.parametrize("color", COLORS)
+def test_after_an_overflow_the_request_is_made_smaller_once(color: str, wording: str) -> None:
+    """The window is not known: the refusal teaches it."""
+    manager = CompactionManager(window=100_000)
+    with provider(overflow=wording) as server:
+        agent = agent_of(server, manager)
+        for turn in range(4):
+            assert "is done" in ask(agent, f"Question {turn}", color)
+        statuses = [request.status for request in server.requests]
+    assert statuses.count(400) == 1
+    assert statuses.count(200) == 20
+    assert_honest(agent, manager, 40)
+
+
+def test_a_model_that_refuses_everything_is_asked_a_few_times_and_not_without_end() -> None:
+    """The framework calls again after each reduction: one of its users counted 965 refused calls in a row."""
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        for turn in range(2):
+            ask(agent, f"Question {turn}")
+        before = len(server.requests)
+        server.faults.add(Fault.overflows("bedrock"))
+        with pytest.raises(ContextWindowOverflowException) as caught:
+            ask(agent, "And now?")
+        sizes = [request.tokens for request in server.requests[before:]]
+        assert 1 <= len(sizes) <= MOST_REFUSALS + 1
+        assert sizes == sorted(sizes, reverse=True)
+        assert len(set(sizes)) == len(sizes)
+        assert any("contextfold" in note for note in caught.value.__notes__)
+        server.faults.clear()
+        assert "is done" in ask(agent, "Go on.")
+
+
+def test_a_first_message_that_is_too_long_ends_at_once() -> None:
+    """There is nothing to remove: the caller hears of it, and nothing is sent again and again."""
+    with provider() as server:
+        agent = agent_of(server, CompactionManager(window=100_000))
+        with pytest.raises(ContextWindowOverflowException):
+            ask(agent, "fact " * 9_000)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("color", COLORS)
+def test_an_interruption_leaves_a_conversation_that_goes_on(color: str) -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        ask(agent, "Question 0", color)
+        server.faults.add(Fault.http_error(400, "The request was stopped."), at=8)
+        with pytest.raises(Exception, match="stopped"):
+            ask(agent, "Question 1", color)
+        for turn in range(2, 5):
+            assert ask(agent, f"Question {turn}", color)
+        assert [request.status for request in server.requests].count(400) == 1
+    assert manager.removed_message_count > 0
+
+
+class Broken(Exception):
+    """What a summarizer raised."""
+
+
+@pytest.mark.parametrize("color", COLORS)
+def test_a_summarizer_that_fails_costs_no_answer(color: str) -> None:
+    def summarize(prompt: str) -> str:
+        raise Broken("no summary today")
+
+    manager = CompactionManager(Compactor(window=WINDOW, summarizer=summarize))
+    with provider() as server:
+        agent = agent_of(server, manager)
+        for turn in range(4):
+            assert "is done" in ask(agent, f"Question {turn}", color)
+        assert {request.status for request in server.requests} == {200}
+        assert not any("no summary today" in request.text for request in server.requests)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("color", COLORS)
+def test_summarizers_of_both_colors_are_asked_in_both(color: str, is_async: bool) -> None:
+    asked: list[str] = []
+
+    def summarize(prompt: str) -> str:
+        asked.append(prompt)
+        return "They read many files, and all was well."
+
+    async def asummarize(prompt: str) -> str:
+        return summarize(prompt)
+
+    manager = CompactionManager(window=WINDOW, summarizer=asummarize if is_async else summarize)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        for turn in range(3):
+            ask(agent, f"Question {turn}", color)
+    assert asked
+    assert "all was well" in str(agent.messages) or "all was well" in str(manager.compaction.summary)
+
+
+def test_a_session_that_is_taken_up_again_has_everything_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def summarize(prompt: str) -> str:
+        asked.append(prompt)
+        return f"Summary number {len(asked)}."
+
+    def opened(server: ProviderServer) -> tuple[Any, CompactionManager]:
+        manager = CompactionManager(window=WINDOW, summarizer=summarize)
+        session = FileSessionManager(session_id="one", storage_dir=str(tmp_path))
+        return agent_of(server, manager, agent_id="it", session_manager=session), manager
+
+    with provider() as server:
+        agent, manager = opened(server)
+        for turn in range(3):
+            ask(agent, f"Question {turn}")
+        paid, record = len(asked), manager.compaction
+        assert paid
+        again, restored = opened(server)
+        assert restored.removed_message_count == 0
+        assert [message["content"] for message in again.messages] == [m["content"] for m in manager.history]
+        ask(again, "Question 3")
+        assert {request.status for request in server.requests} == {200}
+        assert record.summary.text in server.requests[15].text
+        assert len(asked) - paid <= 1
+        assert_honest(again, restored, 40)
+
+
+def test_a_list_that_was_cut_or_replaced_is_read_again() -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        for turn in range(3):
+            ask(agent, f"Question {turn}")
+        del agent.messages[-2:]
+        assert ask(agent, "Once more.")
+        assert len(manager.history) < 40
+        agent.messages[:] = [{"role": "user", "content": [{"text": "New."}]}]
+        manager.apply_management(agent)
+        assert (manager.compaction, manager.removed_message_count, len(manager.history)) == (None, 0, 1)
+        assert {request.status for request in server.requests} == {200}
+
+
+def test_management_can_be_asked_for_by_hand() -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        ask(agent, "Question 0")
+        long = [
+            {"role": "user" if n % 2 == 0 else "assistant", "content": [{"text": f"note {n} " * 200}]}
+            for n in range(60)
+        ]
+        agent.messages[:] = long
+        manager.apply_management(agent)
+        first = len(agent.messages)
+        assert 0 < first < 60
+        manager.reduce_context(agent)
+        assert len(agent.messages) <= first
+        assert manager.removed_message_count > 50
+
+
+def test_settings_that_cannot_be_are_refused() -> None:
+    with pytest.raises(PolicyError, match="either a compactor or window"):
+        CompactionManager(Compactor(window=WINDOW), window=WINDOW)
+    with pytest.raises(PolicyError, match="same"):
+        CompactionManager(window=WINDOW, summarizer="same")
+    with pytest.raises(ValueError, match="Invalid conversation manager state"):
+        CompactionManager(window=WINDOW).restore_from_session({"__name__": "Another"})
+
+
+def test_without_strands_the_error_names_the_extra() -> None:
+    code = "import sys; sys.modules['strands'] = None\nimport contextfold.integrations.strands"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'contextfold[strands]'" in done.stderr
