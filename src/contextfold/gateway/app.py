@@ -192,16 +192,22 @@ class Gateway:
         url = call.upstream.url(call.path, call.query)
         answer = await self._exchanges.client.send(call.method, url, call.headers, data)
         try:
-            await client.start(answer.status, answer.headers)
-            async for chunk in answer.chunks():
-                await client.piece(chunk)
-            await client.end()
+            await self._hand_on(answer, client, [])
         finally:
             answer.close()
         return answer.status
 
+    async def _hand_on(self, answer: UpstreamAnswer, client: Caller, headers: list[tuple[bytes, bytes]]) -> None:
+        await client.start(answer.status, [*answer.headers, *headers])
+        async for chunk in answer.chunks():
+            await client.piece(chunk)
+        await client.end()
+
     async def _relay(self, call: GatewayCall, answer: UpstreamAnswer, client: Caller) -> None:
         """The answer, piece by piece, and what its usage says."""
+        if call.result is None:  # nothing was counted that it could correct
+            await self._hand_on(answer, client, _note_headers(call))
+            return
         told = self._history_tokens(call)
         tap = UsageTap(answer, told)
         headers = [*answer.headers, *_note_headers(call)]
