@@ -311,9 +311,10 @@ class Policy(_Settings):
     budgets: Budgets = Budgets()
     first_user: bool = True
     """Keep the first message that a person wrote, word for word."""
-    recent_users: Share = 0.03
-    """User messages older than the tail stay word for word up to this share of the window: the newest, then rules,
-    corrections and answers. A long paste stays with a visible cut."""
+    recent_users: Share = 0.2
+    """User messages older than the tail stay word for word up to this share of the window: the newest, then what is
+    worth most for its length, rules, corrections and answers first. A long paste stays with a visible cut. What agents
+    are told seldom takes that much; in a dialogue it is a third of the view."""
     pins: Pins = Pins()
     tool_arguments: ToolArguments = ToolArguments()
     tool_outputs: ToolOutputs = ToolOutputs()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from contextfold import Compactor, Policy
+from contextfold import Compactor, Policy, count_tokens
 
 
 def talk(turns: int, said: dict[int, str] | None = None) -> list[dict[str, Any]]:
@@ -81,3 +81,21 @@ def test_tools_that_write_plans_can_be_named() -> None:
     named = Compactor(window=8_000, policy=Policy(pins={"plans": ["my_plan"]})).compact(history).messages
     assert any(entry.get("tool_calls") for entry in named)
     assert not any(entry.get("tool_calls") for entry in Compactor(window=8_000).compact(history).messages)
+
+
+def test_short_words_of_users_stay_together_rather_than_a_few_long_ones() -> None:
+    said = {n: f"Answer {n}: yes." if n % 2 else f"Story {n}: " + f"once upon a time {n} " * 30 for n in range(1, 60)}
+    view = users(Compactor(window=8_000).compact(talk(60, said)).messages)
+    short = [text for n, text in said.items() if n % 2]
+    assert sum(text in view for text in short) >= 0.8 * len(short)
+
+
+def test_what_users_said_never_takes_more_than_its_share() -> None:
+    said = {n: f"Story {n}: " + f"once upon a time {n} " * 10 for n in range(1, 120)}
+    for share in (0.05, 0.1, 0.2):
+        policy = Policy(recent_users=share)
+        out = Compactor(window=8_000, policy=policy).compact(talk(120, said))
+        kept = [e.index for e in out.ledger if e.reason == "recent user message"]
+        assert kept
+        texts = [{"role": "user", "content": talk(120, said)[n]["content"]} for n in kept]
+        assert count_tokens(texts) <= share * 8_000 + 10

@@ -34,6 +34,28 @@ SMALLEST_SUMMARY = 160
 
 PLAN = "latest todo list or plan"
 
+FOR_USERS, FOR_USERS_OF_TARGET = 0.6, 0.15
+"""Of the room beside the tail, the most that older words of users may take, whatever their budget. Less where a target
+or a tail is given, since the summary message has what they leave."""
+
+FOR_NEWEST = 0.15
+"""Of what users' words may take, the part that goes to the newest before anything is weighed."""
+
+LARGEST_WORDS = 0.15
+"""Of the same, what one message may take. A longer one is a paste: its two ends stay, in half of that, and evidence
+quotes what matters of the rest."""
+
+WORTH = (1.0, 1.2, 1.4)
+"""What a message of a user counts for each token that it takes: anything, a correction or an answer, a rule. Higher
+factors keep a few long messages that mention a rule, and lose most short ones."""
+
+BESIDE_WORDS = 4
+"""Tokens that a message takes besides its words."""
+
+PAID, FEW_WORDS = 0.25, 0.05
+"""Of what users' words take, the part by which the summary message is smaller, since they would be quoted there; twice
+that for what exceeds this share of the window. So much is only said in a dialogue, where evidence has little else."""
+
 _READ = 2_000
 """Characters of a user message that say what it is worth: the rest of a paste is not read for rules."""
 
@@ -340,7 +362,7 @@ class _Pass:
         kept_tokens = target - room + tail_size + middle_size
         if self.limits.carried is not None and not self.by_count:
             # what users said need not be quoted again, so a part of what it takes comes out of the summary's room
-            carried = max(SMALLEST_SUMMARY, self.limits.carried - users_size // 4)
+            carried = max(SMALLEST_SUMMARY, self.limits.carried - self._paid(users_size))
             budget = min(carried, max(budget, self.limits.most - kept_tokens))
             target = kept_tokens + budget
         elif budget < summary // 2 and target < self.limits.comfortable:
@@ -361,6 +383,11 @@ class _Pass:
             makes_summary=True,
             above_trigger=fires_again,
         )
+
+    def _paid(self, users_size: int) -> int:
+        """Tokens by which the summary message is smaller for what users said that stays."""
+        beyond = max(0, users_size - int(FEW_WORDS * self.limits.window))
+        return int(PAID * (users_size + beyond))
 
     def _middle(
         self, tail: Sequence[Group], users: Mapping[int, str], budget: int
@@ -388,26 +415,30 @@ class _Pass:
     def _recent_users(self, kept: set[int], left: int) -> tuple[dict[int, str], Shortening, int]:
         """User messages older than the tail that stay, how long ones are shortened, and their size then.
 
-        Within their budget and a part of what is left. Half of it goes to the newest, the rest by worth: rules, then
-        corrections and answers to a question, then what is newer. Of rules that say the same of other names or
-        figures the newest stays.
+        Within their budget and a part of what is left. Some of it goes to the newest, the rest to what is worth most
+        for its tokens: rules before corrections and answers to a question, those before others, short before long. Of
+        rules that say the same of other names or figures the newest stays.
         """
-        room = left_over = min(self.limits.recent_users, max(0, left) // 4)
+        share = FOR_USERS if self.limits.carried is not None else FOR_USERS_OF_TARGET
+        room = left_over = min(self.limits.recent_users, int(share * max(0, left)))
         found = [n for n in reversed(self._present()) if n not in kept and n not in self.held and self._is_said(n)]
         found = [n for n in found if n > self.native]  # the provider would not read them
+        whole = int(LARGEST_WORDS * room)
+        price = {n: BESIDE_WORDS + self.sizes[n] for n in found}
+        by_worth = sorted(found, key=lambda n: (-WORTH[self._worth(n)] / price[n], -n))
         users: dict[int, str] = {}
         clips: list[Shortening] = []
         said = {self._about(n) for n in kept if self._is_said(n)}
         for newest in (True, False):
-            for index in found if newest else sorted(found, key=lambda n: (-self._worth(n), -n)):
+            for index in found if newest else by_worth:
                 if index in users or (key := self._about(index)) in said:
                     continue
-                clip = self._shortened_user(index, room // 3)
+                clip = self._shortened_user(index, whole // 2) if self.sizes[index] > whole else NOTHING
                 size = clip.sizes.get(index, self.sizes[index])
+                if newest and room - left_over + size > FOR_NEWEST * room:
+                    break
                 if size > left_over:
                     continue
-                if newest and left_over - size < room // 2:
-                    break
                 left_over -= size
                 users[index] = "recent user message"
                 said.add(key)
