@@ -90,3 +90,42 @@ def test_rules_have_a_section_and_room_of_their_own() -> None:
     ]
     found = extractive.summarize(talk, budget=60, count=lambda text: len(text) // 4, for_rules=60)
     assert "- Never write to production.\n- Always answer in French." in found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "NOTE: The gateway runs in Frankfurt.",
+        "PROJECT LEAD: Priya owns the release.",
+        "DATENBANK: Wir nehmen Postgres 15.",
+        "ВАЖНОЕ: сервер стоит в Риге.",
+    ],
+)
+def test_what_a_person_marks_with_a_label_in_capitals_stands(said: str) -> None:
+    assert standing(said, "Look at the charts again.") == [said]
+
+
+@pytest.mark.parametrize(
+    "said", ["Note to self, look at it.", "Caroline: Hey there!", "ERROR: no such file", "At 12:30: lunch"]
+)
+def test_names_clocks_and_logs_are_no_labels(said: str) -> None:
+    assert standing(said) == []
+
+
+def test_a_labeled_statement_is_replaced_by_one_that_says_the_same_of_something_else() -> None:
+    earlier, later = (f"FACT: The release owner is {name} this week." for name in ("srv-4711", "srv-0815"))
+    assert standing(earlier, later) == [later]
+
+
+def test_where_little_is_carried_rules_come_before_all_else() -> None:
+    rules = [
+        "Never touch the orders table.",
+        "Spend at most 40 dollars.",
+        "Always write tests first.",
+        "Send me drafts by Friday.",
+    ]
+    talk = [
+        Message("user", (Text(rules[n // 10] if n % 10 == 0 else f"Remark {n} about the layout."),)) for n in range(40)
+    ]
+    text = extractive.summarize(talk, budget=30, count=lambda text: len(text) // 4, for_rules=30)
+    assert all(rule in text for rule in rules)

@@ -323,7 +323,8 @@ def _worth(name: str, kind: Kind) -> float:
 def _bonus(text: str, source: Source) -> float:
     if source == "user":
         heads = cues.heads(text)
-        return RULE if cues.PROHIBITION.search(text, heads) else WISH if cues.CONSTRAINT.search(text, heads) else 0.0
+        is_rule = cues.PROHIBITION.search(text, heads) or cues.is_labeled(text)
+        return RULE if is_rule else WISH if cues.CONSTRAINT.search(text, heads) else 0.0
     if source == "assistant":
         return 0.0
     if cues.ERROR.search(text):

@@ -31,6 +31,10 @@ FOR_RULES = 0.2
 """Share of the room for evidence that the rules of the user may take in the built-in summary. Most sessions have two or
 three; a list of thirty must not push out all that they are about."""
 
+FEW_RULES = 400
+"""Tokens that rules may take in any case, as far as the room for evidence has them: where little is carried, what the
+user set comes before what else was said."""
+
 _SHORT = 300
 """Characters. The built-in summary asks for the sizes of the same facts at each pass, and of texts that it tries."""
 
@@ -62,7 +66,7 @@ def extract(question: Question, plan: Plan) -> Summary:
     gone = [readable(question.history.messages[n], question.policy.summary_role) for n in plan.gone]
     notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
     count, room = question.counter.text, prose_room(question, plan)
-    own = int(FOR_RULES * plan.evidence_tokens)
+    own = max(int(FOR_RULES * plan.evidence_tokens), min(FEW_RULES, plan.evidence_tokens))
     text = extractive.summarize(
         gone,
         budget=room,

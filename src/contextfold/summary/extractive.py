@@ -53,6 +53,9 @@ SHORTEST = 100
 RULING = 0.5
 """Share of the other room that rules may take besides, where they have room of their own."""
 
+SMALL = 600
+"""Tokens. Where a summary has no more, rules may take all of it, the opening line's place too."""
+
 OLD_WEIGHT = 0.5
 """What the oldest fact keeps of its weight; the newest keeps all."""
 
@@ -83,11 +86,11 @@ def summarize(
     notes = [Note.of(message) for message in messages] if notes is None else notes
     room = budget + for_rules
     limit = min(room, max(SHORTEST, int(LONGEST_SHARE * _size(messages, count, int(room / LONGEST_SHARE) + 1))))
-    scope = _scope(notes, wording)
     facts = [*plan(messages, plans), *_facts(messages, notes, wording, beside)]
-    first = _ruling(
-        facts, limit - count(scope) - 2, int(for_rules + RULING * budget) if for_rules else 0, count, wording
-    )
+    is_small = for_rules and room <= SMALL and any(fact.weight >= RULE for fact in facts)
+    scope = "" if is_small else _scope(notes, wording)
+    ruling_room = int(for_rules + (1.0 if is_small else RULING) * budget) if for_rules else 0
+    first = _ruling(facts, limit - count(scope) - 2, ruling_room, count, wording)
     taken = sum(_cost(fact, number > 0, count, wording) for number, fact in enumerate(first))
     left = min(budget, room - taken, limit - taken) - count(scope) - 2
     ruling = set(first)
@@ -209,7 +212,7 @@ def _within(scope: str, chosen: list[Fact], wording: Words, limit: int, count: C
 
 
 def _page(scope: str, chosen: Iterable[Fact], wording: Words) -> str:
-    blocks = [scope]
+    blocks = [scope] if scope else []
     for section in SHARES:
         lines = [f"- {fact.text}" for fact in sorted(chosen, key=lambda f: f.order) if fact.section == section]
         if lines:

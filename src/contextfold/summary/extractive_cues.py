@@ -144,6 +144,18 @@ WITHDRAWAL = Cue(
 )
 """The user takes something back or puts something else in its place."""
 
+_LABEL = re.compile(r"\W{0,4}([^\W\d_][\w -]{2,40}?)\s?[:：]\s+\w")
+
+
+def is_labeled(text: str) -> bool:
+    """Whether a text begins with a label in capitals (``NOTE: ...``, ``DATENBANK: ...``), in any script that has them.
+
+    A person who marks a sentence so wants it kept, whatever it is about. A log that says ``ERROR:`` does not.
+    """
+    found = _LABEL.match(text)
+    return found is not None and found[1].isupper() and not ERROR.search(text)
+
+
 CORRECTION = Cue(
     r"\b(?:actually|instead|rather than|no longer|forget (?:about|it|that|the)|scrap (?:that|it)|revert|undo|wrong"
     r"|roll(?:ed)? back|changed my mind|not what i|that['’]?s not|on second thought|let['’]?s (?:not|switch|go with)"

@@ -252,9 +252,11 @@ def clipped(text: str, limit: int) -> str:
 
 def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
     own = list(sentences(_own_words(message)))
+    if cues.is_labeled(whole := " ".join(own)) and len(whole) <= WHOLE and not is_question(whole):
+        return  # one statement, among the rules
     for position, sentence in enumerate(own):
         heads = cues.heads(sentence)
-        if cues.PROHIBITION.search(sentence, heads) and not is_question(sentence):
+        if (cues.PROHIBITION.search(sentence, heads) or cues.is_labeled(sentence)) and not is_question(sentence):
             continue  # a rule, or what was one
         if cues.CORRECTION.search(sentence, heads):
             yield Fact("superseded", sentence, order, 1.0 + _density(sentence))

@@ -1,7 +1,8 @@
 """The rules that a user set and did not take back: what must hold in every summary, word for word.
 
-What belongs here: finding what a user demands, forbids or limits, and what later words replace or withdraw. What does
-not: how a demand is worded (``extractive_cues``), and where rules stand in a summary (``extractive``).
+What belongs here: finding what a user demands, forbids or limits, or marks with a label in capitals, and what later
+words replace or withdraw. What does not: how a demand is worded (``extractive_cues``), and where rules stand in a
+summary (``extractive``).
 
 They are read from the originals at every pass, so none fades. What is said later wins: a statement that says the same
 with other figures or names takes the place of the earlier one (``the budget is $900``), and words that withdraw
@@ -62,7 +63,7 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
     for text in [whole] if len(whole) <= WHOLE and _LABEL.match(whole) else sentences:
         heads = cues.heads(text)
         withdraws = cues.WITHDRAWAL.search(text, heads)
-        is_rule = cues.PROHIBITION.search(text, heads) and not is_question(text)
+        is_rule = (cues.PROHIBITION.search(text, heads) or cues.is_labeled(text)) and not is_question(text)
         if is_rule or withdraws:
             yield Statement(text, is_rule, withdraws, _plain(text))
 
