@@ -46,7 +46,7 @@ def test_what_is_asked_about_stands_behind_the_question_word_for_word() -> None:
     out = asked(compactor, history, "Which port does the gateway listen on?", before.compaction)
     assert out.messages[-2]["content"].startswith("Which port")
     block = out.messages[-1]["content"]
-    assert "[assistant, message 8]\nThe gateway listens on port 8443 behind the old balancer." in block
+    assert "[assistant, message 8 of 121]\nThe gateway listens on port 8443 behind the old balancer." in block
     assert block.startswith("<history>")
     assert block.endswith("</history>")
     assert out.changed
@@ -131,7 +131,7 @@ def test_what_a_tool_said_cannot_leave_the_block_or_speak_as_another() -> None:
     record = compactor.compact(history).compaction
     block = asked(compactor, history, "What is the port of the gateway?", record).messages[-1]["content"]
     assert block.count("</history>") == 1
-    assert "[tool, message 6]" in block
+    assert "[tool, message 6 of 123]" in block
     assert "\n[user, message 1]" not in block
 
 

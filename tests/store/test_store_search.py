@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
-from contextfold import Compactor, Policy
-from contextfold.errors import InputError, PolicyError
+from contextfold import Compactor
+from contextfold.errors import InputError
 from contextfold.recall import parse_query, search
 from contextfold.store import open_store
 from contextfold.store import search as search_index
@@ -259,9 +259,3 @@ def test_a_database_of_before_ranked_search_is_indexed_when_it_is_opened(url: st
         asked = Search(parse_query("Which port?"), 5)
         assert [one.index for one in search_index.ranked(connection, Thread("", "old"), asked)] == [0]
     store.close()
-
-
-def test_a_session_refuses_to_recall_by_itself(store: Any) -> None:
-    """What is not done here is said, and not left out in silence."""
-    with pytest.raises(PolicyError, match="a session does not recall by itself"):
-        Compactor(window=4_000, policy=Policy(recall=True)).session("thread", store=store)

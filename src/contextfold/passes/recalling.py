@@ -25,7 +25,7 @@ from contextfold.evidence import lines_of
 from contextfold.messages import Message, texts
 from contextfold.passes.question import Question
 from contextfold.recall.memory import MemoryIndex
-from contextfold.recall.ranking import coverage, rank
+from contextfold.recall.ranking import rank
 from contextfold.recall.words import Query, parse_query
 from contextfold.record.compaction import Recalled
 from contextfold.record.view import apply
@@ -62,21 +62,51 @@ class _Quote:
     line: int
     source: str
     text: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """That something is to be looked up for message ``after``, within ``room`` tokens."""
+
+    after: int
+    query: Query
+    room: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A message that left the view and may answer: how people number it, and when it was said, where that is known."""
+
+    number: int
+    message: Message
+    share: float
+    held: tuple[str, ...]
+    when: str = ""
 
 
 def recalled(question: Question) -> Recalled | None:
     """What to quote behind the newest message; None where nothing is to be, or it was done already."""
+    asked, record, history = asked_of(question), question.record, question.history
+    if asked is None or record is None:
+        return None
+    gone = {n for n in record.gone() if not pins.is_summary(history.messages[n])}
+    found = rank(asked.query, searchable(history, asked.after), CONSIDERED, among=gone)
+    answers = [Answer(one.index, history.messages[one.index], one.share, one.held) for one in found]
+    return block(question, asked, answers, total=asked.after)
+
+
+def asked_of(question: Question) -> Asked | None:
+    """What the newest message asks about; None where nothing is to be looked up, or it was done already."""
     policy, record, history = question.policy.recall, question.record, question.history
-    asked = len(history.messages) - 1
-    if not policy.enabled or record is None or not record.gone() or asked < record.covers:
+    after = len(history.messages) - 1
+    if not policy.enabled or record is None or not record.gone() or after < record.covers:
         return None
-    if not _asks(history.messages[asked], tools=policy.tools) or any(one.after == asked for one in record.recalled):
+    if not _asks(history.messages[after], tools=policy.tools) or any(one.after == after for one in record.recalled):
         return None
-    query = _query(history.messages[asked])
+    query = _query(history.messages[after])
     room = min(int(policy.budget * question.limits.window), int(0.95 * question.limits.window) - question.view_tokens)
-    if query.is_empty or room <= 0:
-        return None
-    return _block(question, query, asked, room)
+    return None if query.is_empty or room <= 0 else Asked(after, query, room)
 
 
 def _asks(message: Message, *, tools: bool) -> bool:
@@ -93,34 +123,34 @@ def _query(message: Message) -> Query:
     return Query(units[:MOST_UNITS])
 
 
-def _block(question: Question, query: Query, asked: int, room: int) -> Recalled | None:
-    history, record = question.history, question.record
-    assert record is not None
-    gone = {n for n in record.gone() if not pins.is_summary(history.messages[n])}
-    index = searchable(history, asked)
+def block(question: Question, asked: Asked, answers: Sequence[Answer], *, total: int) -> Recalled | None:
+    """The lines of the answers that say what was asked, best first, as far as they fit; None where none do.
+
+    ``total``: how many messages there were before the one that asked, so that a number tells how long ago it was.
+    """
+    history = question.history
     shown = _shown(question)
     count = question.counter.text
     quotes: list[_Quote] = []
+    used: list[Answer] = []
     text = ""
-    for found in rank(query, index, CONSIDERED, among=gone):
-        share, why = coverage(query, index, found.index)
-        if share < question.policy.recall.threshold:
-            continue
-        for quote in _quotes(history.messages[found.index], found.index, why, shown):
+    for answer in (one for one in answers if one.share >= question.policy.recall.threshold):
+        for quote in _quotes(answer, shown, total):
             longer = _written([*quotes, quote])
-            if count(longer) <= room:
+            if count(longer) <= asked.room:
                 quotes.append(quote)
+                used.append(answer)
                 text = longer
                 shown += "\n" + " ".join(quote.text.split())
     if not quotes:
         return None
-    best, why = max(((coverage(query, index, one.index)) for one in quotes), key=lambda found: found[0])
+    best = max(used, key=lambda one: one.share)
     return Recalled(
-        after=asked,
-        digest=digest(history.messages[asked]).hex(),
+        after=asked.after,
+        digest=digest(history.messages[asked.after]).hex(),
         text=text,
-        indices=tuple(dict.fromkeys(one.index for one in quotes)),
-        reason=f"{best:.0%} of what was asked: {', '.join(why[:6])}",
+        indices=tuple(dict.fromkeys(one.number for one in used)),
+        reason=f"{best.share:.0%} of what was asked: {', '.join(best.held[:6])}",
         tokens=count(text),
     )
 
@@ -145,26 +175,27 @@ def _shown(question: Question) -> str:
     return "\n".join(" ".join(_words(item.message).split()) for item in view)
 
 
-def _quotes(message: Message, index: int, why: Sequence[str], shown: str) -> Iterator[_Quote]:
+def _quotes(answer: Answer, shown: str, total: int) -> Iterator[_Quote]:
     """The lines of a message that hold most of what was found, with those around them, less what is in the view."""
-    lines = lines_of(message)
-    worth = [sum(word in line.text.lower() for word in why) for line in lines]
+    lines = lines_of(answer.message)
+    worth = [sum(word in line.text.lower() for word in answer.held) for line in lines]
     if not any(worth):
         return
+    when = f"message {answer.number} of {total}" + (f", {answer.when}" if answer.when else "")
     best = max(range(len(lines)), key=lambda n: (worth[n], -n))
     around = len(lines) if sum(len(line.text) for line in lines) <= WHOLE else AROUND
     for n in (best, *(n for k in range(1, around + 1) for n in (best + k, best - k))):
         if 0 <= n < len(lines) and " ".join(lines[n].text.split()) not in shown:
-            yield _Quote(index, n, lines[n].source, lines[n].text)
+            yield _Quote(answer.number, n, lines[n].source, lines[n].text, when)
 
 
 def _written(quotes: Sequence[_Quote]) -> str:
-    """The block: quotes in the order of the conversation, under marks of who said them, and where."""
+    """The block: quotes in the order of the conversation, under marks of who said them, and when."""
     lines = [FRAME]
     said: tuple[int, str] | None = None
     for quote in sorted(quotes, key=lambda one: (one.index, one.line)):
         if (quote.index, quote.source) != said:
             said = (quote.index, quote.source)
-            lines.append(f"[{quote.source}, message {quote.index}]")
+            lines.append(f"[{quote.source}, {quote.when}]")
         lines.append(quoting.quoted(quote.text))
     return "\n".join([OPEN, *lines, CLOSE])

@@ -124,11 +124,16 @@ class Index(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A message that was found, what it scores, and how many names or quoted phrases of the query it has."""
+    """A message that was found, what it scores, and how many names or quoted phrases of the query it has.
+
+    ``share``: of the query, weighed by how rare its words are, what stands in the message; ``held``: those words.
+    """
 
     index: int
     score: float
     exact: int = 0
+    share: float = 0.0
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,21 +169,6 @@ def rank(
     if order == "newest":
         return [scored[n] for n in candidates]
     return sorted((scored[n] for n in candidates), key=lambda one: (-one.exact, -one.score, -one.index))[:limit]
-
-
-def coverage(query: Query, index: Index, sequence: int) -> tuple[float, list[str]]:
-    """What share of a query stands in a message, weighed by how rare it is, and the words that do.
-
-    Words that no message has do not count: nothing could answer them.
-    """
-    text = index.texts([sequence]).get(sequence)
-    if text is None:
-        return 0.0, []
-    parts = [part for part in _parts(query, index) if part.places]
-    held = [part for part in parts if _times(text, part.ask)]
-    whole = sum(part.idf * part.weight for part in parts)
-    words = [" ".join(part.unit.words) for part in sorted(held, key=lambda part: -part.idf)]
-    return (sum(part.idf * part.weight for part in held) / whole if whole else 0.0), words
 
 
 def _parts(query: Query, index: Index) -> Iterator[_Part]:
@@ -286,9 +276,24 @@ def _scored(candidates: Sequence[int], parts: Sequence[_Part], index: Index, ave
             n,
             own.get(n, nothing)[0] + NEIGHBOR * max(own.get(n - 1, nothing)[0], own.get(n + 1, nothing)[0]),
             own.get(n, nothing)[1],
+            *_coverage(texts.get(n), parts),
         )
         for n in candidates
     }
+
+
+def _coverage(text: RankedText | None, parts: Sequence[_Part]) -> tuple[float, tuple[str, ...]]:
+    """What share of a query stands in a message, weighed by how rare it is, and the words that do.
+
+    Words that no message has do not count: nothing could answer them.
+    """
+    known = [part for part in parts if part.places]
+    whole = sum(part.idf * part.weight for part in known)
+    if text is None or not whole:
+        return 0.0, ()
+    held = [part for part in known if _times(text, part.ask)]
+    words = tuple(" ".join(part.unit.words) for part in sorted(held, key=lambda part: -part.idf))
+    return sum(part.idf * part.weight for part in held) / whole, words
 
 
 def _score(text: RankedText, parts: Sequence[_Part], average: float) -> tuple[float, int]:

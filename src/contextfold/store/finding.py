@@ -55,7 +55,7 @@ class Finder:
         asked, roles = checked(query, wanted.limit, wanted.order, wanted.roles, wanted.neighbors)
         since, until = _seconds("since", wanted.since), _seconds("until", wanted.until)
         state = await self._reader.state(ports)
-        found = await self._ranked(Search(asked, wanted.limit, wanted.order, roles, since, until), state, ports)
+        found = await self.ranked(Search(asked, wanted.limit, wanted.order, roles, since, until), state, ports)
         gone = await self._gone(state.summary_id, ports)
         shown = await self._shown([one.index for one in found], wanted.neighbors, state, ports)
         return await ports.compute(partial(_hits, found, asked, shown, gone, wanted.neighbors))
@@ -68,7 +68,7 @@ class Finder:
         wanted = range(start, min(start + count, state.message_count))
         return await self._entries(wanted, state.format or "", ports)
 
-    async def _ranked(self, asked: Search, state: SessionState, ports: Ports) -> list[Ranked]:
+    async def ranked(self, asked: Search, state: SessionState, ports: Ports) -> list[Ranked]:
         """From the store's index, or by reading all of it where it has none."""
         if (indexed := getattr(self._reader.store, "search", None)) is not None:
             found: list[Ranked] = await ask(ports, indexed, self._reader.thread, asked)
@@ -76,8 +76,9 @@ class Finder:
         if asked.since is not None or asked.until is not None:
             raise InputError("this store cannot search by time, since it has no method search: leave since and until")
         index = MemoryIndex()
-        for first in range(0, state.message_count, PAGE):
-            page = range(first, min(first + PAGE, state.message_count))
+        stop = state.message_count if asked.before is None else min(asked.before, state.message_count)
+        for first in range(0, stop, PAGE):
+            page = range(first, min(first + PAGE, stop))
             for entry in await self._entries(page, state.format or "", ports):
                 index.add(entry.index, entry.text, found=asked.roles is None or entry.role in asked.roles)
         return await ports.compute(rank, asked.query, index, asked.limit, asked.order)

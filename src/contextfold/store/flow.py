@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
@@ -30,19 +31,21 @@ from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
 from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass
 from contextfold.passes.question import Question
+from contextfold.passes.recalling import CONSIDERED, Answer, Asked, asked_of, block
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build
 from contextfold.store import loading, recording
 from contextfold.store.decision import Due, SessionRules, SessionSize, report_budget, report_built
-from contextfold.store.layout import WHOLE, Layout, gone_from
+from contextfold.store.finding import Finder
+from contextfold.store.layout import WHOLE, Layout, as_ranges, gone_from
 from contextfold.store.lease import Loan
 from contextfold.store.loading import Loaded, Material
 from contextfold.store.options import SessionOptions
 from contextfold.store.reading import Reader, ask
 from contextfold.store.request import EngineParts, SessionRequest, Settled
-from contextfold.store.values import NewSummary, SessionState, StoredSummary, Thread, Trigger
+from contextfold.store.values import NewSummary, Search, SessionState, StoredSummary, Thread, Trigger
 from contextfold.window import bounds
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
@@ -128,6 +131,8 @@ class Flow:
         while True:
             state = await self.reader.state(ports)
             summary = await self.reader.summary(state.summary_id, ports)
+            while summary is not None and summary.trigger == "recall":  # it stands and falls with its summary
+                summary = await self.reader.summary(summary.parent_id, ports)
             if summary is None:
                 return None
             swap = partial(self.store.put_in_force, revision=state.revision, undoing=summary.id)
@@ -193,6 +198,8 @@ class _Settling:
                 due = Due(self.forced)
             if due is None and complete and self._would_be_refused(state, rules, size):
                 due = OVER_WINDOW
+            if due is None and complete and await self._recall(loaded, rules, size):
+                continue
             if due is None:
                 self._report(rules, size)
                 return Settled(loaded, rules, size, self.before, self.changed, await self._wire(loaded))
@@ -260,6 +267,66 @@ class _Settling:
         if size.total_messages > FEW_MESSAGES or self.changed:
             report_budget(rules, size, self.observer)
             report_built(size, self.before or 0, self.observer)
+
+    # ---- what comes back by itself ----
+
+    async def _recall(self, loaded: Loaded, rules: SessionRules, size: SessionSize) -> bool:
+        """Put what the newest message asks about and has left the view behind it, as a row of its own.
+
+        True if something was put there, or the session changed meanwhile: then it has to be read again. Not where a
+        view has to become smaller, and not while a summary is being made or waits: it would be lost, and paid for
+        twice.
+        """
+        request, state, summary = self.request, loaded.state, loaded.summary
+        wanted = self.policy.recall.enabled and rules.options.enable_context_optimization
+        shrinking = request.limit is not None or request.revise is not None
+        if summary is None or not wanted or shrinking or state.prepared_id is not None or state.is_summarizing:
+            return False
+        question = replace(self._asking(loaded, rules, size), record=summary.record)
+        asked = await self.ports.compute(asked_of, question)
+        if asked is None:
+            return False
+        answers = await self._answers(loaded, summary, asked)
+        found = await self.ports.compute(partial(block, question, asked, answers, total=state.message_count - 1))
+        if found is None:
+            return False
+        store, thread = self.flow.store, self.flow.thread
+        row = recording.with_recalled(summary, found, revision=state.revision, tokens=size.tokens)
+        stored: StoredSummary = await ask(self.ports, store.record_summary, thread, row)
+        swap = partial(store.put_in_force, revision=state.revision)
+        if not await ask(self.ports, swap, thread, stored.id, []):
+            self._discard(stored.id, "the session changed while it was made")
+            return True
+        self.changed = True
+        asked_by = state.message_count - 1
+        self.observer.emit(
+            "recalled",
+            f"messages {', '.join(map(str, found.indices))} are quoted behind message {asked_by}: {found.reason}",
+            after=asked_by,
+            indices=list(found.indices),
+            tokens=found.tokens,
+            reason=found.reason,
+        )
+        return True
+
+    async def _answers(self, loaded: Loaded, summary: StoredSummary, asked: Asked) -> list[Answer]:
+        """Messages out of the view that may answer, best first, with the time at which they were appended."""
+        state, history = loaded.state, loaded.conversation.history
+        gone = summary.record.gone()
+        present = set(summary.layout.sequences(place for place in range(len(history.messages)) if place not in gone))
+        search = Search(asked.query, CONSIDERED * 8, before=state.message_count - 1)
+        ranked = [
+            one for one in await Finder(self.reader).ranked(search, state, self.ports) if one.index not in present
+        ]
+        ranked = ranked[:CONSIDERED]
+        found = await self.reader.messages(as_ranges({one.index for one in ranked}), self.ports)
+        said = {one.sequence: one for one in found}
+        decode = history.format.decode
+        return [
+            Answer(n, decode(said[n].wire, n), one.share, one.held, _day(said[n].created_at))
+            for one in ranked
+            if (n := one.index) in said
+        ]
 
     # ---- one attempt ----
 
@@ -350,6 +417,11 @@ class _Settling:
         already = gone_from(loaded.layout, loaded.summary.record) if loaded.summary else []
         return recording.new_links(layout, record, set(already))
 
+    def _asking(self, loaded: Loaded, rules: SessionRules, size: SessionSize) -> Question:
+        """The session as it is in the view, as a question."""
+        material = Material(loaded.layout, loaded.conversation.history, loaded.conversation.record)
+        return self._question(loaded, material, rules, size, SOFT)
+
     def _question(
         self, loaded: Loaded, material: Material, rules: SessionRules, size: SessionSize, due: Due
     ) -> Question:
@@ -436,6 +508,10 @@ class _Settling:
         now = await self.reader.state(self.ports)
         if now.revision != state.revision and not self.request.instructions:
             self.forced = None
+
+
+def _day(moment: float | None) -> str:
+    return "" if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 class _BySequence:

@@ -155,6 +155,7 @@ def _moved(record: Compaction, ends: Sequence[int], start: int) -> Compaction:
                 FateRun(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(moved)
             ),
             "edits": tuple(edits),
+            "recalled": (),  # a pass follows, and folds away what came back
             "summary_after": behind(record.summary_after) - 1,
             "thinking_from": behind(record.thinking_from - 1) if record.thinking_from else 0,
         }

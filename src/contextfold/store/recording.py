@@ -7,11 +7,12 @@ not: writing them (the store).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from contextfold.conversation.ledger import Fate, Ledger, Run, runs
 from contextfold.messages import Message
 from contextfold.passes.perform import Made
-from contextfold.record.compaction import Compaction
+from contextfold.record.compaction import Compaction, Recalled
 from contextfold.store.layout import Layout
 from contextfold.store.loading import Material
 from contextfold.store.payload import storable
@@ -79,6 +80,28 @@ def new_summary(
         record=record,
         layout=material.layout,
     )
+
+
+def with_recalled(summary: StoredSummary, found: Recalled, *, revision: int, tokens: int) -> NewSummary:
+    """What is recorded where the view under a summary gets a block of what came back: the same, and the block.
+
+    ``tokens``: of the view before it.
+    """
+    fields = {name: getattr(summary, name) for name in NewSummary.__dataclass_fields__}
+    record = summary.record.model_copy(update={"recalled": (*summary.record.recalled, found)})
+    took: dict[str, Any] = {"input_tokens": 0, "output_tokens": 0, "calls": 0, "chunk_count": 0, "max_depth": 0}
+    own: dict[str, Any] = {
+        "parent_id": summary.id,
+        "base_revision": revision,
+        "trigger": "recall",
+        "reason": storable(found.reason),
+        "cost": None,
+        "seconds": 0.0,
+        "tokens_before": tokens,
+        "tokens_after": tokens + found.tokens,
+        "record": record,
+    }
+    return NewSummary(**{**fields, **took, **own})
 
 
 def lineage(summaries: Sequence[StoredSummary], newest: int | None) -> list[StoredSummary]:

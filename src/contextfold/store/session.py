@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from contextfold.calls.request import UNLIMITED, CompactionResult
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, PolicyError, whole_number
+from contextfold.errors import InputError, whole_number
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
@@ -91,11 +91,6 @@ class Session:
         format: str | None = None,
         archive: str | Archiver | None = None,
     ) -> None:
-        if means.policy.recall.enabled:
-            raise PolicyError(
-                "recall: a session does not recall by itself: leave recall out of the policy, and find what left the "
-                "view with session.search(...) or give the agent session.tools()"
-            )
         self.thread = Thread(namespace, thread_id)
         self.store = store
         self.archive = _archive(archive, self.thread)
@@ -245,7 +240,7 @@ class Session:
 
     def summaries(self) -> list[StoredSummary]:
         """All summaries of the session, oldest first, those that were undone or never used included."""
-        return run(self._summaries(self._blocking()))
+        return run(self._compactions(self._blocking()))
 
     def ledger(self) -> Ledger:
         """Where each message of the session is now. Reads all of them."""
@@ -328,7 +323,7 @@ class Session:
 
     async def asummaries(self) -> list[StoredSummary]:
         """``summaries`` for async code."""
-        return await self._summaries(self._suspending())
+        return await self._compactions(self._suspending())
 
     async def aledger(self) -> Ledger:
         """``ledger`` for async code."""
@@ -420,6 +415,10 @@ class Session:
     async def _summaries(self, ports: Ports) -> list[StoredSummary]:
         found: list[StoredSummary] = await ask(ports, self.store.read_summaries, self.thread)
         return found
+
+    async def _compactions(self, ports: Ports) -> list[StoredSummary]:
+        """Without the rows of what came back by itself, which are no summaries of their own."""
+        return [found for found in await self._summaries(ports) if found.trigger != "recall"]
 
     async def _ledger(self, ports: Ports) -> Ledger:
         state = await self._flow.reader.state(ports)

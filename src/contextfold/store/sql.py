@@ -136,7 +136,7 @@ class SQLStore:
                 within = (
                     and_(_of(MESSAGES, thread), MESSAGES.c.sequence.between(one.start, one.stop - 1)) for one in some
                 )
-                query = select(MESSAGES.c.sequence, MESSAGES.c.payload).where(or_(*within))
+                query = select(MESSAGES.c.sequence, MESSAGES.c.payload, MESSAGES.c.created_at).where(or_(*within))
                 rows = connection.execute(query.order_by(MESSAGES.c.sequence))
                 found += _checked(thread, rows, (sequence for one in some for sequence in one))
         return found
@@ -147,16 +147,18 @@ class SQLStore:
             return search.ranked(connection, thread, asked, self._appended(connection, thread, asked))
 
     def _appended(self, connection: Connection, thread: Thread, asked: Search) -> range | None:
-        """The messages that were appended in the time of a search; None where it asks for no time."""
+        """The messages that a search is about by their time and place; None where that is all of them."""
         if asked.since is None and asked.until is None:
-            return None
+            return None if asked.before is None else range(asked.before)
         query = select(func.min(MESSAGES.c.sequence), func.max(MESSAGES.c.sequence)).where(_of(MESSAGES, thread))
         if asked.since is not None:
             query = query.where(MESSAGES.c.created_at >= asked.since)
         if asked.until is not None:
             query = query.where(MESSAGES.c.created_at < asked.until)
         first, last = connection.execute(query).one()
-        return range(0) if first is None else range(first, last + 1)
+        if first is None:
+            return range(0)
+        return range(first, last + 1 if asked.before is None else min(last + 1, asked.before))
 
     # ---- summaries ----
 
@@ -366,7 +368,7 @@ def _checked(thread: Thread, rows: Any, wanted: Iterator[int]) -> Iterator[Store
         if row is None or row[0] != sequence:
             raise StoreCorrupt(f"message {sequence:,} of session {thread} is missing; restore it from a backup")
         try:
-            yield StoredMessage(sequence, payload.loads(row[1]))
+            yield StoredMessage(sequence, payload.loads(row[1]), row[2] if len(row) > 2 else None)
         except Exception as error:
             raise StoreCorrupt(
                 f"message {sequence:,} of session {thread} cannot be read ({type(error).__name__}: {error}); "

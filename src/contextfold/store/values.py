@@ -21,7 +21,7 @@ from contextfold.recall.words import Query
 from contextfold.record.compaction import Compaction
 from contextfold.store.layout import Layout
 
-Trigger = Literal["proactive", "overflow_retry", "manual", "background"]
+Trigger = Literal["proactive", "overflow_retry", "manual", "background", "recall"]
 
 LONGEST_NAMESPACE = 200
 """Characters. It is part of every key, and PostgreSQL's keys have at most 2,700 bytes."""
@@ -112,6 +112,8 @@ class StoredMessage:
 
     sequence: int
     wire: Any
+    created_at: float | None = None
+    """When it was appended, in seconds since 1970; None where the store does not say."""
 
     @classmethod
     def of(cls, sequence: int, text: str) -> StoredMessage:
@@ -126,7 +128,7 @@ class Search:
     """What a store that can search is asked for.
 
     ``roles``: only messages of these. ``since``, ``until``: only those that were appended then, in seconds since 1970;
-    the end is not included.
+    the end is not included. ``before``: only those with a lower sequence number.
     """
 
     query: Query
@@ -135,6 +137,7 @@ class Search:
     roles: tuple[str, ...] | None = None
     since: float | None = None
     until: float | None = None
+    before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,131 @@
+"""A session recalls by itself: what left its view and is asked about stands behind the question, once, in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor, Policy
+
+WINDOW = 4_000
+FACT = "The gateway listens on port 8443 behind the old balancer."
+QUESTION = {"role": "user", "content": "Which port does the gateway listen on?"}
+
+
+def talk(turns: int = 60) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [{"role": "system", "content": "You help."}]
+    for n in range(turns):
+        said = f"{FACT} " if n == 3 else ""
+        found.append({"role": "user", "content": f"Now part {n} of the list, please."})
+        found.append({"role": "assistant", "content": f"{said}Part {n} is done. " + f"filler{n} " * 60})
+    return found
+
+
+def session(store: Any, **recall: Any) -> Any:
+    policy = Policy(evidence=False, recall={"enabled": True, **recall})
+    return Compactor(window=WINDOW, policy=policy).session("thread", store=store)
+
+
+def test_what_is_asked_about_stands_behind_the_question_with_who_said_it_and_when(store: Any) -> None:
+    one = session(store)
+    one.append(talk())
+    before = one.view().result
+    assert FACT not in str(before.messages)
+    one.append([QUESTION])
+    out = one.view().result
+    assert out.changed
+    assert out.messages[: len(before.messages) + 1] == [*before.messages, QUESTION]
+    block = out.messages[-1]["content"]
+    assert FACT in block
+    assert re.search(r"\n\[assistant, message 8 of 121, \d{4}-\d\d-\d\d \d\d:\d\d UTC\]\n", block)
+    (event,) = [event for event in out.events if event.name == "recalled"]
+    assert (event.data["indices"], event.data["after"]) == ([8], 121)
+
+
+def test_the_block_is_part_of_the_session_for_each_process_and_goes_with_the_next_summary(store: Any) -> None:
+    one = session(store)
+    one.append(talk())
+    one.view()
+    one.append([QUESTION])
+    out = one.view().result
+    again = session(store).view().result
+    assert again.messages == out.messages
+    assert not again.changed
+    answer = {"role": "assistant", "content": "8443."}
+    one.append([answer])
+    assert session(store).view().result.messages == [*out.messages, answer]
+    made = len(one.summaries())
+    one.append(talk(30)[1:])
+    later = one.view().result
+    assert "<history>" not in str(later.messages)
+    assert len(one.summaries()) > made
+
+
+def test_undoing_takes_back_the_summary_and_not_only_what_came_back(store: Any) -> None:
+    one = session(store)
+    one.append(talk(14))
+    one.view()
+    one.compact()
+    one.append([QUESTION])
+    assert "<history>" in str(one.view().result.messages)
+    summaries = one.summaries()
+    undone = one.undo()
+    assert undone is not None
+    assert undone.trigger != "recall"
+    assert undone.id == summaries[-1].id
+    assert FACT in str(one.view().result.messages)
+    assert "<history>" not in str(one.view().result.messages)
+
+
+def test_nothing_comes_back_where_it_is_off_or_nothing_answers(store: Any) -> None:
+    one = session(store)
+    one.append(talk())
+    one.view()
+    one.append([{"role": "user", "content": "Zebras in Antarctica?"}])
+    assert "<history>" not in str(one.view().result.messages)
+    off = Compactor(window=WINDOW, policy=Policy(evidence=False)).session("thread", store=store)
+    off.append([{"role": "assistant", "content": "None."}, QUESTION])
+    assert "<history>" not in str(off.view().result.messages)
+
+
+@pytest.mark.parametrize("budget", [0.02, 0.05])
+def test_a_block_never_takes_more_than_its_budget(store: Any, budget: float) -> None:
+    one = session(store, budget=budget, threshold=0.0)
+    one.append(talk())
+    before = one.view().result
+    one.append([{"role": "user", "content": "part gateway list done filler9 filler3 port"}])
+    out = one.view().result
+    (found,) = out.summary.record.recalled if out.summary.record.recalled else (None,)
+    if budget > 0.02:
+        assert found is not None
+    if found is not None:
+        assert found.tokens <= budget * WINDOW
+        assert out.tokens_after >= before.tokens_after
+        seen = " ".join(str(out.messages[:-1]).split())
+        quoted = [line for line in out.messages[-1]["content"].splitlines()[2:-1] if not line.startswith("[")]
+        assert not any(" ".join(line.split()) in seen for line in quoted)
+
+
+def test_a_store_without_an_index_recalls_too() -> None:
+    from contextfold.testing.dict_store import DictStore
+
+    one = session(DictStore())
+    one.append(talk())
+    one.view()
+    one.append([QUESTION])
+    assert "[assistant, message 8 of 121]" in one.view().result.messages[-1]["content"]
+
+
+def test_async_sessions_do_the_same(store: Any) -> None:
+    one = session(store)
+
+    async def turns() -> list[Any]:
+        await one.aappend(talk())
+        await one.aview()
+        await one.aappend([QUESTION])
+        return await one.aview()
+
+    assert FACT in asyncio.run(turns())[-1]["content"]
