@@ -26,7 +26,7 @@ SEAM = {
     "contextfold.passes.means": {"Archiver", "Made", "Means", "Nothing"},
     "contextfold.passes.prepared": {"Prepared"},
     "contextfold.passes.question": {"MANUAL", "Proposal", "Question", "Trigger", "floor_of", "triggered"},
-    "contextfold.passes.recalling": {"CONSIDERED", "Answer", "Asked", "asked_of", "block"},
+    "contextfold.passes.recalling": {"CONSIDERED", "Asked", "Evicted", "asked_of", "block"},
     "contextfold.passes.without_pass": {"Revise"},
     "contextfold.record.compaction": {
         "Compaction",

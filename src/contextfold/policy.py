@@ -470,7 +470,7 @@ class Limits:
             target=target,
             comfortable=target if policy.target is not None else max(target, _scaled(COMFORTABLE, usable, own)),
             keep=policy.keep,
-            recent_users=int(policy.recent_users * usable),
+            recent_users=_for_users(policy, usable, own),
             minimum_gain=int(policy.minimum_gain * usable),
             carried=_carried(policy, usable, own),
             most=min(_scaled(MOST, usable, own), int(0.85 * (trigger or usable))),
@@ -520,6 +520,13 @@ def _carried(policy: Policy, window: int, trigger: int | None) -> int | None:
     if policy.target is not None or policy.keep is not None or policy.budgets.usage is not None:
         return None
     return _scaled(policy.budgets.carried_of(window), window, trigger)
+
+
+def _for_users(policy: Policy, window: int, trigger: int | None) -> int:
+    """A share that is given as it is; the default one scaled down with a low trigger, like the summary message."""
+    if "recent_users" in policy.model_fields_set:
+        return int(policy.recent_users * window)
+    return _scaled(policy.recent_users, window, trigger)
 
 
 def _scaled(usage: float, window: int, trigger: int | None) -> int:

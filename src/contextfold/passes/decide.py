@@ -38,6 +38,9 @@ FOR_USERS, FOR_USERS_OF_TARGET = 0.6, 0.15
 """Of the room beside the tail, the most that older words of users may take, whatever their budget. Less where a target
 or a tail is given, since the summary message has what they leave."""
 
+MUCH = 0.5
+"""Share of the window: a view that may have no more after a pass has a target that was lowered."""
+
 FOR_NEWEST = 0.15
 """Of what users' words may take, the part that goes to the newest before anything is weighed."""
 
@@ -419,7 +422,8 @@ class _Pass:
         for its tokens: rules before corrections and answers to a question, those before others, short before long. Of
         rules that say the same of other names or figures the newest stays.
         """
-        share = FOR_USERS if self.limits.carried is not None else FOR_USERS_OF_TARGET
+        lowered = self.limits.carried is None or self.limits.most < MUCH * self.limits.window
+        share = FOR_USERS_OF_TARGET if lowered else FOR_USERS
         room = left_over = min(self.limits.recent_users, int(share * max(0, left)))
         found = [n for n in reversed(self._present()) if n not in kept and n not in self.held and self._is_said(n)]
         found = [n for n in found if n > self.native]  # the provider would not read them

@@ -75,7 +75,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Evicted:
     """A message that left the view and may answer: how people number it, and when it was said, where that is known."""
 
     number: int
@@ -92,7 +92,7 @@ def recalled(question: Question) -> Recalled | None:
         return None
     gone = {n for n in record.gone() if not pins.is_summary(history.messages[n])}
     found = rank(asked.query, searchable(history, asked.after), CONSIDERED, among=gone)
-    answers = [Answer(one.index, history.messages[one.index], one.share, one.held) for one in found]
+    answers = [Evicted(one.index, history.messages[one.index], one.share, one.held) for one in found]
     return block(question, asked, answers, total=asked.after)
 
 
@@ -123,7 +123,7 @@ def _query(message: Message) -> Query:
     return Query(units[:MOST_UNITS])
 
 
-def block(question: Question, asked: Asked, answers: Sequence[Answer], *, total: int) -> Recalled | None:
+def block(question: Question, asked: Asked, answers: Sequence[Evicted], *, total: int) -> Recalled | None:
     """The lines of the answers that say what was asked, best first, as far as they fit; None where none do.
 
     ``total``: how many messages there were before the one that asked, so that a number tells how long ago it was.
@@ -132,7 +132,7 @@ def block(question: Question, asked: Asked, answers: Sequence[Answer], *, total:
     shown = _shown(question)
     count = question.counter.text
     quotes: list[_Quote] = []
-    used: list[Answer] = []
+    used: list[Evicted] = []
     text = ""
     for answer in (one for one in answers if one.share >= question.policy.recall.threshold):
         for quote in _quotes(answer, shown, total):
@@ -175,7 +175,7 @@ def _shown(question: Question) -> str:
     return "\n".join(" ".join(_words(item.message).split()) for item in view)
 
 
-def _quotes(answer: Answer, shown: str, total: int) -> Iterator[_Quote]:
+def _quotes(answer: Evicted, shown: str, total: int) -> Iterator[_Quote]:
     """The lines of a message that hold most of what was found, with those around them, less what is in the view."""
     lines = lines_of(answer.message)
     worth = [sum(word in line.text.lower() for word in answer.held) for line in lines]

@@ -31,7 +31,7 @@ from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
 from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass
 from contextfold.passes.question import Question
-from contextfold.passes.recalling import CONSIDERED, Answer, Asked, asked_of, block
+from contextfold.passes.recalling import CONSIDERED, Asked, Evicted, asked_of, block
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
@@ -309,7 +309,7 @@ class _Settling:
         )
         return True
 
-    async def _answers(self, loaded: Loaded, summary: StoredSummary, asked: Asked) -> list[Answer]:
+    async def _answers(self, loaded: Loaded, summary: StoredSummary, asked: Asked) -> list[Evicted]:
         """Messages out of the view that may answer, best first, with the time at which they were appended."""
         state, history = loaded.state, loaded.conversation.history
         gone = summary.record.gone()
@@ -323,7 +323,7 @@ class _Settling:
         said = {one.sequence: one for one in found}
         decode = history.format.decode
         return [
-            Answer(n, decode(said[n].wire, n), one.share, one.held, _day(said[n].created_at))
+            Evicted(n, decode(said[n].wire, n), one.share, one.held, _day(said[n].created_at))
             for one in ranked
             if (n := one.index) in said
         ]
