@@ -74,10 +74,18 @@ _SHORTEST_KEY = 8
 
 def scrub(text: str, keys: Iterable[str] = ()) -> str:
     """The text without keys: the given ones, those in the environment, and what looks like one (``redaction``)."""
-    known = [value for name, value in os.environ.items() if _KEY_VARIABLE.search(name)]
-    for key in sorted({*keys, *known}, key=len, reverse=True):
-        if len(key) >= _SHORTEST_KEY:
-            text = text.replace(key, REDACTED)
+    return _without(text, _known(keys))
+
+
+def _known(keys: Iterable[str]) -> list[str]:
+    """These keys and those in the environment, the longest first. Reading the environment takes longer than the rest."""
+    found = {*keys, *(value for name, value in os.environ.items() if _KEY_VARIABLE.search(name))}
+    return sorted((key for key in found if len(key) >= _SHORTEST_KEY), key=len, reverse=True)
+
+
+def _without(text: str, keys: Iterable[str]) -> str:
+    for key in keys:
+        text = text.replace(key, REDACTED)
     return redact(text)
 
 
@@ -174,8 +182,9 @@ class Observer:
     def emit(self, name: str, message: str, /, **data: Any) -> None:
         """Record one decision. ``data`` holds plain JSON values: sizes in tokens, times in seconds."""
         level = LEVELS[name]
-        message = self.scrub(message)
-        data = {key: self.scrub(value) if isinstance(value, str) else value for key, value in data.items()}
+        known = _known(self.keys)
+        message = _without(message, known)
+        data = {key: _without(value, known) if isinstance(value, str) else value for key, value in data.items()}
         event = Event(name, message, data)
         self.events.append(event)
         logger.log(level, "%s: %s", name, message, extra={"contextfold": {"event": name, **data}})
