@@ -117,6 +117,7 @@ def test_pages_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> No
 def short_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "HORIZON", 60)
     monkeypatch.setattr(reading, "PAGE", 50)
+    monkeypatch.setattr("contextfold.store.flow.ENOUGH_MESSAGES", 0)
 
 
 def opened(store: Any, **options: Any) -> Session:
@@ -187,6 +188,16 @@ def test_a_long_import_is_compacted_page_by_page(sqlite_store: SQLStore) -> None
     assert not missing
 
 
+def test_an_import_that_fits_into_memory_is_one_pass(sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PAGE", 50)
+    session = opened(sqlite_store)
+    session.append(turns(150))
+    view = session.view()
+    assert view[-1] == turn(149)[-1]
+    assert len(session.summaries()) == 1
+    assert sum(session.ledger().counts().values()) == session.state().message_count
+
+
 def pairs(session: Session) -> list[tuple[StoredSummary | None, StoredSummary]]:
     found = session.summaries()
     return list(zip([None, *found], found, strict=False))
@@ -203,6 +214,7 @@ def test_memory_does_not_grow_with_what_is_behind(sqlite_store: SQLStore, monkey
     """A view of 4,000 messages takes about as much as one of 1,000; the curve is in ``benchmarks/sessions.py``."""
     monkeypatch.setattr(loading, "HORIZON", 200)
     monkeypatch.setattr(reading, "PAGE", 200)
+    monkeypatch.setattr("contextfold.store.flow.ENOUGH_MESSAGES", 0)
     peaks = []
     for count in (1_000, 3_000):
         done = opened(sqlite_store).state().message_count
