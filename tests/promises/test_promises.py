@@ -11,12 +11,14 @@ import copy
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from promise_faces import FACES, SUMMARY, Model, Setting, Tell
 
 from contextfold import ContextOverflow, PolicyError
+from contextfold.record.view import ViewItem
 
 Face = Callable[[Setting], Tell]
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
@@ -88,7 +90,9 @@ def conservation(face: Face) -> None:
 
 
 def valid_to_send(face: Face) -> None:
-    """Calls and results stay together, and an interrupted call is answered by the message that shows it to be one."""
+    """Calls and results stay together, an interrupted call is answered by the message that shows it to be one, a
+    result without its call, or for a call that was answered before, is shown as text.
+    """
     setting = Setting()
     tell = face(setting)
     for turn in range(10):
@@ -96,7 +100,19 @@ def valid_to_send(face: Face) -> None:
     interrupted = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "lost"}], id="lost")
     tell([*question(90), interrupted, HumanMessage("[x] Still there?", id="x")])
     tell(question(91))
+    tell([ToolMessage("[o] of a call that is lost", tool_call_id="nowhere", id="orphan"), *question(92)])
+    twice = {"name": "look", "args": {}, "id": "twice"}
+    tell(
+        [
+            AIMessage("", tool_calls=[twice], id="tw1"),
+            ToolMessage("[s1] one", tool_call_id="twice", id="tw2"),
+            ToolMessage("[s2] two", tool_call_id="twice", id="tw3"),
+            HumanMessage("[z] And now?", id="z"),
+        ]
+    )
     assert summaries(setting.views[-1]) == 1
+    somewhere = str(setting.views[-1]) + setting.read
+    assert all(word in somewhere for word in ("[o] of a call", "[s1] one", "[s2] two"))
     for view in setting.views:
         assert problems(view) == []
 
@@ -280,6 +296,22 @@ EXCUSED: dict[tuple[str, str], str] = {
 def test_each_promise_holds_on_each_face(promise: str, face: str) -> None:
     if (promise, face) not in EXCUSED:
         PROMISES[promise](FACES[face])
+
+
+# ---- the table itself can fail ----
+
+
+def nothing_mended(items: Sequence[ViewItem], target: Any, *, sending: bool = False) -> list[ViewItem]:
+    return list(items)
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_view_that_is_not_mended_fails_the_row_of_what_is_valid_to_send(
+    face: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextfold.record.view.ready", nothing_mended)
+    with pytest.raises(AssertionError):
+        valid_to_send(FACES[face])
 
 
 def test_the_table_in_the_docs_is_this_table() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import random
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contextfold.errors import PolicyError
 from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.summary.accept import TINY_INPUT, clean, rejection
 from contextfold.summary.summarizer import Answer, Summarizer, as_summarizer, to_answer
+from effort import examples
 
 GOOD = "## Goal\nShip the parser.\n\n## Done\nsrc/parser.py handles nested lists; 12 tests pass."
 
@@ -123,7 +127,7 @@ def test_an_error_text_never_becomes_a_summary(text: str) -> None:
 
 def test_an_answer_longer_than_its_input_is_rejected_unless_the_input_is_tiny() -> None:
     """R4."""
-    long = GOOD * 20
+    long = prose(7, 300)
     assert str(judged(long, count(long) - 1)).startswith("it is longer than its input (")
     assert judged(long, count(long)) is None
     assert judged(long, TINY_INPUT - 1) is None
@@ -231,3 +235,60 @@ def test_a_real_langchain_model_answers() -> None:
     fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
     model = fakes.FakeListChatModel(responses=["a fine summary"])
     assert to_answer(as_summarizer(model).complete("x")).text == "a fine summary"
+
+
+# ---- loops and copies ----
+
+WORDS = ("parser", "lexer", "server", "client", "cache", "token", "window", "limit", "test", "build", "deploy", "error")
+
+
+def prose(seed: int, words: int) -> str:
+    chance = random.Random(seed)
+    said = [
+        f"{chance.choice(WORDS)}_{chance.randrange(99)}" if chance.random() < 0.2 else chance.choice(WORDS)
+        for _ in range(words)
+    ]
+    return ". ".join(" ".join(said[n : n + 11]).capitalize() for n in range(0, words, 11)) + "."
+
+
+@settings(max_examples=examples(40))
+@given(
+    unit=st.text("abc <>/[]-.\n日本語", min_size=3, max_size=60).filter(lambda text: len(set(text.split())) > 2),
+    before=st.integers(0, 12),
+)
+def test_an_answer_that_goes_round_in_circles_is_rejected(unit: str, before: int) -> None:
+    loop = prose(1, before) + "\n" + (unit + "\n") * (6_000 // len(unit))
+    assert judged("many words " * 400) is None
+    assert str(judged(loop, input_tokens=50_000)).startswith("it repeats itself")
+
+
+@settings(max_examples=examples(40))
+@given(seed=st.integers(0, 10**6), start=st.integers(0, 4_000), length=st.integers(700, 4_000))
+def test_an_answer_that_copies_its_input_is_rejected_and_one_that_quotes_it_is_not(
+    seed: int, start: int, length: int
+) -> None:
+    source = prose(seed, 1_600)
+    copy = source[start : start + length]
+    tokens = count(source)
+    assert rejection(Answer(copy), input_tokens=tokens, count=count, source=source) == (
+        "it is a copy of what was to be summed up"
+    )
+    assert rejection(Answer("## Summary\n" + copy), input_tokens=tokens, count=count, source=source) is not None
+    lines = [source[n : n + 120] for n in range(0, len(source) - 200, 400)]
+    quoting = "\n".join(f"- {prose(seed + n + 1, 14)} ({line!r})" for n, line in enumerate(lines))
+    assert rejection(Answer(quoting), input_tokens=10**6, count=count, source=source) is None
+
+
+@settings(max_examples=examples(40))
+@given(seed=st.integers(0, 10**6), words=st.integers(20, 900))
+def test_prose_lists_and_tables_are_no_loops(seed: int, words: int) -> None:
+    text = prose(seed, words)
+    table = "\n".join(f"| src/module_{n}.py | {'passes' if n % 2 else 'fails'} | {n * 7} |" for n in range(words // 4))
+    for said in (text, table, "\n".join(f"- {line}" for line in text.split(". "))):
+        assert judged(said, input_tokens=10**6) is None
+
+
+def test_what_a_small_model_answered_once_is_rejected() -> None:
+    """Of a real run: it was shorter than its input, ended by itself, and no one could read a thing out of it."""
+    said = "Merge the data into one:\n\n```\n" + "<pre><code>\n" * 120
+    assert str(judged(said)).startswith("it repeats itself")

@@ -7,6 +7,7 @@ What belongs here: the reasons to refuse an answer, each a plain sentence. What 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from contextfold.summary.summarizer import Answer
@@ -16,6 +17,31 @@ TINY_INPUT = 200
 
 SHORT = 240
 """Characters. Only an answer up to this length can be nothing but an apology, an error or a placeholder."""
+
+LOOP = 600
+"""Characters from which on an answer is looked at for loops and copies: small models fall into both."""
+
+_RUN = 8
+"""Tokens in a row that a text says once, if a person wrote it; a table's rows differ in as many."""
+
+_DISTINCT = 0.15
+"""Share of such runs that differ, below which a text is a loop. Honest summaries have above 0.8, tables above 0.4."""
+
+_TIMES, _WORDS = 24, 3
+"""How often the commonest run comes in a loop, and the different words in it at least. One word or two, again and
+again, are what doubles of chat models answer in tests."""
+
+_COPIED_RUN, _COPIED = 240, 0.9
+"""Characters in a row that count as copied, and the share of an answer that makes it a copy. Quotations are shorter."""
+
+_LOOKED_AT = 12_000
+"""Characters of an answer that are compared."""
+
+_ANCHOR = 48
+"""Characters by which a copied stretch is found in its source."""
+
+_TOKEN = re.compile(r"[^\W\d_][\u0300-\u036f]?(?<=[\u2e80-\uffff])|\w+|[^\w\s]")
+"""A word, a sign, or a letter of a script that writes words without blanks."""
 
 _CUT_OFF = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "incomplete"}
@@ -81,10 +107,11 @@ def _without_thought_tail(text: str) -> str:
     return text[end.end() :] if end and (begin is None or end.start() < begin.start()) else text
 
 
-def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int]) -> str | None:
+def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int], source: str = "") -> str | None:
     """Why this answer cannot be used, as a short phrase, or None if it can.
 
-    ``input_tokens`` is the size of what was to be summarized, without the words around it.
+    ``input_tokens`` is the size of what was to be summarized, without the words around it. ``source``: the prompt with
+    it, where nothing in that is a summary which may come back as it is.
     """
     text = clean(answer.text)
     reason = (answer.finish_reason or "").lower()
@@ -101,7 +128,12 @@ def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int])
         return f"it was cut off ({reason})"
     if reason in _ENDED_EARLY:
         return f"it ended early ({reason})"
-    return _rejected_words(text) or _rejected_length(text, input_tokens, count)
+    return (
+        _rejected_words(text)
+        or _rejected_length(text, input_tokens, count)
+        or _rejected_repetition(text)
+        or _rejected_copy(text, source)
+    )
 
 
 def _rejected_words(text: str) -> str | None:
@@ -122,3 +154,40 @@ def _rejected_length(text: str, input_tokens: int, count: Callable[[str], int]) 
         return None
     tokens = count(text)
     return f"it is longer than its input ({tokens:,} > {input_tokens:,} tokens)" if tokens > input_tokens else None
+
+
+def _rejected_repetition(text: str) -> str | None:
+    """A loop: the same few runs of words again and again."""
+    if len(text) < LOOP:
+        return None
+    tokens = _TOKEN.findall(text[:_LOOKED_AT])
+    runs = [tuple(tokens[n : n + _RUN]) for n in range(len(tokens) - _RUN + 1)]
+    times = Counter(run for run in runs if len(set(run)) >= _WORDS)
+    if not times or len(set(runs)) >= _DISTINCT * len(runs):
+        return None
+    run, often = times.most_common(1)[0]
+    return f"it repeats itself: {' '.join(run)!r}, {often} times" if often >= _TIMES else None
+
+
+def _rejected_copy(text: str, source: str) -> str | None:
+    """Long stretches of its own input, one after the other, and hardly a word beside them."""
+    text = text[:_LOOKED_AT]
+    if len(text) < LOOP or not source:
+        return None
+    copied = place = 0
+    while place + _ANCHOR <= len(text):
+        run = _common(text, place, source)
+        copied += run if run >= _COPIED_RUN else 0
+        place += max(run, _ANCHOR // 2)
+    return "it is a copy of what was to be summed up" if copied >= _COPIED * len(text) else None
+
+
+def _common(text: str, place: int, source: str) -> int:
+    """Characters from a place on that stand in the source as well, in a row; 0 for fewer than an anchor."""
+    found = source.find(text[place : place + _ANCHOR])
+    if found < 0:
+        return 0
+    pairs = zip(text[place:], source[found : found + len(text) - place], strict=False)
+    return next(
+        (n for n, (one, other) in enumerate(pairs) if one != other), min(len(text) - place, len(source) - found)
+    )

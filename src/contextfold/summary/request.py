@@ -280,7 +280,8 @@ class Requester:
             written += answer.output_tokens or self.count(text)
             if (unread := _unread(answer, size)) is not None:
                 return RequestOutcome(None, unread, tuple(refusals), calls, read, written, model.name)
-            refusal = rejection(answer, input_tokens=request.longest_answer, count=self.count)
+            new = prompt if request.kind in ("summarize", "chunk") else ""
+            refusal = rejection(answer, input_tokens=request.longest_answer, count=self.count, source=new)
             if refusal is None:
                 return RequestOutcome(text, None, tuple(refusals), calls, read, written, model.name)
             refusals.append(refusal)
