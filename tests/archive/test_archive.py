@@ -440,3 +440,11 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
     ]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     assert open_archive(address).thread("one").indices() == [*range(40), *range(1000, 1040)]
+
+
+def test_a_path_names_a_folder_and_what_is_no_address_is_refused(tmp_path: Path) -> None:
+    assert open_archive(tmp_path / "here").thread("t").path == open_archive(str(tmp_path / "here")).thread("t").path
+    wrong: list[Any] = [None, 7, b"file:///x", "", ["file:///x"]]
+    for address in wrong:
+        with pytest.raises(InputError, match="named by an address or a path"):
+            open_archive(address)

@@ -27,8 +27,9 @@ from contextfold.observe import scrub
 from contextfold.recall import markdown
 
 
-def open_archive(address: str, **options: Any) -> Archive:
-    """The archive at an address such as ``file:///var/lib/agent``, ``s3://bucket/agent`` or ``memory://test``.
+def open_archive(address: str | os.PathLike[str], **options: Any) -> Archive:
+    """The archive at an address such as ``file:///var/lib/agent``, ``s3://bucket/agent`` or ``memory://test``, or in a
+    folder of this machine given by its path.
 
     ``options`` go to the file system of the address (credentials, end points; see fsspec). Raises ``InputError`` for an
     address that cannot be used, and where the extra ``store`` is not installed.
@@ -37,6 +38,10 @@ def open_archive(address: str, **options: Any) -> Archive:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise InputError("an archive needs fsspec: pip install contextfold[store]") from error
+    if isinstance(address, os.PathLike):
+        address = os.fspath(address)
+    if not isinstance(address, str) or not address:
+        raise InputError(f"an archive is named by an address or a path, not by {address!r:.60}")
     shown = without_credentials(address)
     try:
         system, path = url_to_fs(address, **options)

@@ -78,6 +78,15 @@ def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBacke
     assert len(main.sent) == 3
 
 
+def test_a_tiny_window_in_a_profile_costs_no_more_requests_than_deepagents_sends(backend: FilesystemBackend) -> None:
+    """A double's profile is no limit; a summary is one request where the model takes it."""
+    main = limited(3_000)
+    paid = ScriptedModel(script=lambda messages, number: SUMMARY, profile={"max_input_tokens": 1_000})
+    middleware = SummarizationMiddleware(paid, backend=backend, keep=("messages", 4), trim_tokens_to_summarize=None)
+    ask(deep_agent(main, backend, middleware), "sync", [*questions(40), HumanMessage("[q]", id="q")])
+    assert (len(main.sent), len(paid.sent)) == (2, 1)
+
+
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_what_cannot_shrink_raises_one_clear_error(backend: FilesystemBackend, color: str) -> None:
     """R16: one message that is too long; no request is repeated, and the error names the sizes."""

@@ -69,13 +69,18 @@ async def _awaited(reply: Awaitable[Any]) -> Any:
     return to_answer(answer) if hasattr(answer, "content") else answer
 
 
+LEAST_PROFILED = 2_000
+"""Tokens. A profile with a smaller window is a test double's: believed, it would cost dozens of requests where one
+does. A model that really takes less refuses, and is given less then."""
+
+
 def profiled_window(model: Any) -> int | None:
     """The window that a LangChain model's profile names, through the bindings that may wrap the model."""
     for _ in range(4):
         profile = getattr(model, "profile", None)
         if isinstance(profile, Mapping):
             size = profile.get("max_input_tokens")
-            return size if isinstance(size, int) and size > 0 else None
+            return size if isinstance(size, int) and size >= LEAST_PROFILED else None
         model = getattr(model, "bound", None)
     return None
 
