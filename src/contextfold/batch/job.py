@@ -382,11 +382,14 @@ def run(ready: PlannedJob, work: Work, on_progress: Callable[[JobProgress], obje
     progress.parts_done = len(ready.done)
     progress.size = sum(ready.parts[number].size for number in ready.done)
     failed_parts: dict[int, str] = {}
-    with contextlib.closing(work(ready.task, ready.todo)) as happening:  # type: ignore[type-var]
-        for happened in happening:
-            _note(happened, progress, sums, failed_parts, ready.parts)
-            if on_progress is not None:
-                on_progress(progress)
+    try:
+        with contextlib.closing(work(ready.task, ready.todo)) as happening:  # type: ignore[type-var]
+            for happened in happening:
+                _note(happened, progress, sums, failed_parts, ready.parts)
+                if on_progress is not None:
+                    on_progress(progress)
+    finally:  # the workers have ended by now: what they were writing is no use to anyone
+        ready.task.output.remove_left_overs()
     outcome = JobOutcome(
         operation=type(ready.job.operation).__name__,
         output=ready.job.output,

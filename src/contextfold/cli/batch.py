@@ -33,6 +33,8 @@ from contextfold.cli.summarizers import EXTRACTIVE, Named
 if TYPE_CHECKING:
     from contextfold.batch.job import Job, JobOutcome, JobProgress, Operation, PlannedJob, Work
 
+WIDEST = 160
+"""Characters of an error in the summary; the rows have all of it."""
 NOT_ALL_PARTS = 1
 NOT_ALL_ROWS = 3
 
@@ -388,7 +390,8 @@ def summary_lines(outcome: JobOutcome) -> Iterator[str]:
     )
     for example in sums.examples:
         place = "" if example["place"] is None else f" at {example['place']:,}"
-        yield f"  {example['source']}{place}: {example['error']}"
+        said = example["error"].removeprefix(f"{example['source']}: ")
+        yield f"  {example['source']}{place}: {said if len(said) <= WIDEST else said[: WIDEST - 1] + '…'}"
     for number, why in outcome.failed_parts.items():
         yield f"  part {number} could not be done: {why}"
     yield f"written to {outcome.output}"
