@@ -42,6 +42,12 @@ KINDS: tuple[Kind, ...] = (
         "AbC_dEf-12345",
     ),
     Kind(
+        "Hugging Face and Stripe keys",
+        r"\bhf_[A-Za-z]{30,60}\b|\b(?:sk|rk|pk)_(?:live|test)_\w{16,200}",
+        "token hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
+        "abcdefghijklmnopqrstuvwxyz",
+    ),
+    Kind(
         "AWS access key id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", "id AKIAIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"
     ),
     Kind(
@@ -137,6 +143,20 @@ KINDS: tuple[Kind, ...] = (
         rf"{_NO_SECRET}{_VALUE})",
         "export DB_PASSWORD=correcthorse",
         "correcthorse",
+    ),
+    Kind(
+        "cookie",
+        r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie:\s{0,4}[\w.-]{1,80}=)[^\s;'\"]{8,2000}",
+        "Cookie: session=abcdef0123456789; path=/",
+        "abcdef0123456789",
+    ),
+    Kind(
+        "name and password of a command",
+        r"(?P<keep>\bcurl\s(?:[^\n|;&]{0,200}\s)?(?:-u|--user)[ =]?[\"']?[\w.@+-]{1,80}:)[^\s'\"]{3,300}"
+        r"|(?P<keep2>\b(?:mysql|mysqldump|mysqladmin|mariadb)\s(?:[^\n|;&]{0,200}\s)?-p)(?!\s|ort\b)[^\s'\"]{4,300}"
+        r"|(?P<keep3>\b(?:docker|podman|helm)\s[^\n|;&]{0,80}\blogin\s(?:[^\n|;&]{0,200}\s)?-p\s)[^\s'\"]{4,300}",
+        "curl -s -u bob:hunter2secret https://x",
+        "hunter2secret",
     ),
     Kind(
         "password of a command",

@@ -24,8 +24,29 @@ def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("mysql -psecretpw1 -uroot shop", "secretpw1"),
+        ("docker login -u bob -p secretpw12 registry.test", "secretpw12"),
+        ("Set-Cookie: sid=abcdef0123456789; HttpOnly", "abcdef0123456789"),
+        ("stripe.api_key = 'sk_live_abcdefghijklmnopqrstuvwx'", "abcdefghijklmnopqrstuvwx"),
+        ("PGPASSWORD=hunter2secret psql -h db", "hunter2secret"),
+        ("redis://:redispass9@h:6379/0", "redispass9"),
+        ("https://x.test/?sig=abc%2Bdef0123456789&se=2026", "def0123456789"),
+        ("HOME=/root\nDB_URL=mysql://app:s3cretpw@db/x\nPATH=/bin", "s3cretpw"),
+        ("Proxy-Authorization: Basic Ym9iOnNlY3JldA==", "Ym9iOnNlY3JldA"),
+        ("AccountKey=Zm9vYmFyYmF6Zm9vYmFyYmF6==;EndpointSuffix=core", "Zm9vYmFyYmF6"),
+    ],
+)
+def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: str, secret: str) -> None:
+    assert secret in text
+    assert secret not in redact(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "mysql -p -u root; mysql -port 3306; docker run -p 8080:80 nginx; curl -u bob https://x",
         "a basic information page, Basic Authentication, and the bearer",
         "The secretary: Bob. tokens: 4096, max_tokens=8192, key: value",
         "sk-learn and pk_ are words; the task-list of sk-learn; hf_hub_download()",
