@@ -8,6 +8,7 @@ are the views. ``writer`` is asked for summaries.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import tempfile
@@ -27,7 +28,7 @@ from langgraph.graph import START, StateGraph
 from openai import BadRequestError
 from pydantic import Field, PrivateAttr
 
-from contextfold import Compactor, ContextOverflow, Policy
+from contextfold import Compactor, ContextOverflow, Policy, formats
 from contextfold.integrations.langgraph import CompactionState, Context, SessionContext
 from contextfold.testing.dict_store import DictStore
 
@@ -295,6 +296,158 @@ def session(setting: Setting) -> Tell:
     return tell
 
 
+def _crossed(messages: Sequence[Any], format: str, to: str) -> list[Any]:
+    return formats.get(to).encode(formats.decode(messages, formats.get(format)))
+
+
+class Told:
+    """What a thread was told, in a face's own messages: who tries again has the same objects."""
+
+    def __init__(self, to: str) -> None:
+        self._to = to
+        self._known: list[tuple[Sequence[BaseMessage], list[Any]]] = []
+
+    def __call__(self, new: Sequence[BaseMessage]) -> list[Any]:
+        found = next((theirs for told, theirs in self._known if told is new), None)
+        if found is None:
+            found = _crossed(new, "langchain", self._to)
+            self._known.append((new, found))
+        return found
+
+
+def _answered(setting: Setting, view: Sequence[Any], format: str) -> str:
+    """The script's answer to a view of any format."""
+    return str(setting.main.answer(convert_to_messages(_crossed(view, format, "openai-chat"))).content)
+
+
+def _policy(setting: Setting) -> dict[str, Any]:
+    return {"window": WINDOW, "policy": Policy(trigger=setting.trigger, keep=setting.keep, **setting.extra)}
+
+
+def pydantic_ai(setting: Setting) -> Tell:
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from contextfold.formats.pydantic_ai import split
+    from contextfold.integrations.pydantic_ai import Compaction
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        return ModelResponse([TextPart(_answered(setting, [p for m in messages for p in split(m)], "pydantic-ai"))])
+
+    capability = Compaction(**_policy(setting), summarizer=setting.writer)
+    agent = Agent(FunctionModel(answer), capabilities=[capability])
+    history, told = list[Any](), Told("pydantic-ai")
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        asked = [*history, *told(new)]
+
+        async def later() -> Any:
+            return await agent.run(message_history=asked)
+
+        history[:] = _run_blocking(setting, lambda: agent.run_sync(message_history=asked), later).all_messages()
+
+    return tell
+
+
+def _run_blocking(setting: Setting, blocking: Callable[[], Any], suspending: Callable[[], Any]) -> Any:
+    """``ran`` for frameworks whose blocking runners take an event loop of the thread, and leave it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return ran(setting, blocking, suspending)
+    finally:
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
+def openai_agents(setting: Setting) -> Tell:
+    return _openai_agents(setting, lambda made, provider: {"model_provider": made.provider(provider)})
+
+
+def openai_agents_filter(setting: Setting) -> Tell:
+    return _openai_agents(setting, lambda made, provider: {"model_provider": provider, "call_model_input_filter": made})
+
+
+def _openai_agents(setting: Setting, config: Callable[[Any, Any], dict[str, Any]]) -> Tell:
+    from agents import Agent, ModelProvider, ModelResponse, RunConfig, Runner, Usage
+    from agents import Model as TheirModel
+    from openai.types.responses import ResponseOutputMessage
+
+    from contextfold.integrations.openai_agents import compaction
+
+    class Scripted(TheirModel):
+        async def get_response(self, system: Any, input: Any, *arguments: Any, **options: Any) -> ModelResponse:
+            content = [
+                {"type": "output_text", "text": _answered(setting, input, "openai-responses"), "annotations": []}
+            ]
+            fields = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": content}
+            return ModelResponse([ResponseOutputMessage.model_validate(fields)], Usage(), None)
+
+        def stream_response(self, *arguments: Any, **options: Any) -> Any:
+            raise NotImplementedError
+
+    class Provider(ModelProvider):
+        def get_model(self, model_name: str | None) -> TheirModel:
+            return Scripted()
+
+    made = compaction(**_policy(setting), summarizer=setting.writer)
+    run_config = RunConfig(**config(made, Provider()), tracing_disabled=True)
+    agent, items, told = Agent("any"), list[Any](), Told("openai-responses")
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        asked = [*items, *told(new)]
+
+        async def later() -> Any:
+            return await Runner.run(agent, asked, run_config=run_config)
+
+        ended = _run_blocking(setting, lambda: Runner.run_sync(agent, asked, run_config=run_config), later)
+        items[:] = ended.to_input_list()
+
+    return tell
+
+
+def haystack(setting: Setting) -> Tell:
+    import warnings
+
+    from haystack import component
+    from haystack.components.agents import Agent
+    from haystack.dataclasses import ChatMessage
+    from haystack.hooks.compaction import CompactionHook
+
+    from contextfold.integrations.haystack import ContextfoldCompactor
+
+    @component
+    class Scripted:
+        @component.output_types(replies=list[ChatMessage])
+        def run(self, messages: list[ChatMessage], tools: Any = None, **options: Any) -> dict[str, Any]:
+            return {"replies": [ChatMessage.from_assistant(_answered(setting, messages, "haystack"))]}
+
+        @component.output_types(replies=list[ChatMessage])
+        async def run_async(self, messages: list[ChatMessage], tools: Any = None, **options: Any) -> dict[str, Any]:
+            return self.run(messages)
+
+    made = ContextfoldCompactor(keep=setting.keep, summarizer=setting.writer, **setting.extra)
+    hooks: Any = {}
+    if setting.trigger is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            window = int(setting.trigger[1] / 0.7)
+            hooks = {"before_llm": [CompactionHook(compactor=made, context_window=window, compact_to=0.6)]}
+    agent = Agent(chat_generator=Scripted(), hooks=hooks)
+    messages, told = list[Any](), Told("haystack")
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        asked = [*messages, *told(new)]
+
+        async def later() -> Any:
+            return await agent.run_async(messages=asked)
+
+        messages[:] = ran(setting, lambda: agent.run(messages=asked), later)["messages"]
+
+    return tell
+
+
 FACES: dict[str, Callable[[Setting], Tell]] = {
     "compact": compact,
     "call": call,
@@ -305,4 +458,8 @@ FACES: dict[str, Callable[[Setting], Tell]] = {
     "deepagents drop-in": deepagents,
     "LangGraph": langgraph,
     "LangGraph on a session": langgraph_on_a_session,
+    "pydantic-ai": pydantic_ai,
+    "OpenAI Agents filter": openai_agents_filter,
+    "OpenAI Agents provider": openai_agents,
+    "Haystack": haystack,
 }

@@ -287,6 +287,9 @@ EXCUSED: dict[tuple[str, str], str] = {
     ("never pay twice", "compact"): "its result is the caller's: pass `out.compaction` as `previous`",
     ("last resort", "LangChain drop-in"): "LangChain's class does not stand around the model call's errors",
     ("last resort", "LangGraph"): "the node sends by itself: use `Compactor.call` in it",
+    ("last resort", "OpenAI Agents filter"): "a filter does not see what the model answers: "
+    "`compaction(...).provider()` does",
+    ("last resort", "Haystack"): "Haystack's hook runs before the model is asked, and sees no refusal",
     ("last resort", "LangGraph on a session"): "the node sends by itself: use `session.call` in it",
 }
 

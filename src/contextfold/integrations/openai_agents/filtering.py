@@ -15,7 +15,7 @@ from agents import Model, ModelProvider
 from agents.run_config import CallModelData, ModelInputData
 
 from contextfold.compactor import After, Before, CompactionResult, Compactor
-from contextfold.integrations.openai_agents.conversations import KnownItems, KnownLists
+from contextfold.integrations.known_lists import KnownItems, KnownLists
 from contextfold.integrations.openai_agents.models import CompactingModel, CompactingProvider
 from contextfold.record.compaction import Compaction
 

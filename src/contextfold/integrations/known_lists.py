@@ -1,7 +1,7 @@
-"""Which conversation a list of items belongs to. The framework says it to no filter and no model.
+"""Which conversation a list of items belongs to, where a framework does not say it.
 
 A list belongs to the known conversation with which it has the longest beginning in common, if that beginning reaches at
-least as far as the record in force covers. So one filter serves any number of runs at a time; a conversation that was
+least as far as the record in force covers. So one face serves any number of runs at a time; a conversation that was
 rewound or forked keeps its record as long as what it covers is there, and a list that is like no other begins anew.
 
 What belongs here: recognizing lists by what is in them. What does not: views.
@@ -33,7 +33,7 @@ class KnownItems:
 
 
 class KnownLists:
-    """The conversations that one filter serves. Safe for concurrent use."""
+    """The conversations that one face serves. Safe for concurrent use."""
 
     def __init__(self, size: int = REMEMBERED) -> None:
         self._known: Bounded[KnownItems] = Bounded(size)

@@ -1,0 +1,235 @@
+"""Haystack: a ``Compactor`` for its ``CompactionHook``, with ours inside.
+
+    from haystack.hooks.compaction import CompactionHook
+    from contextfold.integrations.haystack import ContextfoldCompactor
+
+    hook = CompactionHook(compactor=ContextfoldCompactor(), context_window=128_000)
+    agent = Agent(chat_generator=..., tools=[...], hooks={"before_llm": [hook]})
+
+Their hook decides when, and how small the list is to be; what it gets takes the place of the agent's messages. So a
+later call gets a list with an earlier summary in it, which is updated. As long as this process lasts the originals
+behind it are known, and evidence is chosen from them.
+
+What belongs here: their protocol around ``Compactor.compact``. What does not: what a ``ChatMessage`` says
+(``formats.haystack``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+try:
+    from haystack.core.serialization import component_to_dict, default_from_dict, default_to_dict
+    from haystack.dataclasses import ChatMessage
+    from haystack.utils import deserialize_callable, serialize_callable
+    from haystack.utils.deserialization import deserialize_component_inplace
+except ImportError as error:
+    raise ImportError(
+        "contextfold.integrations.haystack needs Haystack: pip install 'contextfold[haystack]'"
+    ) from error
+
+from contextfold import formats
+from contextfold.compactor import CompactionResult, Compactor
+from contextfold.errors import CannotFit, PolicyError, SummaryFailed
+from contextfold.integrations.known_lists import KnownLists
+from contextfold.integrations.rewritten import Originals
+from contextfold.observe import logger
+from contextfold.policy import Policy, Size, parse_trigger
+from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
+from contextfold.record.compaction import Compaction
+from contextfold.summary.summarizer import Answer
+from contextfold.tokens import Calibration
+
+__all__ = ["ContextfoldCompactor"]
+
+FORMAT = "haystack"
+WINDOW = 2.5
+"""Times the target: the hook's own defaults, which begin at 0.7 of a window and end at 0.4."""
+ROOM = 1.15
+"""Times what must stay: where the target cannot be reached, this much is aimed at, which leaves room for a summary."""
+
+
+class ContextfoldCompactor:
+    """What ``CompactionHook(compactor=...)`` takes. One instance serves any number of agents and conversations.
+
+    Args:
+        summarizer: None for the built-in one that asks no model; a name such as ``"openai:gpt-5-mini"``, a callable, or
+            a chat generator of Haystack.
+        keep: how much of the newest messages stays word for word, as for ``Policy``.
+        policy: every knob, in place of ``keep``. Its trigger and target are the hook's business.
+        instructions: for the summarizer, in every compaction.
+        settings: as for our ``Compactor``: ``count_text``, ``on_event`` and the rest.
+
+    ``result`` is the ``CompactionResult`` of the last list that got smaller. Where no summary could be had, an event
+    says so, the list stays as it is, and the next call tries again. Raises ``PolicyError`` when a setting is not
+    allowed, ``TypeError`` for one that there is not.
+    """
+
+    def __init__(
+        self,
+        *,
+        summarizer: Any = None,
+        keep: Any = None,
+        policy: Policy | None = None,
+        instructions: str = "",
+        **settings: Any,
+    ) -> None:
+        if policy is not None and keep is not None:
+            raise PolicyError("give either policy or keep, not both: it is a field of the policy")
+        for name in ("window", "trigger", "target", "model"):
+            if name in settings:
+                raise TypeError(f"{name} is not taken here: CompactionHook says when to compact, and how small")
+        self.summarizer = summarizer
+        self.policy = policy if policy is not None else Policy(**({} if keep is None else {"keep": keep}))
+        self.instructions = instructions
+        self.settings = settings
+        self.result: CompactionResult | None = None
+        self._originals = Originals(formats.get(FORMAT))
+        self._lists = KnownLists()
+        self._compactor(100_000)  # says at once what is wrong
+
+    # ---- their protocol ----
+
+    def compact(self, messages: list[ChatMessage], target_tokens: int, token_counter: Any) -> list[ChatMessage] | None:
+        """Shorter messages for the same conversation; None where they cannot be made shorter.
+
+        ``target_tokens``: by ``token_counter``. Where what must stay takes more, as little above it as can be.
+        """
+        return run(self._compacted(messages, target_tokens, token_counter, Compactor.compact, SyncPorts()))
+
+    async def compact_async(
+        self, messages: list[ChatMessage], target_tokens: int, token_counter: Any
+    ) -> list[ChatMessage] | None:
+        """``compact`` for async agents; it never blocks the event loop."""
+        return await self._compacted(messages, target_tokens, token_counter, Compactor.acompact, AsyncPorts())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a stored agent or pipeline. Functions among the settings are stored by their names."""
+        return default_to_dict(
+            self,
+            summarizer=_written(self.summarizer),
+            policy=self.policy.model_dump(mode="json", exclude_defaults=True),
+            instructions=self.instructions,
+            **{name: _written(value) for name, value in self.settings.items()},
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ContextfoldCompactor:
+        """What ``to_dict`` wrote."""
+        given = dict(data.get("init_parameters", {}))
+        given["policy"] = Policy(**given.get("policy") or {})
+        if isinstance(given.get("summarizer"), dict):
+            deserialize_component_inplace(given, key="summarizer")
+        read = {name: _read(value) for name, value in given.items()}
+        made: ContextfoldCompactor = default_from_dict(cls, {**data, "init_parameters": read})
+        return made
+
+    def warm_up(self) -> None:
+        """Warm up the chat generator that writes summaries, if one does."""
+        if hasattr(self.summarizer, "warm_up"):
+            self.summarizer.warm_up()
+
+    def close(self) -> None:
+        """Release what that chat generator holds."""
+        if hasattr(self.summarizer, "close"):
+            self.summarizer.close()
+
+    # ---- one algorithm for both colors ----
+
+    async def _compacted(
+        self,
+        messages: Sequence[ChatMessage],
+        target: int,
+        counter: Any,
+        compact: Callable[..., Any],
+        ports: Ports,
+    ) -> list[ChatMessage] | None:
+        history, record = await ports.compute(self._originals.behind, messages)
+        known = self._lists.of(history)
+        record = record or known.record  # one that was paid for, and is not in the list: the run failed behind it
+        before = await ports.call(counter.count, list(messages))
+        calibration = await ports.compute(self._calibration, messages, before)
+
+        async def made(target: int, *, force: bool) -> CompactionResult | None:
+            options = {"format": FORMAT, "calibration": calibration, "instructions": self.instructions, "force": force}
+            try:
+                result: CompactionResult = await ports.call(
+                    _bound(compact, self._compactor(target)), history, record, options
+                )
+            except SummaryFailed as error:
+                logger.warning("the messages stay as they are: %s", error)
+                return None
+            return result
+
+        if record is not None and (result := await made(target, force=False)) is not None:
+            size = await ports.call(counter.count, result.messages)
+            if size <= target and size < before:
+                return self._given(history, known, result)
+        try:
+            result = await made(max(1, target), force=True)
+        except CannotFit as error:
+            result = await made(int(ROOM * error.needed), force=True)
+        if result is None or result.compaction is None:
+            return None
+        self._lists.keep(replace(known, items=history, record=result.compaction))
+        if await ports.call(counter.count, result.messages) >= before:
+            return None
+        return self._given(history, known, result)
+
+    def _given(self, history: list[Any], known: Any, result: CompactionResult) -> list[ChatMessage]:
+        self.result = result
+        self._originals.keep(history, result)
+        return list(result.messages)
+
+    def _calibration(self, messages: Sequence[ChatMessage], counted: int) -> Calibration:
+        """How far their counter is from the estimate, as for a provider's usage."""
+        estimated = self._compactor(None).compact(messages, format=FORMAT).estimated_tokens
+        return Calibration().learn(estimated, counted)
+
+    def _compactor(self, target: int | None) -> Compactor:
+        """A compactor for a target; without one, it only looks."""
+        if target is None:
+            return Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=self.settings.get("count_text"))
+        update = {"trigger": parse_trigger(None), "target": Size("tokens", target), "max_tokens": None}
+        policy = self.policy.model_copy(update=update)
+        window = max(int(WINDOW * target), 1_000)
+        return Compactor(window=window, policy=policy, summarizer=_writing(self.summarizer), **self.settings)
+
+
+def _bound(compact: Callable[..., Any], compactor: Compactor) -> Callable[..., Any]:
+    """``compact`` or ``acompact`` of a compactor, whose color the ports can see."""
+    if compact is Compactor.compact:
+        return lambda history, record, options: compactor.compact(history, record, **options)
+
+    async def later(history: Any, record: Compaction | None, options: Any) -> CompactionResult:
+        return await compactor.acompact(history, record, **options)
+
+    return later
+
+
+def _writing(summarizer: Any) -> Any:
+    """A chat generator of Haystack as a summarizer; anything else as it is."""
+    if not hasattr(summarizer, "run") or hasattr(summarizer, "complete"):
+        return summarizer
+
+    def write(prompt: str) -> Answer:
+        reply = summarizer.run(messages=[ChatMessage.from_user(prompt)])["replies"][-1]
+        usage = reply.meta.get("usage") or {}
+        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        return Answer(reply.text or "", reply.meta.get("finish_reason"), bool(reply.tool_calls), read, written)
+
+    return write
+
+
+def _written(value: Any) -> Any:
+    """A setting as plain data."""
+    if hasattr(value, "to_dict"):
+        return component_to_dict(value, name="summarizer")
+    return serialize_callable(value) if callable(value) else value
+
+
+def _read(value: Any) -> Any:
+    """A setting from plain data: the name of a function has dots, that of a model a colon."""
+    return deserialize_callable(value) if isinstance(value, str) and "." in value and ":" not in value else value

@@ -1,0 +1,233 @@
+"""Haystack's own agent with our compactor in its hook, over HTTP against the provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from emulator import Fault, ProviderServer
+
+pytest.importorskip("haystack.hooks.compaction")
+
+import openai
+from haystack.components.agents import Agent
+from haystack.components.generators.chat import MockChatGenerator, OpenAIChatGenerator
+from haystack.dataclasses import ChatMessage, FileContent, ImageContent, ReasoningContent, TextContent, ToolCall
+from haystack.hooks.compaction import CompactionHook
+from haystack.token_counters import ApproximateTokenCounter
+from haystack.tools import create_tool_from_function
+from haystack.utils import Secret
+
+from contextfold import Policy, PolicyError
+from contextfold.integrations.haystack import ContextfoldCompactor
+from integrations import rooms
+from integrations.rooms import MODEL, TOLD, WINDOW, Writer
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore:.*experimental.*", "ignore::ResourceWarning")
+WAYS = ("sync", "async", "stream")
+
+
+def look(room: int) -> str:
+    """Looks at a room."""
+    return rooms.look(room)
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with rooms.provider() as running:
+        yield running
+
+
+class Talk:
+    """One conversation with an agent, turn by turn, each in a run of its own."""
+
+    def __init__(self, server: ProviderServer, way: str = "sync", window: int = TOLD, **settings: Any) -> None:
+        self.compactor = ContextfoldCompactor(**settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            hook = CompactionHook(compactor=self.compactor, context_window=window)
+        generator = OpenAIChatGenerator(
+            api_key=Secret.from_token("any"),
+            model=MODEL,
+            api_base_url=server.openai_url,
+            max_retries=0,
+            streaming_callback=(lambda chunk: None) if way == "stream" else None,
+        )
+        self.agent = Agent(
+            chat_generator=generator,
+            tools=[create_tool_from_function(look)],
+            hooks={"before_llm": [hook]},
+        )
+        self.way = way
+        self.messages = [ChatMessage.from_system("Never touch the cellar.")]
+
+    def play(self, turns: int, start: int = 0) -> None:
+        async def played() -> None:
+            for turn in range(start, start + turns):
+                asked = [*self.messages, ChatMessage.from_user(rooms.question(turn))]
+                self.messages = (await self.agent.run_async(messages=asked))["messages"]
+            await self.agent.close_async()
+
+        if self.way == "async":
+            asyncio.run(played())
+            return
+        for turn in range(start, start + turns):
+            self.messages = self.agent.run(messages=[*self.messages, ChatMessage.from_user(rooms.question(turn))])[
+                "messages"
+            ]
+
+
+def check(server: ProviderServer, writer: Writer, turns: int) -> None:
+    assert rooms.refused(server) == []
+    assert rooms.largest(server) <= WINDOW
+    assert {rooms.summaries(request) for request in server.requests} == {0, 1}
+    last, read = server.requests[-1].messages_text, "\n".join(writer.prompts)
+    for turn in range(turns):
+        assert f"[q{turn}]" in last or f"[q{turn}]" in read, "nothing is lost on the way to the summarizer"
+    assert all("Never touch the cellar." in request.text for request in server.requests)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_talk_stays_inside_the_window(server: ProviderServer, way: str) -> None:
+    writer = Writer()
+    Talk(server, way, summarizer=writer).play(30)
+    assert len(writer.prompts) >= 2
+    check(server, writer, 30)
+
+
+@pytest.mark.strict
+@pytest.mark.parametrize("way", WAYS)
+def test_several_hundred_turns_stay_inside_the_window(server: ProviderServer, way: str) -> None:
+    writer = Writer()
+    Talk(server, way, summarizer=writer).play(300)
+    check(server, writer, 300)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(server: ProviderServer, way: str) -> None:
+    writer = Writer(fails=3)
+    talk = Talk(server, way, summarizer=writer)
+    talk.compactor.policy = Policy(fallback=None)
+    talk.play(26)
+    assert len(writer.prompts) > 3
+    assert rooms.summaries(server.requests[-1]) == 1
+    whole = [request for request in server.requests if not rooms.summaries(request)]
+    assert rooms.question(0) in whole[-1].messages_text
+
+
+def test_a_summary_is_never_paid_for_twice_where_the_model_fails_behind_it(server: ProviderServer) -> None:
+    writer = Writer()
+    talk = Talk(server, summarizer=writer)
+    turn = 0
+    while True:
+        server.faults.add(Fault.http_error(403, "down"), when=lambda request: bool(writer.prompts), times=1)
+        try:
+            talk.play(1, turn)
+        except openai.PermissionDeniedError:
+            assert writer.prompts
+            break
+        server.faults.clear()
+        turn += 1
+    server.faults.clear()
+    paid = len(writer.prompts)
+    talk.play(1, turn)
+    assert len(writer.prompts) == paid
+    assert rooms.summaries(server.requests[-1]) == 1
+
+
+def test_a_chat_generator_of_the_framework_can_write_the_summary(server: ProviderServer) -> None:
+    talk = Talk(server, summarizer=MockChatGenerator(responses=[rooms.SUMMARY]))
+    talk.play(20)
+    assert rooms.summaries(server.requests[-1]) == 1
+    assert rooms.refused(server) == []
+
+
+# ---- the protocol ----
+
+COUNTER = ApproximateTokenCounter()
+
+
+def history(turns: int) -> list[ChatMessage]:
+    messages = [ChatMessage.from_system("Be kind.", meta={"own": 1})]
+    for turn in range(turns):
+        call = ToolCall("look", {"room": turn}, id=f"c{turn}", extra={"signature": f"s{turn}"})
+        image = ImageContent(base64_image="aGVsbG8=", mime_type="image/png", validation=False)
+        file = FileContent(base64_data="aGVsbG8=", mime_type="application/pdf", filename="a.pdf", validation=False)
+        messages += [
+            ChatMessage.from_user(content_parts=[TextContent(rooms.question(turn)), image, file], meta={"turn": turn}),
+            ChatMessage.from_assistant(
+                f"answer {turn}", tool_calls=[call], reasoning=ReasoningContent(f"thought {turn}", {"sig": turn})
+            ),
+            ChatMessage.from_tool([TextContent("dry "), image], origin=call),
+            ChatMessage.from_assistant("fine", name="guide"),
+        ]
+    return messages
+
+
+def test_the_rules_of_their_protocol_hold() -> None:
+    messages = history(30)
+    before = copy.deepcopy(messages)
+    target = COUNTER.count(messages) // 3
+    made = ContextfoldCompactor()
+    view = made.compact(messages, target, COUNTER)
+    assert view is not None
+    assert view is not messages
+    assert messages == before
+    assert COUNTER.count(view) <= target
+    calls = {call.id for message in view for call in message.tool_calls}
+    results = {result.origin.id for message in view for result in message.tool_call_results}
+    assert calls == results
+    assert made.compact(history(1), 100_000, COUNTER) is None
+    assert asyncio.run(ContextfoldCompactor().compact_async(history(30), target, COUNTER)) == view
+
+
+def test_what_stays_is_the_very_object_that_it_was() -> None:
+    messages = history(30)
+    view = ContextfoldCompactor(keep=("messages", 12)).compact(messages, COUNTER.count(messages) // 2, COUNTER)
+    assert view is not None
+    own = {id(message) for message in messages}
+    assert sum(id(message) in own for message in view) >= 5
+    assert view[0] is messages[0]
+    assert view[-1] is messages[-1]
+
+
+def test_a_target_below_what_must_stay_gives_the_least_that_can_be() -> None:
+    messages = history(30)
+    view = ContextfoldCompactor().compact(messages, 10, COUNTER)
+    assert view is not None
+    assert COUNTER.count(view) < COUNTER.count(messages) / 4
+    assert view[0] is messages[0]
+
+
+def test_a_later_call_updates_the_summary_also_in_another_process() -> None:
+    for other in (False, True):
+        made, messages = ContextfoldCompactor(), history(20)
+        target = COUNTER.count(messages) // 3
+        view = made.compact(messages, target, COUNTER)
+        assert view is not None
+        more = [*view, *history(12)[1:]]
+        again = (ContextfoldCompactor() if other else made).compact(more, target, COUNTER)
+        assert again is not None
+        assert sum("<conversation_summary>" in (message.text or "") for message in again) == 1
+
+
+def test_settings_survive_a_stored_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    made = ContextfoldCompactor(summarizer="openai:gpt-5-mini", keep=("messages", 4), instructions="names")
+    read = ContextfoldCompactor.from_dict(made.to_dict())
+    assert (read.summarizer, read.policy, read.instructions) == (made.summarizer, made.policy, "names")
+    generator = ContextfoldCompactor(summarizer=MockChatGenerator(responses=["s"]))
+    assert isinstance(ContextfoldCompactor.from_dict(generator.to_dict()).summarizer, MockChatGenerator)
+
+
+def test_a_setting_that_there_is_not_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="kep"):
+        ContextfoldCompactor(kep=3)
+    with pytest.raises(TypeError, match="CompactionHook"):
+        ContextfoldCompactor(window=3_000)
+    with pytest.raises(PolicyError, match="keep"):
+        ContextfoldCompactor(keep=("messages", 4), policy=Policy())
