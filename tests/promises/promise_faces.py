@@ -377,11 +377,16 @@ def _openai_agents(setting: Setting, config: Callable[[Any, Any], dict[str, Any]
     from contextfold.integrations.openai_agents import compaction
 
     class Scripted(TheirModel):
-        async def get_response(self, system: Any, input: Any, *arguments: Any, **options: Any) -> ModelResponse:
-            content = [
-                {"type": "output_text", "text": _answered(setting, input, "openai-responses"), "annotations": []}
-            ]
-            fields = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": content}
+        async def get_response(self, *, input: Any, **options: Any) -> ModelResponse:  # type: ignore[override]
+            said = _answered(setting, input, "openai-responses")
+            content = [{"type": "output_text", "text": said, "annotations": []}]
+            fields = {
+                "id": f"m{len(setting.main.sent)}",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": content,
+            }
             return ModelResponse([ResponseOutputMessage.model_validate(fields)], Usage(), None)
 
         def stream_response(self, *arguments: Any, **options: Any) -> Any:
@@ -427,13 +432,13 @@ def haystack(setting: Setting) -> Tell:
         async def run_async(self, messages: list[ChatMessage], tools: Any = None, **options: Any) -> dict[str, Any]:
             return self.run(messages)
 
-    made = ContextfoldCompactor(keep=setting.keep, summarizer=setting.writer, **setting.extra)
+    made = ContextfoldCompactor(window=WINDOW, keep=setting.keep, summarizer=setting.writer, **setting.extra)
     hooks: Any = {}
     if setting.trigger is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            window = int(setting.trigger[1] / 0.7)
-            hooks = {"before_llm": [CompactionHook(compactor=made, context_window=window, compact_to=0.6)]}
+            shares = {"compact_at": setting.trigger[1] / WINDOW, "compact_to": 0.6 * setting.trigger[1] / WINDOW}
+            hooks = {"before_llm": [CompactionHook(compactor=made, context_window=WINDOW, **shares)]}
     agent = Agent(chat_generator=Scripted(), hooks=hooks)
     messages, told = list[Any](), Told("haystack")
 

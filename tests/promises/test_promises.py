@@ -289,6 +289,9 @@ EXCUSED: dict[tuple[str, str], str] = {
     ("last resort", "LangGraph"): "the node sends by itself: use `Compactor.call` in it",
     ("last resort", "OpenAI Agents filter"): "a filter does not see what the model answers: "
     "`compaction(...).provider()` does",
+    ("valid to send", "Haystack"): "the hook asks only when its threshold is reached: before that, what is sent is the "
+    "agent's own list",
+    ("a number means that number", "Haystack"): "the hook says how small the list is to be, and `keep` gives way to it",
     ("last resort", "Haystack"): "Haystack's hook runs before the model is asked, and sees no refusal",
     ("last resort", "LangGraph on a session"): "the node sends by itself: use `session.call` in it",
 }

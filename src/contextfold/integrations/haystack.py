@@ -55,6 +55,8 @@ class ContextfoldCompactor:
     """What ``CompactionHook(compactor=...)`` takes. One instance serves any number of agents and conversations.
 
     Args:
+        window: input tokens of the receiving model, the hook's ``context_window``. Above it a summary that fails is
+            stood in for by the built-in one, if the policy allows it. None: 2.5 times the target.
         summarizer: None for the built-in one that asks no model; a name such as ``"openai:gpt-5-mini"``, a callable, or
             a chat generator of Haystack.
         keep: how much of the newest messages stays word for word, as for ``Policy``.
@@ -70,6 +72,7 @@ class ContextfoldCompactor:
     def __init__(
         self,
         *,
+        window: int | None = None,
         summarizer: Any = None,
         keep: Any = None,
         policy: Policy | None = None,
@@ -78,9 +81,10 @@ class ContextfoldCompactor:
     ) -> None:
         if policy is not None and keep is not None:
             raise PolicyError("give either policy or keep, not both: it is a field of the policy")
-        for name in ("window", "trigger", "target", "model"):
+        for name in ("trigger", "target", "model"):
             if name in settings:
                 raise TypeError(f"{name} is not taken here: CompactionHook says when to compact, and how small")
+        self.window = window
         self.summarizer = summarizer
         self.policy = policy if policy is not None else Policy(**({} if keep is None else {"keep": keep}))
         self.instructions = instructions
@@ -88,7 +92,7 @@ class ContextfoldCompactor:
         self.result: CompactionResult | None = None
         self._originals = Originals(formats.get(FORMAT))
         self._lists = KnownLists()
-        self._compactor(100_000)  # says at once what is wrong
+        self._compactor(1_000)  # says at once what is wrong
 
     # ---- their protocol ----
 
@@ -109,6 +113,7 @@ class ContextfoldCompactor:
         """For a stored agent or pipeline. Functions among the settings are stored by their names."""
         return default_to_dict(
             self,
+            window=self.window,
             summarizer=_written(self.summarizer),
             policy=self.policy.model_dump(mode="json", exclude_defaults=True),
             instructions=self.instructions,
@@ -194,7 +199,7 @@ class ContextfoldCompactor:
             return Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=self.settings.get("count_text"))
         update = {"trigger": parse_trigger(None), "target": Size("tokens", target), "max_tokens": None}
         policy = self.policy.model_copy(update=update)
-        window = max(int(WINDOW * target), 1_000)
+        window = max(self.window or int(WINDOW * target), target + 1, 1_000)
         return Compactor(window=window, policy=policy, summarizer=_writing(self.summarizer), **self.settings)
 
 

@@ -228,6 +228,6 @@ def test_a_setting_that_there_is_not_is_refused_at_once() -> None:
     with pytest.raises(TypeError, match="kep"):
         ContextfoldCompactor(kep=3)
     with pytest.raises(TypeError, match="CompactionHook"):
-        ContextfoldCompactor(window=3_000)
+        ContextfoldCompactor(trigger=3_000)
     with pytest.raises(PolicyError, match="keep"):
         ContextfoldCompactor(keep=("messages", 4), policy=Policy())

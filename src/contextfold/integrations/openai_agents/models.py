@@ -42,12 +42,20 @@ class CompactingModel(Model):
         conversation_id: str | None,
         prompt: Any,
     ) -> Any:
-        elsewhere = {"previous_response_id": previous_response_id, "conversation_id": conversation_id, "prompt": prompt}
-        beside = (tools, output_schema, handoffs, tracing)
+        beside = {
+            "system_instructions": system_instructions,
+            "tools": tools,
+            "output_schema": output_schema,
+            "handoffs": handoffs,
+            "tracing": tracing,
+            "previous_response_id": previous_response_id,
+            "conversation_id": conversation_id,
+            "prompt": prompt,
+        }
 
         async def send(view: Any, max_tokens: int | None = None) -> Any:
             settings = _limited(model_settings, max_tokens)
-            return await self.wrapped.get_response(system_instructions, view, settings, *beside, **elsewhere)
+            return await self.wrapped.get_response(input=view, model_settings=settings, **beside)
 
         if previous_response_id or conversation_id:
             return await send(input)
@@ -67,14 +75,20 @@ class CompactingModel(Model):
         conversation_id: str | None,
         prompt: Any,
     ) -> AsyncIterator[Any]:
-        elsewhere = {"previous_response_id": previous_response_id, "conversation_id": conversation_id, "prompt": prompt}
-        beside = (tools, output_schema, handoffs, tracing)
+        beside = {
+            "system_instructions": system_instructions,
+            "tools": tools,
+            "output_schema": output_schema,
+            "handoffs": handoffs,
+            "tracing": tracing,
+            "previous_response_id": previous_response_id,
+            "conversation_id": conversation_id,
+            "prompt": prompt,
+        }
 
         async def send(view: Any, max_tokens: int | None = None) -> Any:
             settings = _limited(model_settings, max_tokens)
-            return await aopened(
-                self.wrapped.stream_response(system_instructions, view, settings, *beside, **elsewhere)
-            )
+            return await aopened(self.wrapped.stream_response(input=view, model_settings=settings, **beside))
 
         if previous_response_id or conversation_id:
             stream = await send(input)
@@ -100,10 +114,19 @@ class CompactingModel(Model):
         async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Answer:
             """The model itself, asked for a summary (``summarizer="same"``)."""
             limit = max(settings.max_tokens, answer_tokens) if settings.max_tokens and answer_tokens else None
-            asked = (_limited(settings, limit), tools) if whole else (replace(settings, tool_choice=None), [])
-            nowhere: dict[str, Any] = {"previous_response_id": None, "conversation_id": None, "prompt": None}
-            said = system if whole else None
-            return _answer(await self.wrapped.get_response(said, messages, *asked, None, [], tracing, **nowhere))
+            response = await self.wrapped.get_response(
+                system_instructions=system if whole else None,
+                input=messages,
+                model_settings=_limited(settings, limit) if whole else replace(settings, tool_choice=None),
+                tools=tools if whole else [],
+                output_schema=None,
+                handoffs=[],
+                tracing=tracing,
+                previous_response_id=None,
+                conversation_id=None,
+                prompt=None,
+            )
+            return _answer(response)
 
         return await self._send(
             send,
