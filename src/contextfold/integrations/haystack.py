@@ -115,7 +115,7 @@ class ContextfoldCompactor:
             self,
             window=self.window,
             summarizer=_written(self.summarizer),
-            policy=self.policy.model_dump(mode="json", exclude_defaults=True),
+            policy=_policy_written(self.policy),
             instructions=self.instructions,
             **{name: _written(value) for name, value in self.settings.items()},
         )
@@ -226,6 +226,13 @@ def _writing(summarizer: Any) -> Any:
         return Answer(reply.text or "", reply.meta.get("finish_reason"), bool(reply.tool_calls), read, written)
 
     return write
+
+
+def _policy_written(policy: Policy) -> dict[str, Any]:
+    """The knobs that were set, as they are written in a file."""
+    plain = policy.model_dump(mode="json", exclude_defaults=True, exclude={"trigger", "target", "max_tokens"})
+    sizes = {name: value for name in plain if isinstance(value := getattr(policy, name), Size)}
+    return {**plain, **{name: [size.unit, size.value] for name, size in sizes.items()}}
 
 
 def _written(value: Any) -> Any:
