@@ -21,7 +21,14 @@ from typing import Any
 import anyio
 import httpx
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ToolMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+    messages_from_dict,
+)
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -269,6 +276,127 @@ def openai_sdk(setting: Setting) -> Tell:
     return tell
 
 
+def _contents(messages: Sequence[BaseMessage]) -> list[Any]:
+    """What a thread is told, as Gemini has it."""
+    return formats.get("gemini").encode(formats.decode(messages, formats.get("langchain")))
+
+
+def _from_contents(contents: Sequence[Any]) -> list[BaseMessage]:
+    """What a Gemini model was sent, as the other faces' models see it: neighbors of one role share a content there."""
+    apart: list[Any] = []
+    for content in contents:
+        plain = content if isinstance(content, dict) else content.model_dump(mode="json", exclude_none=True)
+        apart += [{**plain, "parts": [part]} for part in plain["parts"]] if plain["role"] == "user" else [plain]
+    messages = formats.decode(apart, formats.get("gemini"))
+    dumps = [dump for message in messages for dump in formats.get("langchain").encode([message])]
+    return messages_from_dict([{"type": dump["type"], "data": dump} for dump in dumps])
+
+
+def google_genai(setting: Setting) -> Tell:
+    """Google's SDK, wrapped; its client talks to ``setting.main`` over a transport in this process."""
+    from google import genai
+    from google.genai import errors
+
+    from contextfold.integrations.google_genai import with_compaction
+
+    def answered(request: httpx.Request) -> httpx.Response:
+        def refused(message: str) -> httpx.Response:
+            error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
+            return httpx.Response(400, json={"error": error})
+
+        try:
+            text = str(setting.main.answer(_from_contents(json.loads(request.content)["contents"])).content)
+        except ContextOverflow:
+            return refused("The input token count exceeds the maximum number of tokens allowed.")
+        except ValueError as error:
+            return refused(str(error))
+        content = {"role": "model", "parts": [{"text": text}]}
+        return httpx.Response(200, json={"candidates": [{"content": content, "finishReason": "STOP"}]})
+
+    transport: Any = httpx.MockTransport(answered)
+    options: dict[str, Any] = {
+        "base_url": "http://127.0.0.1:9",
+        "httpx_client": httpx.Client(transport=transport),
+        "httpx_async_client": httpx.AsyncClient(transport=transport),
+    }
+    client = genai.Client(api_key="any", http_options=options)
+    wrapped = with_compaction(client, setting.compactor())
+    history: list[Any] = []
+    failed: list[tuple[Sequence[BaseMessage], list[Any]]] = []
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        again = next((contents for told, contents in failed if told is new), None)
+        contents = _contents(new) if again is None else again
+        failed.append((new, contents))
+        told = [*history, *contents]
+
+        async def later() -> Any:
+            return await wrapped.aio.models.generate_content(model="m", contents=told)
+
+        try:
+            response = ran(setting, lambda: wrapped.models.generate_content(model="m", contents=told), later)
+        except errors.ClientError as error:
+            raise ValueError(str(error)) from error
+        history[:] = [*told, response.candidates[0].content]
+
+    return tell
+
+
+def google_adk(setting: Setting) -> Tell:
+    """ADK's runner with the plugin, over a model class that asks ``setting.main``."""
+    from google.adk.agents import LlmAgent
+    from google.adk.apps import App
+    from google.adk.events import Event
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.runners import Runner
+    from google.adk.sessions import InMemorySessionService
+    from google.genai import types
+
+    from contextfold.integrations.google_adk import CompactionPlugin
+
+    class Scripted(BaseLlm):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            text = str(setting.main.answer(_from_contents(llm_request.contents)).content)
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
+
+    agent = LlmAgent(name="clerk", model=Scripted(model="m"))
+    app = App(name="app", root_agent=agent, plugins=[CompactionPlugin(setting.compactor())])
+    runner = Runner(app=app, session_service=InMemorySessionService())
+    names: dict[str, Any] = {"app_name": "app", "user_id": "u"}
+    session_id = anyio.run(lambda: runner.session_service.create_session(**names)).id
+    appended: list[Sequence[BaseMessage]] = []
+
+    async def append(contents: Sequence[Any]) -> None:
+        session = await runner.session_service.get_session(**names, session_id=session_id)
+        for content in contents:
+            author = "clerk" if content.role == "model" else "user"
+            event = Event(author=author, content=content, invocation_id=Event.new_id())
+            await runner.session_service.append_event(session, event)
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        *before, last = [types.Content.model_validate(content) for message in [*new] for content in _told(message)]
+        if new not in appended:  # what was told before the model failed is in the session
+            anyio.run(append, before)
+        appended.append(new)
+        options: dict[str, Any] = {"user_id": "u", "session_id": session_id, "new_message": last}
+
+        async def later() -> list[Any]:
+            return [event async for event in runner.run_async(**options)]
+
+        for event in ran(setting, lambda: list(runner.run(**options)), later):
+            if event.error_message:
+                raise ValueError(event.error_message)
+
+    def _told(message: BaseMessage) -> list[Any]:
+        """One content for each message, as a runner is told them; a result with the name of its function."""
+        if isinstance(message, ToolMessage) and message.name is None:
+            message = message.model_copy(update={"name": "look"})
+        return _contents([message])
+
+    return tell
+
+
 def session(setting: Setting) -> Tell:
     """A session in a database; ``call`` appends, sends and keeps."""
     folder = tempfile.mkdtemp()
@@ -457,6 +585,8 @@ FACES: dict[str, Callable[[Setting], Tell]] = {
     "compact": compact,
     "call": call,
     "SDK wrapper": openai_sdk,
+    "google-genai": google_genai,
+    "Google ADK": google_adk,
     "session": session,
     "CompactionMiddleware": middleware,
     "LangChain drop-in": langchain,
