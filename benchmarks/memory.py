@@ -11,6 +11,8 @@ questions and the turns that answer them. It is not part of this repository.
 at the end of the dialogue. ``search``: how often such a turn is among the first 1, 5 and 10 hits. ``rules``: planted
 rules, facts, states and preferences of a user, half of them replaced later, compacted five times to a share of their
 characters; how many stand in the view, and how many that were replaced are still in the summary.
+
+``--save`` keeps what was measured in ``benchmarks/memory.json``, of which ``make bench`` writes the section on memory.
 """
 
 from __future__ import annotations
@@ -22,11 +24,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from contextfold import Compactor, Policy
 from contextfold.errors import CannotFit
 from contextfold.recall import MessageSearch
+
+SAVED = Path(__file__).with_name("memory.json")
+
+
+def save(what: str, figures: dict[str, float]) -> None:
+    """Keep figures under the name of what was measured; those of other measurements stay."""
+    known = json.loads(SAVED.read_text(encoding="utf-8")) if SAVED.is_file() else {}
+    known.setdefault(what, {}).update({name: round(figure, 4) for name, figure in figures.items()})
+    SAVED.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ def text_of(view: list[Any]) -> str:
     return squeezed("\n".join(str(entry.get("content") or "") for entry in view))
 
 
-def measure_view(path: str, window: int, every: int, recall: bool) -> None:
+def measure_view(path: str, window: int, every: int, recall: bool) -> dict[str, float]:
     found = asked = tokens = 0
     for messages, questions in dialogues(path):
         compactor = Compactor(window=window, policy=Policy(recall=recall))
@@ -89,9 +101,10 @@ def measure_view(path: str, window: int, every: int, recall: bool) -> None:
         f"window {window:,}, recall {'on' if recall else 'off'}: {found / asked:.1%} of {asked} questions, "
         f"views of {tokens // asked:,} tokens"
     )
+    return {f"{window}, {'with' if recall else 'without'} recall": found / asked}
 
 
-def measure_search(path: str) -> None:
+def measure_search(path: str) -> dict[str, float]:
     hits: Counter[int] = Counter()
     asked = 0
     for messages, questions in dialogues(path):
@@ -103,6 +116,7 @@ def measure_search(path: str) -> None:
             for count in (1, 5, 10):
                 hits[count] += bool(right & set(first[:count]))
     print(", ".join(f"hit@{count} {hits[count] / asked:.1%}" for count in (1, 5, 10)), f"of {asked} questions")
+    return {f"hit@{count}": hits[count] / asked for count in (1, 5, 10)}
 
 
 SAID = (
@@ -148,7 +162,8 @@ def planted(seed: int) -> tuple[list[dict[str, Any]], list[str], list[str]]:
     return messages, standing, replaced
 
 
-def measure_rules(budgets: list[float]) -> None:
+def measure_rules(budgets: list[float]) -> dict[str, float]:
+    figures: dict[str, float] = {}
     for budget in budgets:
         kept = stale = total = gone = 0
         for seed in range(4):
@@ -161,6 +176,8 @@ def measure_rules(budgets: list[float]) -> None:
             stale += sum(squeezed(sign) in summary for sign in replaced)
             total, gone = total + len(standing), gone + len(replaced)
         print(f"{budget:.0%} of the characters: {kept / total:.2f} stand, {stale / gone:.2f} of the replaced too")
+        figures[f"{budget:.0%}"] = kept / total
+    return figures
 
 
 def compacted(messages: list[dict[str, Any]], characters: int) -> list[Any]:
@@ -188,15 +205,18 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="ask one question in N")
     parser.add_argument("--recall", action="store_true")
     parser.add_argument("--budgets", type=float, nargs="+", default=[0.2, 0.3, 0.5])
+    parser.add_argument("--save", action="store_true", help="keep the figures for the report")
     options = parser.parse_args()
     if options.what == "rules":
-        measure_rules(options.budgets)
+        figures = measure_rules(options.budgets)
     elif options.dialogues is None:
         parser.error("give a file of dialogues")
     elif options.what == "view":
-        measure_view(options.dialogues, options.window, options.every, options.recall)
+        figures = measure_view(options.dialogues, options.window, options.every, options.recall)
     else:
-        measure_search(options.dialogues)
+        figures = measure_search(options.dialogues)
+    if options.save:
+        save(options.what, figures)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.replay import experiments, jobs, splits, strategies, tables, versions
+from benchmarks.replay import experiments, jobs, remembered, splits, strategies, tables, versions
 from benchmarks.replay.jobs import LIMIT
 from benchmarks.replay.measure import Column
 from benchmarks.replay.measures import columns
@@ -72,6 +72,8 @@ def _page(material: Material, found: Sequence[Row], plots: str) -> list[str]:
         tables.legend([column for column in columns() if not column.main]),
         "## Tried and given up",
         TRIED.read_text(encoding="utf-8").strip() if TRIED.is_file() else "Nothing is noted yet.",
+        "## Memory",
+        remembered.markdown(),
         "## What was replayed",
         _data(material),
         "## Times",
