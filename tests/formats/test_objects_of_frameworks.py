@@ -1,0 +1,75 @@
+"""Messages of pydantic-ai: what did not change comes back as the object that it was; an edit touches its part only."""
+
+# ruff: noqa: E402 - imports follow the question whether the framework is installed
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+theirs = pytest.importorskip("pydantic_ai.messages")
+
+from contextfold import formats
+from contextfold.formats.pydantic_ai import split
+from contextfold.messages import ToolCall
+
+KNOWN = formats.get("pydantic-ai")
+IMAGE = theirs.BinaryContent(b"\x89PNG" * 9, media_type="image/png")
+MESSAGES: list[Any] = [
+    theirs.ModelRequest(
+        [
+            theirs.SystemPromptPart("Be kind."),
+            theirs.UserPromptPart(["look", theirs.ImageUrl("https://a.example/b.png"), theirs.CachePoint(), IMAGE]),
+        ],
+        instructions="Be brief.",
+    ),
+    theirs.ModelResponse(
+        [
+            theirs.ThinkingPart("hm", id="t", signature="s", provider_name="anthropic", provider_details={"a": 1}),
+            theirs.TextPart("I look.", id="x", provider_details={"b": 2}),
+            theirs.ToolCallPart("look", {"room": 1}, "c1"),
+            theirs.ToolCallPart("look", '{"room": 2}', "c2"),
+            theirs.NativeToolCallPart("web_search", {"q": "a"}, "n1"),
+            theirs.NativeToolReturnPart("web_search", {"found": []}, "n1"),
+            theirs.FilePart(IMAGE),
+        ],
+        metadata={"own": 1},
+    ),
+    theirs.ModelRequest(
+        [
+            theirs.ToolReturnPart("look", {"dry": True}, "c1", metadata={"kept": 1}),
+            theirs.ToolReturnPart("look", ["text", IMAGE], "c2"),
+            theirs.UserPromptPart("and now?"),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=["request", "response", "results"])
+def test_what_did_not_change_is_the_very_object(message: Any) -> None:
+    decoded = KNOWN.decode(message)
+    assert KNOWN.encode([decoded])[0] is message
+    rebuilt = KNOWN.encode([decoded.with_parts(decoded.parts)])[0]
+    assert rebuilt == message
+    assert all(one is other for one, other in zip(rebuilt.parts, message.parts, strict=True))
+
+
+def test_an_edit_touches_its_own_part_only() -> None:
+    message = KNOWN.decode(MESSAGES[1])
+    parts = tuple(
+        replace(part, arguments='{"room": 9}', edited=True) if isinstance(part, ToolCall) and part.id == "c1" else part
+        for part in message.parts
+    )
+    rebuilt = KNOWN.encode([message.with_parts(parts)])[0]
+    changed = [n for n, part in enumerate(rebuilt.parts) if part is not MESSAGES[1].parts[n]]
+    assert changed == [2]
+    assert rebuilt.parts[2].args == {"room": 9}
+    assert rebuilt.metadata == {"own": 1}
+
+
+def test_a_request_is_split_into_messages_of_one_kind_without_losing_a_part() -> None:
+    pieces = split(MESSAGES[2])
+    assert [part for piece in pieces for part in piece.parts] == list(MESSAGES[2].parts)
+    assert [KNOWN.decode(piece).is_user_turn for piece in pieces] == [False, True]
+    assert [KNOWN.decode(piece).role for piece in split(MESSAGES[0])] == ["system", "user"]
