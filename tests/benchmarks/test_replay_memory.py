@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.replay import remembered
 
 from benchmarks import memory
-from benchmarks.replay import remembered
 
 
 def test_what_is_saved_stands_in_the_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
