@@ -24,11 +24,10 @@ _SECRET_HEADERS = frozenset(
 class Request:
     """A request. Predicates and scripts see it before it is answered: then the last five fields are still None.
 
-    ``number`` counts requests for answers from 1, in the order of arrival. ``wire`` is ``openai-chat``, ``openai-
-    responses``, ``anthropic``, ``gemini`` or ``bedrock-converse``. ``text`` is all that the model would read,
-    without media; ``messages_text`` leaves out tool declarations and instructions. ``tokens`` is the size of the
-    prompt, and ``answer_limit`` the tokens that the answer may have at most, if the request says so. The values of
-    headers that carry keys are never kept.
+    ``number`` counts requests for answers from 1, in the order of arrival. ``wire`` is the name of a wire format, such
+    as ``openai-chat``. ``text`` is all that the model would read, without media; ``messages_text`` leaves out tool
+    declarations and instructions. ``tokens`` is the size of the prompt, and ``answer_limit`` the tokens that the answer
+    may have at most, if the request says so. The values of headers that carry keys are never kept.
 
     ``status`` is the HTTP status of the answer (200 for an error that came inside a stream), ``answer`` what was
     answered, ``error`` the body or the event of an error, ``fault`` the injected fault, ``usage`` the reported tokens.

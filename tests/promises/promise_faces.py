@@ -9,13 +9,16 @@ are the views. ``writer`` is asked for summaries.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import os
 import shutil
 import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -229,9 +232,13 @@ def _graph(setting: Setting, context: Context) -> Tell:
 
 def openai_sdk(setting: Setting) -> Tell:
     """The OpenAI SDK's own method, wrapped; its client talks to ``setting.main`` over a transport in this process."""
-    from openai import AsyncOpenAI, OpenAI
-
     from contextfold.integrations.openai import with_compaction
+
+    return _chat(setting, lambda client: with_compaction(client.chat.completions.create, setting.compactor()), "m")
+
+
+def _chat(setting: Setting, wrapped: Callable[[Any], Any], model: str) -> Tell:
+    from openai import AsyncOpenAI, OpenAI
 
     def answered(request: httpx.Request) -> httpx.Response:
         messages = convert_to_messages(json.loads(request.content)["messages"])
@@ -248,13 +255,12 @@ def openai_sdk(setting: Setting) -> Tell:
 
     transport: Any = httpx.MockTransport(answered)
     options: dict[str, Any] = {"api_key": "any", "base_url": "http://127.0.0.1:9/v1", "max_retries": 0}
-    create: Any
+    client: Any
     if setting.is_async:
-        suspending = AsyncOpenAI(**options, http_client=httpx.AsyncClient(transport=transport))
-        create = with_compaction(suspending.chat.completions.create, setting.compactor())
+        client = AsyncOpenAI(**options, http_client=httpx.AsyncClient(transport=transport))
     else:
-        blocking = OpenAI(**options, http_client=httpx.Client(transport=transport))
-        create = with_compaction(blocking.chat.completions.create, setting.compactor())
+        client = OpenAI(**options, http_client=httpx.Client(transport=transport))
+    create = wrapped(client)
     history: list[Any] = []
     failed: list[tuple[Sequence[BaseMessage], list[Any]]] = []
 
@@ -265,10 +271,10 @@ def openai_sdk(setting: Setting) -> Tell:
         told = [*history, *wire]
 
         async def later() -> Any:
-            return await create(model="m", messages=told)
+            return await create(model=model, messages=told)
 
         try:
-            response = ran(setting, lambda: create(model="m", messages=told), later)
+            response = ran(setting, lambda: create(model=model, messages=told), later)
         except BadRequestError as error:
             raise ValueError(str(error)) from error
         history[:] = [*told, {"role": "assistant", "content": response.choices[0].message.content}]
@@ -395,6 +401,92 @@ def google_adk(setting: Setting) -> Tell:
         return _contents([message])
 
     return tell
+
+
+def bedrock(setting: Setting) -> Tell:
+    """boto3's own method, wrapped; the client's requests are answered by ``setting.main`` before they are sent."""
+    import boto3
+    from botocore.awsrequest import AWSResponse
+    from botocore.config import Config
+    from botocore.exceptions import ClientError
+
+    from contextfold.integrations.bedrock import with_compaction
+
+    client = boto3.client(
+        "bedrock-runtime",
+        endpoint_url="http://127.0.0.1:9",
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+    def answered(request: Any, **_: Any) -> Any:
+        try:
+            said = setting.main.answer(from_converse(json.loads(request.body)["messages"]))
+            status, body = 200, converse_body(str(said.content))
+        except ContextOverflow:
+            status, body = 400, {"__type": "ValidationException", "message": "Input is too long for requested model."}
+        except ValueError as error:
+            status, body = 400, {"__type": "ValidationException", "message": str(error)}
+        return AWSResponse(request.url, status, {}, Raw(json.dumps(body).encode()))
+
+    client.meta.events.register("before-send.bedrock-runtime.Converse", answered)
+    converse: Any = with_compaction(client.converse, setting.compactor())
+    history: list[Any] = []
+    failed: list[tuple[Sequence[BaseMessage], list[Any]]] = []
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        again = next((wire for told, wire in failed if told is new), None)  # who tries again has the same objects
+        wire = to_converse(new) if again is None else again
+        failed.append((new, wire))
+        told = [*history, *wire]
+
+        async def later() -> Any:
+            return await anyio.to_thread.run_sync(lambda: converse(modelId="m", messages=told))
+
+        try:
+            response = ran(setting, lambda: converse(modelId="m", messages=told), later)
+        except ClientError as error:
+            raise ValueError(str(error)) from error
+        history[:] = [*told, response["output"]["message"]]
+
+    return tell
+
+
+class Raw(io.BytesIO):
+    """A body as botocore reads it."""
+
+    def stream(self, **_: Any) -> Any:
+        yield self.read()
+
+
+def converse_body(text: str) -> dict[str, Any]:
+    usage = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+    message = {"role": "assistant", "content": [{"text": text}]}
+    return {"output": {"message": message}, "stopReason": "end_turn", "usage": usage, "metrics": {"latencyMs": 1}}
+
+
+def to_converse(messages: Sequence[BaseMessage]) -> list[Any]:
+    return formats.get("bedrock-converse").encode(formats.decode(messages, formats.get("langchain")))
+
+
+def from_converse(wire: Sequence[Any]) -> list[BaseMessage]:
+    chat = formats.get("openai-chat").encode(formats.decode(wire, formats.get("bedrock-converse")))
+    return convert_to_messages(chat)
+
+
+def litellm_sdk(setting: Setting) -> Tell:
+    """LiteLLM's own functions, wrapped; its provider's client talks to ``setting.main`` as in ``openai_sdk``."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # nothing is fetched while it is imported
+    import litellm
+
+    from contextfold.integrations.litellm import with_compaction
+
+    method = litellm.acompletion if setting.is_async else litellm.completion
+    return _chat(
+        setting, lambda client: with_compaction(partial(method, client=client), setting.compactor()), "openai/m"
+    )
 
 
 def session(setting: Setting) -> Tell:
@@ -587,6 +679,8 @@ FACES: dict[str, Callable[[Setting], Tell]] = {
     "SDK wrapper": openai_sdk,
     "google-genai": google_genai,
     "Google ADK": google_adk,
+    "Bedrock": bedrock,
+    "LiteLLM": litellm_sdk,
     "session": session,
     "CompactionMiddleware": middleware,
     "LangChain drop-in": langchain,

@@ -297,6 +297,9 @@ EXCUSED: dict[tuple[str, str], str] = {
 }
 
 
+@pytest.mark.filterwarnings(  # LiteLLM's logging outlives the event loop of each call
+    "ignore:Exception ignored in. <coroutine object Logging:pytest.PytestUnraisableExceptionWarning"
+)
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("promise", PROMISES)
 def test_each_promise_holds_on_each_face(promise: str, face: str) -> None:
