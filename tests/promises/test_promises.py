@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,17 @@ from contextfold import ContextOverflow, PolicyError
 from contextfold.record.view import ViewItem
 
 Face = Callable[[Setting], Tell]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _collected() -> Iterator[None]:
+    """What LiteLLM left open is collected here, and not where warnings are taken for errors."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
 
 
