@@ -33,6 +33,8 @@ class Rules:
     """Two neighbors of one role are refused, not joined by the provider."""
     bare_end: bool = False
     """The text of a last message does not end in white space if it is the assistant's."""
+    takes_bytes: bool = False
+    """Media are bytes, as its SDK wants them; else all of a message is JSON."""
 
 
 class Format(Protocol):

@@ -80,6 +80,7 @@ class BedrockConverse:
     name: ClassVar[str] = "bedrock-converse"
     alternates: ClassVar[bool] = True
     rules: ClassVar[Rules] = Rules(
+        takes_bytes=True,
         not_in_call_ids=re.compile(r"[^a-zA-Z0-9_.:-]"),
         longest_call_id=64,
         user_first=True,

@@ -26,21 +26,25 @@ _BYTES = "contextfold_bytes"
 """The one key of the JSON object that stands for bytes, which boto3 wants media to be."""
 
 
-def dumps(wire: Any, index: int) -> str:
-    """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` of what is not plain data."""
+def dumps(wire: Any, index: int, *, takes_bytes: bool = False) -> str:
+    """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` of what is not plain data.
+
+    ``takes_bytes``: its format has media as bytes.
+    """
     if is_object(wire):
         from langchain_core.messages import message_to_dict
 
         wire = {_OBJECT: message_to_dict(wire)}
     elif gemini_shapes.is_content_object(wire):
         wire = gemini_shapes.plain(wire)
+    other = _bytes_as_json if takes_bytes else None
     try:
-        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_bytes_as_json)
+        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=other)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"message {index} cannot be stored: {error}; give plain JSON data") from None
     if text.isascii() or _is_encodable(text):
         return text
-    return json.dumps(wire, separators=(",", ":"), default=_bytes_as_json)  # lone surrogates only exist escaped
+    return json.dumps(wire, separators=(",", ":"), default=other)  # lone surrogates only exist escaped
 
 
 def _bytes_as_json(value: Any) -> dict[str, str]:

@@ -67,7 +67,7 @@ def encoded(wire: Sequence[Any], source: Format, count_text: Callable[[str], int
     rows = []
     for index, entry in enumerate(wire):
         message = source.decode(entry, index)
-        text = payload.dumps(entry, index)
+        text = payload.dumps(entry, index, takes_bytes=source.rules.takes_bytes)
         name = payload.storable(message.id) if message.id else message.id
         rows.append(NewMessage(text, message.role, name, counter.message(message), readable(message)))
     return rows
