@@ -120,7 +120,7 @@ def test_several_hundred_turns_stay_inside_the_window(server: ProviderServer, sh
     talk = Talk(server, shape, way, summarizer=Writer())
     talk.play(300)
     check(talk, server, 300)
-    assert rooms.growing(server.requests) > 0.9 * len(server.requests)
+    assert rooms.growing(server.requests) >= len(server.requests) - 1 - talk.passes
 
 
 def test_views_only_grow_between_two_passes(server: ProviderServer) -> None:
