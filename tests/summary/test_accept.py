@@ -292,3 +292,10 @@ def test_what_a_small_model_answered_once_is_rejected() -> None:
     """Of a real run: it was shorter than its input, ended by itself, and no one could read a thing out of it."""
     said = "Merge the data into one:\n\n```\n" + "<pre><code>\n" * 120
     assert str(judged(said)).startswith("it repeats itself")
+
+
+def test_a_short_answer_of_one_line_again_and_again_is_rejected() -> None:
+    """What a real small model answered: words of its request, and then a line without an end."""
+    looped = "Merge the data below, of consecutive parts of one conversation.\n\n```\n<pre>\n" + "#\n" * 37
+    assert str(judged(looped)).startswith("it repeats itself: '#', 37 times")
+    assert judged("## Done\n" + "".join(f"- src/file_{n}.py is read\n" for n in range(40))) is None

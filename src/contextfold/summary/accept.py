@@ -31,6 +31,9 @@ _TIMES, _WORDS = 24, 3
 """How often the commonest run comes in a loop, and the different words in it at least. One word or two, again and
 again, are what doubles of chat models answer in tests."""
 
+_SAME_LINES = 12
+"""Times that one line makes up half of an answer at least, so that it is a loop, however short the answer is."""
+
 _COPIED_RUN, _COPIED = 240, 0.9
 """Characters in a row that count as copied, and the share of an answer that makes it a copy. Quotations are shorter."""
 
@@ -157,7 +160,12 @@ def _rejected_length(text: str, input_tokens: int, count: Callable[[str], int]) 
 
 
 def _rejected_repetition(text: str) -> str | None:
-    """A loop: the same few runs of words again and again."""
+    """A loop: one line, or the same few runs of words, again and again."""
+    lines = [stripped for line in text[:_LOOKED_AT].splitlines() if (stripped := line.strip())]
+    if lines:
+        line, often = Counter(lines).most_common(1)[0]
+        if often >= max(_SAME_LINES, len(lines) / 2):
+            return f"it repeats itself: {line[:80]!r}, {often} times"
     if len(text) < LOOP:
         return None
     tokens = _TOKEN.findall(text[:_LOOKED_AT])
