@@ -44,6 +44,7 @@ class Background:
         if loop is not None:
             self._task = loop.create_task(work(AsyncPorts(self._parallel)))
             return
+        # A daemon: what it prepares can be made again, and is not worth holding up the end of the process.
         self._thread = threading.Thread(
             target=lambda: run(work(SyncPorts(self._parallel))), daemon=True, name="contextfold-background"
         )

@@ -174,4 +174,5 @@ class Memory:
 
 def _key(wire: Sequence[Any]) -> tuple[int, int]:
     """Where a conversation is remembered: its first two objects. They are kept alive, so their ids stay theirs."""
+    # The first object alone may be a system prompt that many conversations share.
     return (id(wire[0]) if wire else 0, id(wire[1]) if len(wire) > 1 else 0)

@@ -195,6 +195,8 @@ class Exchange:
         except SummaryFailed:  # said in an event
             return None
         except CannotFit:
+            # The provider named the limit, and what must stay is above it: anything that could be sent would be
+            # refused.
             if overflow.limit is not None:
                 return None
             return await self._as_small_as_can_be(overflow, again, result)
@@ -239,6 +241,7 @@ class Exchange:
         if lowered is not None and lowered < LEAST_ANSWER:
             smaller = await self._smaller(overflow, result)
             if smaller is not None:
+                # the provider's count of the old prompt, in proportion to the new one
                 left = replace(overflow, used=(overflow.used or 0) * smaller.tokens_after // result.tokens_after)
                 self._lower(shorter_answer(left, self.max_tokens), overflow)
                 return smaller
@@ -320,8 +323,11 @@ def is_partly_read(read: int, result: CompactionResult) -> bool:
     """Whether a provider that reports ``read`` input tokens cannot have read the whole view."""
     calibration: Calibration = result.calibration
     least = UNREAD_CALIBRATED if calibration.observations >= CALIBRATED else UNREAD
+    # The whole estimate first: `text_tokens` decodes the view again. It leaves out media and reasoning, which each
+    # provider counts in its own way.
     if result.estimated_tokens < NOTICEABLE or read >= least * result.estimated_tokens:
         return False
+    # the lower of the two: a correction upwards must not make an honest count look short
     expected = min(result.text_tokens, calibration.apply(result.text_tokens))
     return expected >= NOTICEABLE and read < least * expected
 

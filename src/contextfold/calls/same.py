@@ -77,6 +77,7 @@ def answer_of(response: Any) -> Answer:
 
 
 def _read(response: Any) -> tuple[str, bool]:
+    # By the field that only one provider has; `content` comes last, since Anthropic and LangChain both use it.
     choices = get(response, "choices")
     if isinstance(choices, list | tuple) and choices:
         message = get(choices[0], "message")

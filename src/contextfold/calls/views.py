@@ -89,6 +89,7 @@ class Views:
         if strict:
             self._strict.add((request.endpoint, request.model))
             await ports.compute(conversation.distrust)
+        # With a guess a `CannotFit` is not final: one more try, with a window that holds what must stay.
         is_guess = window is None and gives_way(found, request)
         try:
             call = _Call(self, conversation, request, observer, ports, found, window, is_guess or window is not None)
@@ -163,6 +164,8 @@ class _Call:
             return Means(ports, observer, summarizer, request.archive, retries=retries)
         history = self.conversation.history
         model = SameModel(request.ask, history.format, history.wire[0] if history.wire else None, self.window.tokens)
+        # The request behind the view is built in the caller's format; a provider that gets another one has not cached
+        # that.
         behind = model if request.to in (None, history.format.name) else None
         return Means(ports, observer, as_summarizer(model), request.archive, behind, retries)
 
@@ -177,6 +180,7 @@ class _Call:
             question = self._question(overhead)
             made = await self._archived(question, await self.ports.compute(revise, question))
         elif trigger := self.due():
+            # Only before a pass is every object looked at again for changes in place: at each call that costs too much.
             if await self.ports.compute(conversation.history.refresh):
                 follow(conversation, request.previous, self.observer, role=self.policy.summary_role, again=True)
                 before = self._size(overhead)
@@ -347,6 +351,7 @@ class _Call:
         share, conversation = self.policy.soft_share, self.conversation
         if share is None or self.request.forced or conversation.attempt is not None or self._is_preparing():
             return False
+        # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
         tokens, messages = math.ceil(self._size(overhead) / share), math.ceil(len(conversation.view.wire) / share)
         return triggered(self.policy, self.limits, tokens, messages) is not None
 
@@ -358,6 +363,7 @@ class _Call:
         conversation = self.conversation
         if conversation.background is None:
             conversation.background = Background(self.policy.summary.parallel)
+        # Without instructions for this call alone: a later call takes what is prepared.
         question = replace(self._question(overhead), forced="background", instructions="")
         question = replace(question, history=question.history.snapshot())
         state, observer = conversation.state, self.observer.another()
@@ -365,6 +371,7 @@ class _Call:
         async def prepare(ports: Ports) -> None:
             try:
                 made = await _performed(question, self._means(ports, observer, retries=True))
+            # No caller waits for this work: an error becomes an event, and the same state is not tried again.
             except Exception as error:
                 if is_control_flow(error):
                     raise
@@ -394,6 +401,7 @@ class _Call:
         conversation = self.conversation
         if not await self._awaited(question):
             return None
+        # Else each call would pay for the same failure; a new message or record is a new state.
         if not question.forced and conversation.attempt == conversation.state:
             text = "the summary failed for this very history"
             self.observer.emit("skipped", text, tokens=question.view_tokens)

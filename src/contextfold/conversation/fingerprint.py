@@ -18,7 +18,9 @@ def digest(message: Message) -> bytes:
     hasher = hashlib.blake2b(message.role.encode(), digest_size=16)
     for part in message.parts:
         for field in _content(part):
+            # half a surrogate pair is a legal string in Python, which strict UTF-8 refuses
             data = field.encode("utf-8", "surrogatepass")
+            # with lengths, or ("ab", "c") and ("a", "bc") would be the same message
             hasher.update(len(data).to_bytes(8, "little"))
             hasher.update(data)
     return hasher.digest()

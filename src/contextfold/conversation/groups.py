@@ -170,6 +170,7 @@ class _Walk:
         return True
 
     def _union(self, one: int, other: int) -> None:
+        # The lowest index is the root: groups come out in the order of their first message.
         low, high = sorted((self._find(one), self._find(other)))
         self.parent[high] = low
 

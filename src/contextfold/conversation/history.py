@@ -100,6 +100,7 @@ class History:
         twin = copy.copy(self)
         twin.counter = CalibratedCounter(self.counter, calibration)
         twin.sizes = [calibration.apply(size) for size in self.sizes]
+        # sizes depend on the counter; all else that is shared follows from the messages alone
         twin._counted = {}
         twin.line_sizes = evidence.ScaledSizes(self.line_sizes, calibration.apply)
         return twin

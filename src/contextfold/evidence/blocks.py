@@ -108,6 +108,7 @@ class Block:
             ],
             dtype=np.float64,
         )
+        # Only equality is asked for, so hashes do. Where two collide, a line loses its bonus and nothing else.
         self.shapes = np.array([hash(_shape(line)) for line in lines], dtype=np.int64)
 
     def __len__(self) -> int:

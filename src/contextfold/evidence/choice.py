@@ -102,6 +102,7 @@ def select(
     text = _fitted(quoted, material.speakers, chosen, budget, sizes)
     if not choice.missing(chosen):
         return text
+    # Names are missing: the last lines give way to parts of lines, which show more names for their tokens.
     text = _fitted(quoted, material.speakers, chosen, int(budget * (1 - SHARE)), sizes)
     missing = choice.missing(chosen)
     parts = clips(missing, [block for _, block in blocks], words, budget - count(text) - 1, sizes)
@@ -117,6 +118,7 @@ def _numbers(already: Collection[str], beside: Iterable[Block], words: Vocabular
 def _fitted(quoted: Mapping[int, str], speakers: bytes, chosen: list[int], budget: int, sizes: Sizes) -> str:
     """The chosen lines as a text of at most ``budget`` tokens. What is too much is taken off the end of ``chosen``."""
     while chosen and (excess := sizes.joined(lines_under_marks(quoted, speakers, chosen)) - budget) > 0:
+        # several at a time while far off: each look counts the whole text
         del chosen[-max(1, excess // 40) :]
     return "\n".join(lines_under_marks(quoted, speakers, chosen))
 

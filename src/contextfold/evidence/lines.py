@@ -147,6 +147,7 @@ def is_sampled(text: str) -> bool:
 
 
 def _is_one_line(text: str) -> bool:
+    # a thousand characters to a line and more, on average
     return text.count("\n") * 1_000 < len(text)
 
 
@@ -391,6 +392,7 @@ def _arguments(call: ToolCall) -> Any:
     try:
         return json_values.read(call.arguments)
     except ValueError:
+        # what a model wrote as arguments need not be JSON: then it is one value
         return call.arguments
 
 

@@ -84,6 +84,7 @@ def _chain_verdict(error: BaseException) -> Overflow | None:
         if _is_another_matter(said):
             continue
         for inner in inner_exceptions(current, is_answer=bool(said.statuses)):
+            # a chain of causes may lead back to itself
             if id(inner) not in seen:
                 seen.add(id(inner))
                 waiting.append(inner)
@@ -95,9 +96,11 @@ def _is_another_matter(said: ErrorText) -> bool:
     return bool(_CLOSED_ELSEWHERE.intersection(said.statuses)) or bool(RATE.search(said.text))
 
 
+# Asked only where a level gave no verdict of its own: a 429 may well say that one request is above the rate.
 _CLOSED_ELSEWHERE = frozenset({401, 402, 403, 404, 429})
 
 _BARE_STATUS = re.compile(r"\b(?:400|413)\b")
+# Names of exceptions and codes that say "refused" and not why. Any other code is a word about the cause.
 _BARE_CODES = frozenset(
     {
         "bad_request_error",

@@ -135,6 +135,7 @@ def figures_of(text: str) -> Figures:
     found, known = _figures_in_shapes(text)
     other_unit, previous_end = False, 0
     for match in _NUMBER.finditer(text):
+        # Not beyond the number before: the words there belong to that one.
         before = text[max(previous_end, match.start() - _REACH_BEFORE) : match.start()]
         after = text[match.end() : match.end() + _REACH_AFTER]
         previous_end = match.end()
@@ -183,6 +184,7 @@ def _figures_in_shapes(text: str) -> tuple[dict[str, int], set[int]]:
 
 def _role(before: str, after: str) -> Role | Literal["excess"] | None:
     """The role that the words beside a number give it: what follows it closely, else the nearest word before."""
+    # Behind an equals sign the name in front of it decides, whatever follows: "max_tokens=4096 prompt=9000".
     if not before.endswith("=") and not _LIMIT_RIGHT_BEFORE.search(before):
         for role, pattern in _AFTER:
             if pattern.match(after):

@@ -68,6 +68,7 @@ class ErrorText:
     def text(self) -> str:
         """All sentences, lower case, without quotes and back-ticks, in the order of their first mention."""
         joined = "\n".join(dict.fromkeys(stripped for text in self.texts if (stripped := text.strip())))
+        # Encoded data goes first, so that it takes none of the room that is kept for words.
         return _BLANKS.sub(" ", _QUOTES.sub("", _ends(_BLOB.sub("…", joined)).lower()))
 
     def add_status(self, value: object) -> None:
@@ -145,6 +146,7 @@ def read_exception(error: BaseException) -> ErrorText:
     if isinstance(param := _attribute(error, "param"), str):
         said.fields.append(param)
     said.read([argument for argument in error.args if isinstance(argument, str | bytes | Mapping)])
+    # an exception may say more when printed than it has in its arguments
     said.read(_printed(error))
     _read_response(_attribute(error, "response"), said)
     return said
@@ -206,6 +208,7 @@ def _parsed(text: str, start: int) -> tuple[dict[Any, Any] | list[Any] | None, i
     try:
         value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
     except (ValueError, RecursionError):
+        # OpenAI's SDK prints the body as a Python dictionary: "Error code: 400 - {'error': ...}".
         end = text.rfind("}" if text[start] == "{" else "]") + 1
         value = _python_literal(text[start:end])
     return (value, end) if isinstance(value, dict | list) else (None, start)

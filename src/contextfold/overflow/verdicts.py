@@ -180,6 +180,7 @@ def _row(name: str, verdict: Kind | None, pattern: str, sample: str) -> Rule:
 
 VERDICTS: tuple[Rule, ...] = (
     Rule(
+        # first, since these texts speak of tokens and limits as those about the window do
         "rates, rights and money",
         RATE,
         "rate_limit_too_small",
@@ -251,6 +252,7 @@ VERDICTS: tuple[Rule, ...] = (
     Rule("only the answer, East Asian", _ANSWER_EAST_ASIAN, None, "输出长度超过最大值 4096"),
     Rule("a code that says it all", _CODE_SAYS_ALL, "prompt_too_long", "context_length_exceeded", "code"),
     Rule("such a code in the text", _CODE_SAYS_ALL, "prompt_too_long", "failed: exceed_context_size_error"),
+    # Before the rows about sizes, whose words these sentences have: "took too long", "token expired".
     Rule("not about sizes", _NOT_SIZES, None, "Request timed out: the input took too long to process", "sentence"),
     Rule("a file", _FILE_TOO_LONG, None, "The file exceeds the maximum of 256 kB", "sentence", unless=_NAMES_PROMPT),
     Rule(

@@ -122,11 +122,14 @@ class _Pass:
         self.sizes = question.sizes_after
         self.by_count = trigger.by_count
         self.before = question.record.gone() if question.record else set()
+        # Pending calls are no part of the floor: they stay whatever their size, but results beside them may still be
+        # clipped.
         held = pins.held(question.messages, question.grouping, question.policy)
         self.held = {n: reason for n, reason in held.items() if n not in self.before and reason != pins.PENDING}
         self.pending = {n: reason for n, reason in held.items() if n not in self.before and reason == pins.PENDING}
         self.groups = sorted(
             (group for group in question.grouping.groups if any(n not in self.before for n in group.indices)),
+            # a group is as recent as its last result, however long ago the call was
             key=lambda group: group.last,
             reverse=True,
         )
@@ -168,8 +171,10 @@ class _Pass:
 
         A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do.
         """
+        # A view that ends right at the trigger would fire it again with the next message.
         ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
         room = 2 if self.question.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
+        # `share` divides the room above what must stay: a part of it first, so that the view ends low, then all of it.
         for share in (room, 1):
             target = self._raised(problem, ceiling, share)
             if self.limits.target < target <= ceiling:
@@ -202,6 +207,7 @@ class _Pass:
             raise CannotFit(limit=target, floor={**self.floor, "smallest summary": SMALLEST_SUMMARY})
         target = self._with_room_for_keep(target)
         tail = self._tail(target)
+        # Shortening first: it asks no model and takes no message out.
         return self._cheap_tiers(target, tail) or self._summarizing(target, tail)
 
     def _with_room_for_keep(self, target: int) -> int:
@@ -288,6 +294,8 @@ class _Pass:
     def _cheap_tiers(self, target: int, tail: Sequence[Group]) -> Plan | None:
         """A plan that only shortens old messages, if that alone meets the target and is worth its rewrite."""
         by_name = self.question.policy.compresses_outputs
+        # Shortening saves the price of a summary, so nothing is saved where that is free; and it takes no message out,
+        # which is what a trigger by count asks for.
         if (self.question.summary_is_free and not by_name) or self.by_count:
             return None
         kept = {n for group in tail for n in group.indices}
@@ -305,6 +313,7 @@ class _Pass:
                 old,
                 policy=self.question.policy,
                 counter=self.question.counter,
+                # compression that a caller asked for by name is complete, not just as much as the target needs
                 wanted=sum(self.sizes) if by_name else wanted,
             )
         total = sum(found.saved.values())
@@ -346,6 +355,8 @@ class _Pass:
 
     def _summarizing(self, target: int, tail: Sequence[Group]) -> Plan | Nothing:
         room = target - self.floor_tokens
+        # The order is that of importance: the tail, what users said, the newest plan, each out of what the ones before
+        # it left. Shortened messages come last, from what remains beside the summary's own share.
         found, tail_size = self._clip(tail, room)
         recent = {n for group in tail for n in group.indices}
         users, clipped, users_size = self._recent_users(recent, room - tail_size - SMALLEST_SUMMARY)
@@ -368,6 +379,8 @@ class _Pass:
             carried = max(SMALLEST_SUMMARY, self.limits.carried - self._paid(users_size))
             budget = min(carried, max(budget, self.limits.most - kept_tokens))
             target = kept_tokens + budget
+        # The tail left the summary less than half of its share: a larger view beats a summary that says next to
+        # nothing.
         elif budget < summary // 2 and target < self.limits.comfortable:
             return self._at(self.limits.comfortable)
         expected = kept_tokens + budget
@@ -588,12 +601,14 @@ class _Pass:
         above_trigger: bool = False,
     ) -> Plan:
         clipped = {edit.index for edit in found.edits}
+        # New edits were priced against the original message, so they replace earlier ones of it.
         earlier = [e for e in self._earlier_edits() if e.index not in evicted and e.index not in clipped]
         edits = tuple(sorted([*earlier, *found.edits], key=lambda edit: (edit.index, edit.part)))
         gone = evicted | self.before
         passed = {n for n in evicted if n < self.native} | {
             n for run in self._earlier_fates() if run.reason == PASSED[1] for n in range(run.start, run.stop)
         }
+        # As few messages as possible: whatever is edited or rewound behind them leaves the record valid.
         covers = 1 + max([*gone, *(edit.index for edit in edits)], default=-1)
         return Plan(
             trigger=self.trigger,
@@ -616,6 +631,7 @@ class _Pass:
     def _fates(
         self, covers: int, evicted: set[int], edits: Sequence[Edit], users: Mapping[int, str], passed: set[int]
     ) -> tuple[tuple[Fate, str], ...]:
+        # Each step overrides the ones before it; what left in an earlier pass keeps the reason it left for.
         fates: list[tuple[Fate, str]] = [("kept", "recent")] * covers
         for index, reason in (self.held | self.pending | dict(users)).items():
             if index < covers:

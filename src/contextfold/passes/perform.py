@@ -177,6 +177,7 @@ async def _ask(
     from contextfold.summary.bisect import summarize  # only a summary by a model needs models, refusals and prompts
 
     previous, units = await means.ports.compute(material.material, question, plan)
+    # Only earlier summaries leave: they are joined, and there is nothing to ask a model.
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
     behind = await _behind_view(question, plan, units, means)
@@ -185,6 +186,7 @@ async def _ask(
         return behind
     options = question.policy.summary
     learned = _learned_window(question)
+    # What refusals taught is a guess; a window stated by the policy or the summarizer wins.
     if learned is not None and options.input_tokens is None and summarizer.window is None:
         options = options.model_copy(update={"input_tokens": learned})
     if question.instructions:
@@ -221,6 +223,7 @@ async def _behind_view(
     from contextfold.summary.accept import clean, rejection
 
     same, ports = means.same, means.ports
+    # The provider has just refused this view; with an instruction behind it, it would refuse it again.
     if same is None or (question.forced or "").startswith("overflow"):
         return None
     request = await ports.compute(_request_behind, question, plan, units, same)
@@ -347,6 +350,7 @@ def _complete(question: Question, plan: Plan, summary: Summary | None, address: 
         _new_summary(question, plan, summary, address) if summary is not None else _standing_summary(question, address)
     )
     size = question.counter.message(summary_message(bare))
+    # Prose that came out shorter than planned leaves its room to evidence.
     room = min(plan.evidence_tokens + plan.prose_tokens, plan.target - plan.kept_tokens)
     budget = room - size - 24 if question.policy.evidence else 0
     while budget > 0:
@@ -355,6 +359,8 @@ def _complete(question: Question, plan: Plan, summary: Summary | None, address: 
         excess = compaction.tokens_after - plan.target
         if excess <= 0:
             return compaction
+        # Lines are weighed one by one and the message is counted as a whole, so the first try may miss. At least 16
+        # fewer each time: the loop ends.
         budget -= excess + 16
     compaction = _record(question, plan, _or_none(bare))
     if bare.text and (excess := compaction.tokens_after - plan.target) > 0:  # an estimate of the plan was too low
@@ -419,6 +425,7 @@ def _capped(question: Question, prose: str, room: int) -> str:
     count = question.counter.text
     frame = count(summary_text("", "-", language=question.language)) + 8
     while prose and count(prose) > max(room - frame, 1):
+        # Tokens are not spread evenly over characters: 3 % below the proportion, so that one or two rounds do.
         keep = max(1, int(len(prose) * (room - frame) / count(prose) * 0.97)) if room > frame else 1
         prose = prose[: min(keep, len(prose) - 1)].rstrip()
         if len(prose) <= 1:

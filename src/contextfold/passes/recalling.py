@@ -105,6 +105,7 @@ def asked_of(question: Question) -> Asked | None:
     if not _asks(history.messages[after], tools=policy.tools) or any(one.after == after for one in record.recalled):
         return None
     query = _query(history.messages[after])
+    # A block must not be what makes the request overflow.
     room = min(int(policy.budget * question.limits.window), int(0.95 * question.limits.window) - question.view_tokens)
     return None if query.is_empty or room <= 0 else Asked(after, query, room)
 

@@ -64,6 +64,7 @@ def shorten_old(
             before = sizes.get(index)
             before = counter.message(messages[index]) if before is None else before
             after = counter.message(reduce(messages[index], together))
+            # the marker of a short part may take more than the part
             if after < before:
                 edits[index], sizes[index] = together, after
                 saved[tier] = saved.get(tier, 0) + before - after
@@ -88,6 +89,7 @@ def shorten_all(
         size = counter.message(messages[index])
         for tier in _enabled(policy):
             more = [*found, *_edits_of(index, messages[index], tier, policy, names)]
+            # A tier is priced on top of those before it: two tiers may touch one part.
             smaller = counter.message(reduce(messages[index], more)) if len(more) > len(found) else size
             if smaller < size:
                 saved[tier] = saved.get(tier, 0) + size - smaller
@@ -149,6 +151,7 @@ def _ceiling(sizes: Sequence[int], excess: int, minimum: int) -> int:
     for count, size in enumerate(sizes, 1):
         total += size
         following = sizes[count] if count < len(sizes) else 0
+        # The `count` largest items at one ceiling: right as soon as the next one lies below it.
         ceiling = (total - excess) // count
         if ceiling >= following:
             return max(minimum, ceiling)

@@ -61,6 +61,7 @@ def without_thinking(question: Question) -> Compaction | None:
         Edit(index=n, part=number, tier="reasoning", limit=0)
         for n in present
         for number, part in enumerate(messages[n].parts)
+        # bound thinking leaves by `thinking_from`, without an edit of its own
         if isinstance(part, Reasoning) and not part.is_bound
     ]
     native = [n for n in present if any(isinstance(p, Opaque) and p.label == "compaction" for p in messages[n].parts)]
@@ -159,6 +160,7 @@ def _length(part: Part) -> int:
         case ToolResult():
             return max((_length(inner) for inner in part.content), default=0)
         case Media():
+            # base64: four characters for three bytes
             return len(part.data or "") * 3 // 4
     return 0
 
@@ -217,6 +219,7 @@ def _revised(
         }
     )
     tokens = build(question.history, record).tokens + sum(question.overhead.values())
+    # `model_copy` checks nothing, and would take the cached id of the old record along.
     return Compaction.model_validate(record.model_dump() | {"tokens_after": tokens})
 
 

@@ -64,6 +64,7 @@ def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewIt
         if index in quoted and digest(message).hex() == quoted[index].digest:
             items.append(ViewItem(recalled_message(quoted[index], role), None, changed=True))
     if record.summary is not None:
+        # Counted among what is left, since the message that it stands behind may be gone itself.
         place = sum(1 for item in items if item.index is not None and item.index <= record.summary_after)
         items.insert(place, ViewItem(summary_message(record.summary), None, changed=True))
     return items
@@ -75,8 +76,10 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
     ``sending``: it is sent at once, so calls at its very end that still wait for their results get one that says so.
     Calls that a later message shows to be interrupted have theirs in any case, so that the view only grows.
     """
+    # Pairing first: the rules about ids and kinds look up the call that a result answers.
     placed = repair([item.message for item in items])
     placed = conform(answer_pending(placed) if sending else placed, target)
+    # Only for sending: with the next message these words are not the last ones any more, and the view must only grow.
     placed = bare_end(placed, target) if sending else placed
     shown = {place.position for place in placed}
     left_out = {item.index for position, item in enumerate(items) if position not in shown}

@@ -135,6 +135,7 @@ class Flow:
                 summary = await self.reader.summary(summary.parent_id, ports)
             if summary is None:
                 return None
+            # where the session changed meanwhile, the loop looks at what is in force now
             swap = partial(self.store.put_in_force, revision=state.revision, undoing=summary.id)
             if await ask(ports, swap, self.thread, summary.parent_id, ()):
                 text = f"summary {summary.id} of session {self.thread} is undone"
@@ -188,6 +189,7 @@ class _Settling:
     async def run(self) -> Settled:
         while True:
             state = await self.reader.state(self.ports)
+            # Each round asks the store again: another worker may have changed the session since the last one.
             resting = self.changed or self.flow.is_idle(state)
             loaded, rules, size = await self.read_on(state, resting)
             if self.before is None:
@@ -350,6 +352,8 @@ class _Settling:
         try:
             if not await loan.acquire(self.ports):
                 return "busy"
+            # Between the look and the lease another worker may have finished: a summary of the old view would be paid
+            # for in vain.
             if (await self.reader.state(self.ports)).revision != loaded.state.revision:
                 return "lost"
             return await self._pass_as(loan.owner, loaded, rules, size, due)
@@ -488,6 +492,7 @@ class _Settling:
             history = await self._history(prepared.layout, loaded, until=prepared.covers)
             problem = await self.ports.compute(prepared.record.mismatch, history)
         if prepared is None or problem is not None:
+            # remembered, or each request would read it and reject it again
             flow.rejected.add(state.prepared_id)
             self._discard(state.prepared_id, problem or "")
             return False

@@ -82,6 +82,7 @@ class SQLStore:
             if connection.execute(query.with_for_update()).first() is None:
                 return False
             search.forget(connection, thread)
+            # what refers to a row goes before the row
             for table in (LINKS, SUMMARIES, MESSAGES, SESSIONS):
                 connection.execute(delete(table).where(_of(table, thread)))
         return True
@@ -199,6 +200,8 @@ class SQLStore:
     ) -> bool:
         with self.database.write() as connection:
             row = self._row(connection, thread)
+            # Compare and swap: the revision tells whether something came into force meanwhile, the owner whether the
+            # lease is still held.
             if row is None or row["revision"] != revision or (owner is not None and row["lease_owner"] != owner):
                 return False
             now = self.database.now(connection)
@@ -233,6 +236,7 @@ class SQLStore:
             if summary_id is not None:
                 connection.execute(
                     update(SUMMARIES)
+                    # the first time counts
                     .where(_of(SUMMARIES, thread), SUMMARIES.c.id == summary_id, column.is_(None))
                     .values({column: now})
                 )
@@ -245,6 +249,7 @@ class SQLStore:
             free = or_(
                 SESSIONS.c.is_summarizing.is_(False),
                 SESSIONS.c.lease_until <= now,
+                # a task that was cancelled while it asked may hold it without knowing
                 SESSIONS.c.lease_owner == owner,
             )
             taken = {"is_summarizing": True, "lease_owner": owner, "lease_until": now + seconds}
@@ -284,6 +289,8 @@ class SQLStore:
         return connection.execute(query).mappings().first()
 
     def _locked(self, query: Any) -> Any:
+        # FOR NO KEY UPDATE: a plain FOR UPDATE would make rows wait that only refer to the session, such as a summary
+        # that is being recorded.
         return query.with_for_update(key_share=True) if self.database.dialect == "postgresql" else query
 
     def _created(self, connection: Connection, thread: Thread, now: float) -> RowMapping:

@@ -118,6 +118,7 @@ def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int],
     """
     text = clean(answer.text)
     reason = (answer.finish_reason or "").lower()
+    # Calls first: the text beside one is usually blank, and "it is blank" would not say why.
     if answer.has_tool_calls or reason in _CALLED:
         return "it calls a tool"
     if reason in _REFUSED:

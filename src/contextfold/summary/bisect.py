@@ -85,6 +85,7 @@ async def summarize(
         await asker.close()
     stats = await _spent(run, started, ports)
     on_spent(stats)
+    # A message that was cut to fit was not read whole: it does not count as covered, so it cannot leave the view.
     return Summary(text, frozenset(run.read - run.lost), stats)
 
 

@@ -52,6 +52,7 @@ def is_clean(messages: Sequence[Message], seen: Seen) -> bool:
     """
     clean = True
     for message in messages:
+        # Each question updates `seen`, so all are asked of each message, whatever the first one said.
         interrupts = _interrupts(message, seen)
         paired = _is_paired(message, seen)
         clean = _conforms(message, seen) and paired and not interrupts and clean

@@ -40,6 +40,7 @@ def conform(placed: Sequence[Placed], format: Format) -> list[Placed]:
         mended = _of_one_kind(mended)
     if rules.not_in_call_ids is not None:
         mended = _with_own_ids(mended, rules.not_in_call_ids, rules.longest_call_id)
+    # Last: which message is the first is only known once empty ones are left out.
     return _begun_by_user(mended) if rules.user_first else mended
 
 
@@ -135,6 +136,7 @@ def _with_own_ids(placed: Sequence[Placed], forbidden: re.Pattern[str], longest:
         for call in message.tool_calls:
             names.setdefault((index, call.id), []).append(naming.name(call.id))
     answers = group(messages).answers
+    # Calls and their results are met at different places, so each side goes through the names by itself.
     called = {call: iter(found) for call, found in names.items()}
     answered = {call: iter(found) for call, found in names.items()}
     renamed: list[Placed] = []
