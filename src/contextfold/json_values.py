@@ -95,6 +95,7 @@ def strings(value: Any, skipped: frozenset[str] = frozenset()) -> Iterator[str]:
             yield found
         elif isinstance(found, dict | list):
             _enter(found, around)
+            # left behind its last value: an object that stands in two places does not contain itself
             waiting.append((_END, id(found)))
             inner = [entry for key, entry in found.items() if key not in skipped] if isinstance(found, dict) else found
             waiting.extend((None, entry) for entry in reversed(inner))

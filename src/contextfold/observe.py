@@ -80,6 +80,7 @@ def scrub(text: str, keys: Iterable[str] = ()) -> str:
 def _known(keys: Iterable[str]) -> list[str]:
     """These keys and those in the environment, the longest first. Reading them takes longer than the rest."""
     found = {*keys, *(value for name, value in os.environ.items() if _KEY_VARIABLE.search(name))}
+    # Longest first: one key may be the beginning of another, whose rest would be told.
     return sorted((key for key in found if len(key) >= _SHORTEST_KEY), key=len, reverse=True)
 
 

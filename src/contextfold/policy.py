@@ -1,7 +1,7 @@
 """Policy: when to compact, how far, what must stay, and how. One validated value with the defaults.
 
 What belongs here: every knob, its default and why, its validation, and ``Limits``: the knobs in tokens of a window.
-What does not: deciding anything about a conversation (``plan``), how a summary is asked for (``summary.options``).
+What does not: deciding anything about a conversation (``passes``), how a summary is asked for (``summary.options``).
 
 Sizes are written ``("tokens", 4000)``, ``("messages", 20)`` or ``("fraction", 0.8)`` (of the window). A trigger is
 one size, a mapping such as ``{"tokens": 4000, "messages": 50}`` (all must hold), a list of these (any may hold),
@@ -473,6 +473,7 @@ class Limits:
             recent_users=_for_users(policy, usable, own),
             minimum_gain=int(policy.minimum_gain * usable),
             carried=_carried(policy, usable, own),
+            # below the trigger by some turns: a view that ends close to it would soon be compacted again
             most=min(_scaled(MOST, usable, own), int(0.85 * (trigger or usable))),
         )
 
@@ -487,6 +488,7 @@ class Limits:
             target=max(1, min(int(self.target * share), trigger - 1)),
             comfortable=max(1, min(int(self.comfortable * share), trigger - 1)),
             recent_users=int(self.recent_users * share),
+            # a refusal is answered with less, however little less
             minimum_gain=0,
             carried=None if self.carried is None else int(self.carried * share),
             most=max(1, min(int(self.most * share), trigger - 1)),

@@ -336,10 +336,12 @@ class _Pump:
     """Runs one leaf beside the code that waits for it, and hands over its pieces. ``stop``: it is not wanted now."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
+        # without a bound: a leaf that no one waits for any more must not hang on a full queue
         self._handed: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._on_loop: Future[None] | None = None
         run_here = contextvars.copy_context().run
+        # A daemon: a leaf that hangs must not keep the process from ending.
         threading.Thread(target=run_here, args=(self._run, work), daemon=True).start()
 
     def next(self, seconds: float | None) -> Any:

@@ -95,6 +95,7 @@ class Windows:
         """What is taken for the window as long as nothing was refused. Raises ``PolicyError`` as ``resolve`` does."""
         model = model or self.model
         if model not in self._assumed:
+            # the profile is of the model object that it came with, and of no other
             profile = self._profile if model == self.model else None
             self._assumed[model] = resolve(self._explicit, model, profile=profile)
         return self._assumed[model]
@@ -105,7 +106,9 @@ class Windows:
         key = self._key(endpoint, model)
         proved = await self._recall(key, ports, observer)
         found = assumed
+        # A default is no knowledge: what was learned counts even where it is larger.
         if proved is not None and (proved < assumed.tokens or assumed.source == "default"):
+            # `most` is 0 where the provider named the limit: then it is no guess.
             found = Window(proved, "learned", self._refused.get(key, 1) - 1)
         name = model or self.model or "the model"
         figures = {"tokens": found.tokens, "source": found.source, "assumed": assumed.tokens}

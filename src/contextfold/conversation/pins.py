@@ -1,6 +1,6 @@
 """What must stay word for word, and why: instructions, the first and the newest user message, pins, pending calls.
 
-What belongs here: choosing these messages. What does not: what happens to the rest (``plan``).
+What belongs here: choosing these messages. What does not: what happens to the rest (``passes.decide``).
 """
 
 from __future__ import annotations

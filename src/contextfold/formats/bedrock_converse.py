@@ -295,6 +295,7 @@ def _build_block(part: Part, *, role: str = "user") -> dict[str, Any]:
     if isinstance(part, ToolResult):
         return _build_result(part)
     if isinstance(part, Media):
+        # the API takes media from the user alone
         return _build_media(part) if role == "user" else _text(values.media_note(part).text)
     return _text(part.text if isinstance(part, Text | Opaque) else "")
 

@@ -77,6 +77,7 @@ class Gemini:
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         sources = [message.source for message in messages if message.source_format == self.name]
+        # New contents get the shape of the caller's own: JSON in camel case or snake case, or the SDK's objects.
         told = next(((found, source) for source in sources if (found := shapes.shape_of(source))), (None, None))
 
         def build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
@@ -183,6 +184,7 @@ def _decoded(part: Any, place: int, called: _Places, answered: _Places, index: i
     if (answer := shapes.get(part, "function_response")) is not None:
         name = _name_of(answer, "functionResponse", place, index)
         response = shapes.plain(shapes.get(answer, "response"))
+        # The API has no flag for a call that failed: an answer that is nothing but an error is one.
         failed = isinstance(response, dict) and set(response) == {"error"}
         return ToolResult(
             answered.id_of(answer, name), _answered(answer, response), name=name, is_error=failed, source=part
@@ -267,6 +269,7 @@ def _media_kind(media_type: str | None, otherwise: MediaKind) -> MediaKind:
 
 def _opaque(part: Any, names: Any) -> Opaque:
     label = shapes.camel(sorted(set(names) - _BESIDE_TEXT)[0]) if set(names) - _BESIDE_TEXT else "unknown"
+    # signatures are ciphertext, and say nothing
     readable = {name: shapes.plain(inner) for name, inner in shapes.filled(part).items() if name not in SIGNATURES}
     return Opaque(label, values.readable(readable), source=part)
 

@@ -123,6 +123,7 @@ class Gateway:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
+        # as it came: decoded and encoded again it could be another path
         path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
         upstream, path = self._upstream_of(path, scope["headers"])
         wire = wire_of(path) if scope["method"] == "POST" else None
@@ -135,6 +136,7 @@ class Gateway:
                 status = await self._answered(call, client)
             except ClientGone:
                 self.metrics.add("disconnects_total")
+                # as proxies log it; no client is left to read it
                 status = 499
             except TooSlow as error:
                 status = 408
@@ -185,6 +187,7 @@ class Gateway:
         names = {name.lower(): value for name, value in call.headers}
         has_body = names.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in names
         data: Any = None
+        # A stream goes out chunked, so a small body of known length is read first and sent with that length.
         if has_body and int(names.get(b"content-length", b"0") or 0) <= _SMALL_BODY and b"content-length" in names:
             data = await client.body(_SMALL_BODY)
         elif has_body:
@@ -242,6 +245,7 @@ class Gateway:
             return
         state.calibration = call.result.after_usage(tokens).calibration
         if state.sized is not None and call.result.compaction is None:
+            # The larger of the two: requests below the trigger by this figure are not looked at any more (`fitting`).
             state.sized = state.sized[0], max(tokens, state.sized[1])
 
     def _upstream_of(self, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[Upstream, str]:

@@ -82,6 +82,7 @@ class Body:
         ``changes``: fields to set beside them, or with None to leave out. ``finish``: applied to a last message that
         is not the client's own.
         """
+        # By identity, since two messages may say the same.
         place = {id(message): index for index, message in enumerate(self.messages)}
         indices = [place.get(id(message), -1) for message in view]
         if not changes and indices == list(range(self.floor, len(self.messages))):
@@ -182,10 +183,13 @@ class Conversations:
             body = take_apart(raw, key, start, before, known.body, plainly)
             if continues(body, known.body):
                 return body, known
+        # Not the bytes of a known conversation. Its messages may still say the same, in a client that writes JSON in
+        # another way.
         body = take_apart(raw, key, start, before, None, plainly)
         known = self._ending(scope, body.chain)
         if known is not None and known.body.floor == body.floor:
             length = len(known.body.messages)
+            # the very objects of last time, by which the engine recognizes the conversation
             body.messages[:length] = known.body.messages
             return body, known
         return body, None
@@ -292,6 +296,7 @@ def take_apart(raw: bytes, key: str, start: int, before: Mapping[str, Any], old:
     new, behind = _rest(raw, key, position, same, before, old)
     position = _append_spans(raw, position, new, spans)
     end = _closing(raw, position)
+    # Of two lists with one name the provider may read the other one.
     if re.search(rb'"%s"\s*:' % re.escape(key.encode()), raw[end:]) and key in _parsed(b'{"":0' + raw[end + 1 :]):
         raise Unreadable(f"it has two lists {key!r}")
     messages, chain, floor = _linked(new, old, same, plainly)

@@ -102,6 +102,7 @@ class Caller:
         except asyncio.CancelledError:
             if not reasons:
                 raise
+            # cancelled by the watch or the timer and not from outside: the task goes on, and says why to the client
             task.uncancel()
             raise reasons[0] from None
         finally:

@@ -73,6 +73,7 @@ class Exchanges:
         self.settings = settings
         self.metrics = metrics
         self._tracing = tracing or Tracing()
+        # twice: a request may ask for a summary as well
         self.client = Client(settings.max_requests * 2, settings.first_byte_seconds)
         self.shared = SharedStore(settings, self._spawn, lambda *learned: self.compactor.windows.adopt(*learned))
         self.conversations = Conversations()
@@ -161,6 +162,7 @@ class Exchanges:
         except (Relayed, StrictRefusal, UpstreamFailed):
             raise
         except StillTooLong as error:
+            # The client gets the provider's own refusal, which its SDK knows how to read.
             self._failed(call, "still_too_long", error)
             return sent[-1].answer
         except Refused as error:  # refused for another reason than size, and nothing could be mended
@@ -232,6 +234,7 @@ class Exchanges:
             began.append(time.time_ns())
 
         async def after(made: Any) -> None:
+            # Stored before the view goes out: the next turn may come to another worker.
             self._tracing.compacted(began[-1], made.compaction)
             await self._keep(conversation, made.compaction)
 
@@ -428,6 +431,7 @@ def _full_size(result: CompactionResult) -> int:
 def _headers_for(call: GatewayCall, changed: bool, settings: GatewaySettings) -> RawHeaders:
     if not changed:
         return call.headers
+    # Usage that is to be told otherwise is rewritten in the answer, so that has to come uncompressed.
     dropped = {b"content-encoding"} | ({b"accept-encoding"} if settings.usage == "history" else set())
     headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
     headers.append((SWITCH, b"off"))

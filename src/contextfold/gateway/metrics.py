@@ -136,6 +136,7 @@ class WorkerFiles:
 
 def _runs(worker: str) -> bool:
     try:
+        # signal 0 only asks whether the process is there
         os.kill(int(worker), 0)
     except (OSError, ValueError):
         return False

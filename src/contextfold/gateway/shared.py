@@ -56,6 +56,7 @@ class SharedStore:
     ) -> None:
         """``spawn`` runs work beside a request; ``adopt`` gets what other workers learned: endpoint, model, tokens."""
         self.records = GatewayRecordStore(settings.store_url)
+        # one worker on SQLite knows all there is to know, and need not ask again
         self.has_others = settings.workers > 1 or self.records.database.dialect != "sqlite"
         self._keeps = not settings.shadow
         self._spawn = spawn
@@ -79,6 +80,7 @@ class SharedStore:
     async def scope(self, call: GatewayCall, wire: GatewayWire) -> bytes:
         """The tenant: a keyed hash of the credential, the upstream and the wire."""
         told = hashlib.blake2b(digest_size=16, key=await self.hash_key())
+        # of a header that came twice, the first counts
         named = {name.lower(): value for name, value in reversed(call.headers)}
         for name in CREDENTIALS:
             told.update(b"\0" + name + b"=" + named.get(name, b""))
@@ -114,6 +116,7 @@ class SharedStore:
         if not (is_new or self.has_others) or not self._keeps:
             return
         covers = state.record.covers if state.record is not None else 0
+        # With the place of the record at hand: another worker may have put a later one there.
         longer = chain[max(0, covers - 1) if self.has_others else covers :]
         if not longer:
             return
@@ -152,6 +155,7 @@ class SharedStore:
         if known is None:
             await self._refresh_window(key)
         elif self.has_others and time.monotonic() - known[1] > WINDOW_SECONDS:
+            # fresh from now on, so that only one request asks
             self._windows[key] = (known[0], time.monotonic())
             self._spawn(self._refresh_window(key))
         return self._windows[key][0]

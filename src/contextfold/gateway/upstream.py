@@ -115,7 +115,9 @@ class Client:
         connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=60)
         self._session = aiohttp.ClientSession(
             connector=connector,
+            # the bytes go on to the client as they came
             auto_decompress=False,
+            # all clients share this session: none may get another's cookies
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence),
             trust_env=True,
@@ -128,6 +130,7 @@ class Client:
     async def send(self, method: str, url: str, headers: RawHeaders, data: Any) -> UpstreamAnswer:
         """The beginning of an answer. Raises ``UpstreamFailed``."""
         try:
+            # Redirects are the client's to follow: its credential goes where the client sent it, and nowhere else.
             response = await self._session.request(
                 method, URL(url, encoded=True), headers=_for_aiohttp(headers), data=data, allow_redirects=False
             )

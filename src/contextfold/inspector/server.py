@@ -1,6 +1,6 @@
 """The page on loopback: a report, or a store that is followed while its sessions run.
 
-Who may read: everyone with the token, which is part of the address that is printed and opened. Requests must name this
+Who may read: anyone with the token, which is part of the address that is printed and opened. Requests must name this
 server as their host, so that no page of another origin reaches it by a name that it made resolve to loopback; what
 changes something is a POST that also carries a header no form can send, and exists only where it was allowed.
 

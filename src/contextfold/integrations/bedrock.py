@@ -150,6 +150,7 @@ def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
         flat["tools"] = tools["tools"]
     if "toolChoice" in tools:
         flat["tool_choice"] = tools["toolChoice"]
+    # A request for a summary leaves `stream` out (`for_summary`), by which `_Method` tells it from the task's own.
     return {**flat, "stream": True}
 
 

@@ -177,7 +177,7 @@ def _read(text: Any) -> Compaction | None:
 
 
 def _same_objects(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
-    """The contents of a request, which ADK makes afresh each time, as the objects of the last one as far as they are
+    """The contents of a request, which ADK builds again each time, as the objects of the last one as far as they are
     equal: so the conversation is recognized, and only what is new is read.
     """
     same = 0

@@ -92,6 +92,7 @@ class _Requests:
     __name__ = "generate_content"
 
     def __init__(self, models: Any) -> None:
+        # where `endpoint_of` and `is_async` look
         self.__self__ = models
         self._whole = models._generate_content
         self._stream = models._generate_content_stream

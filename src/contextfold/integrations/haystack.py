@@ -66,7 +66,7 @@ class ContextfoldCompactor:
 
     ``result`` is the ``CompactionResult`` of the last list that got smaller. Where no summary could be had, an event
     says so, the list stays as it is, and the next call tries again. Raises ``PolicyError`` when a setting is not
-    allowed, ``TypeError`` for one that there is not.
+    allowed, ``TypeError`` for one that does not exist.
     """
 
     def __init__(
@@ -168,6 +168,7 @@ class ContextfoldCompactor:
                 return None
             return result
 
+        # The record in force may do: no summary is paid for as long as the view under it meets the target.
         if record is not None and (result := await made(target, force=False)) is not None:
             size = await ports.call(counter.count, result.messages)
             if size <= target and size < before:

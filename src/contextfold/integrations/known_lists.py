@@ -2,7 +2,7 @@
 
 A list belongs to the known conversation with which it has the longest beginning in common, if that beginning reaches at
 least as far as the record in force covers. So one face serves any number of runs at a time; a conversation that was
-rewound or forked keeps its record as long as what it covers is there, and a list that is like no other begins anew.
+rewound or forked keeps its record as long as what it covers is there, and a list that is like no other is a new one.
 
 What belongs here: recognizing lists by what is in them. What does not: views.
 """
@@ -19,7 +19,7 @@ from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
 REMEMBERED = 64
-"""KnownLists. Each holds its items."""
+"""Conversations. Each holds its items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class KnownLists:
         best, common = None, 0
         for known in self._known.all():
             shared = _shared(known.items, items)
+            # Without a record the known list has to be there whole: two conversations may well begin alike.
             least = known.record.covers if known.record is not None else len(known.items)
             if shared > common and shared >= least:
                 best, common = known, shared
@@ -54,6 +55,7 @@ class KnownLists:
             with self._lock:
                 self._count += 1
                 return KnownItems(self._count, list(items))
+        # A fork gets a key of its own, so that the other branch stays what it is.
         forked = common < len(best.items)
         with self._lock:
             self._count += 1

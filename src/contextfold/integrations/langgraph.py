@@ -189,6 +189,7 @@ class Context(Runnable[Any, dict[str, Any]]):
             update[self.record_key] = record.to_json()
             update[self.metadata_key] = summary_metadata(result, self._now())
         elif record is None and saved is not None:  # the thread was edited, and the record does not fit it
+            # not None, which leaves the state as it is (`newest`)
             update = {self.record_key: "", self.metadata_key: {}}
         self._keep(_value(state, self.messages_key) or [], record if result.changed else None, saved)
         return PreparedMessages([*([system] if system else []), *result.messages], update)

@@ -83,7 +83,7 @@ class Compaction(AbstractCapability[Any]):
             ``Model`` of pydantic-ai, too; ``count_text``, ``on_event`` and the rest.
 
     The history of a run keeps every message; the model gets the view. Raises ``PolicyError`` when a setting is not
-    allowed, ``TypeError`` for one that there is not.
+    allowed, ``TypeError`` for one that does not exist.
     """
 
     def __init__(
@@ -239,6 +239,8 @@ class _CompactingModel(WrapperModel):
 
             async def send(view: list[Any], max_tokens: int | None) -> StreamedResponse:
                 settings = _limited(model_settings, max_tokens)
+                # A stream that is refused is closed here, before the next one is opened; an accepted one lives as long
+                # as the caller's.
                 async with AsyncExitStack() as attempt:
                     opened = self.wrapped.request_stream(
                         call.joined(view), settings, model_request_parameters, run_context
@@ -256,6 +258,7 @@ async def _primed(stream: StreamedResponse) -> None:
     """Read up to the first event, which the stream gives again: some providers accept a request and refuse it inside of
     the stream, where nothing could be done any more.
     """
+    # being read already, or a version of the framework that reads in another way: left alone
     if getattr(stream, "_event_iterator", stream) is not None:
         return
     events = aiter(stream)
@@ -297,6 +300,7 @@ class _Call:
         """The response to the view, or to the one that follows a refusal."""
         saved = _saved(self.messages)
         base = saved.id if saved else None
+        # A record that was made for this very history, by a run that failed before its response was kept.
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
         compactor = self.owner.compactors.for_model(self.model)
         results: list[CompactionResult] = []
@@ -399,7 +403,7 @@ class _Call:
 
 
 def _pieces(messages: Sequence[ModelMessage], before: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
-    """Each message as messages of one kind. The framework puts messages together anew for each request; what has the
+    """Each message as messages of one kind. The framework builds its messages again for each request; what has the
     same parts as before is the same object here, so that the conversation is recognized.
     """
     found: dict[Any, list[Any]] = {}

@@ -143,6 +143,7 @@ class CompactionManager(ConversationManager):
         self._take(agent, await self._suspending(agent, _given))
 
     def _after_model(self, event: AfterModelCallEvent) -> None:
+        # the call failed: `reduce_context` is told why
         if event.stop_response is None:
             return
         self._refusals = 0
@@ -174,7 +175,7 @@ class CompactionManager(ConversationManager):
         return {"format": FORMAT, "tools": _tools(agent), **said, **options}
 
     def _read(self, messages: Messages) -> None:
-        """Learn what the agent's list has behind the view. A list that someone else rewrote is a conversation anew,
+        """Learn what the agent's list has behind the view. A list that was rewritten elsewhere is a new conversation,
         unless it begins as the view does: then what was there is known, and what was cut off is gone.
         """
         view, history = self._view, self._history

@@ -84,7 +84,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 class _Handed:
-    """What both colors share: looks like the SDK's own stream to everyone who asks it for anything."""
+    """What both colors share: in every other way it is the SDK's own stream."""
 
     def __init__(self, stream: Any, on_usage: OnUsage) -> None:
         self._stream = stream
@@ -126,7 +126,7 @@ class OpenedStream(_Handed):
                     break
         except StopIteration:
             return
-        except BaseException:
+        except BaseException:  # cancelling included: the caller has no stream yet that it could close
             stream.close()
             raise
 
@@ -169,7 +169,7 @@ class AsyncOpenedStream(_Handed):
                 handed._ahead.append(event)
         except StopAsyncIteration:
             return handed
-        except BaseException:
+        except BaseException:  # cancelling included: the caller has no stream yet that it could close
             await stream.close()
             raise
         return handed

@@ -289,6 +289,7 @@ class PlainMessages:
         if plain is message:
             return message
         known = before.get(id(message))
+        # compared as well: the caller may have changed the object in place
         if known is not None and known[0] is message and known[1] == plain:
             plain = known[1]
         self._known[id(message)] = (message, plain)

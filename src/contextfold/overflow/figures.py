@@ -1,7 +1,7 @@
 """The figures in an error's text, each in the role that the words beside it name: prompt, answer, total or limit.
 
-What belongs here: telling the numbers of a text apart. What does not: where the text comes from (``error_text``), and
-what the figures say when compared (``overflow``).
+What belongs here: telling the numbers of a text apart. What does not: where the text comes from (``text``), and what
+the figures say when compared (``classifying``).
 
 A number's role is what follows it closely ("8192 tokens maximum"), else what the nearest telling word before it says
 ("a limit of 8192"). Texts are in lower case and without quotes, as ``ErrorText.text`` gives them.
@@ -28,6 +28,8 @@ _NUMBER = re.compile(
 )
 _MULTIPLE = {None: 1, "k": 1_000, "m": 1_000_000}
 
+# Every repeat is bounded, here and in the other tables: an error may quote a whole prompt, and a pattern that goes back
+# over it takes quadratic time.
 _SHAPES = (
     re.compile(
         r"(?<![\d,])(?P<prompt>\d[\d,]{0,20}) \+ (?P<answer>\d[\d,]{0,20}) (?:>|exceeds?) (?P<limit>\d[\d,]{0,20})"

@@ -1,7 +1,7 @@
 """What an error says, as plain text and codes: reading whatever a provider, a gateway or an SDK hands back.
 
 What belongs here: exceptions, responses, bodies, JSON and printed Python inside strings, one level of the exception
-chain at a time. What does not: what the words mean (``error_figures``, ``overflow``).
+chain at a time. What does not: what the words mean (``figures``, ``verdicts``).
 
 Nothing here raises, and nothing takes long: an error may quote a whole prompt or an image back at us, and of such a
 text only the beginning and the end are kept.

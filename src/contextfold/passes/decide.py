@@ -6,7 +6,7 @@
                     Nothing                                  CannotFit     tail, evicted, budgets ──▶ Plan
 
 What belongs here: the arithmetic of a pass. What does not: choosing pins (``pins``) and edits (``shorten``), asking for
-summaries (``summary``), building the record (``engine``).
+summaries (``summary``), building the record (``perform``).
 """
 
 from __future__ import annotations

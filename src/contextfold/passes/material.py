@@ -1,7 +1,7 @@
 """What is carried over from messages that leave the view: material for a summarizer, the built-in prose, evidence.
 
 What belongs here: reading the messages of a plan in the form that each of these wants. What does not: the order of the
-steps (``engine``), rendering, choosing and writing themselves (``summary``, ``evidence``).
+steps (``perform``), rendering, choosing and writing themselves (``summary``, ``evidence``).
 """
 
 from __future__ import annotations

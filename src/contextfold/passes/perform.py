@@ -3,7 +3,7 @@
     History + Policy ──decide──▶ Plan ──summary──▶ prose ──evidence──▶ Compaction ──apply──▶ view, sized, checked
 
 What belongs here: the order of the steps, what happens when one of them fails, and the record they leave. Written once,
-as ``async def`` over ports (see ``ports``). What does not: any decision of its own (``plan``), any wire shape.
+as ``async def`` over ports (see ``ports``). What does not: any decision of its own (``decide``), any wire shape.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which parts to reduce, by which tier: the cheap reductions of old messages, and the last resort for the tail.
 
 What belongs here: choosing edits and pricing them. What does not: the reductions themselves (``tiers``), and whether
-they are enough (``plan``).
+they are enough (``decide``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records that are made without a pass, after a refusal: the older half dropped, an oversized item clipped.
 
 What belongs here: making such a record out of the one in force, as pure functions. What does not: when (``recovery``),
-and passes (``plan``, ``engine``). No model is asked, and every drop is in the ledger with its reason.
+and passes (``decide``, ``perform``). No model is asked, and every drop is in the ledger with its reason.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a session is to be summarized now, soon, or not yet; and the figures behind it. Pure.
 
 What belongs here: the thresholds and increments of ``SessionOptions`` against the size of a view, and how the window is
-shared, in the words that logs have. What does not: what becomes of each message (``plan``).
+shared, in the words that logs have. What does not: what becomes of each message (``passes.decide``).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
       └───────── wait ──────────────┴─────────────────────────────────────────┘
 
 What belongs here: the order of these steps, and what to do when one of them finds the session changed. What does not:
-whether something is due (``decision``), what a pass decides (``plan``), how things are stored (the store).
+whether something is due (``decision``), what a pass decides (``passes``), how things are stored (the store).
 
 Nothing is held while a summary is made but a lease that expires. Recording a summary and putting it in force are two
 transactions: a worker that dies in between leaves one that is prepared, and the next one uses it.
@@ -246,7 +246,7 @@ class _Settling:
     async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, SessionRules, SessionSize]:
         """The view with all messages; or, where more were appended than should be in memory, with those that are to be
         compacted first. An import of some ten thousand messages is one pass: each pass reads again what the one before
-        it left, so many small ones take several times as long and quote less well."""
+        it left, so a row of small ones takes several times as long and quotes less well."""
         loaded = await self.reader.view(state, self.ports)
         while True:
             rules, size = self._measure(loaded)

@@ -9,7 +9,7 @@ Written once, as ``async def`` over ports.
 - Every step makes something strictly smaller or fewer, so the number of calls is bounded by a multiple of the chunks.
 
 What does not belong here: sending a request and learning from it (``request``), making one summary of several
-(``merge``), where a text may be cut (``chunks``), and what happens after a failure (``engine``): this raises, and
+(``merge``), where a text may be cut (``chunks``), and what happens after a failure (``passes``): this raises, and
 nothing has changed.
 """
 

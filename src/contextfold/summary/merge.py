@@ -34,6 +34,7 @@ class Merger:
         """
         while len(parts) > 1:
             batches = self._batches(parts, kind)
+            # A round has to leave fewer parts, or this would never end.
             if len(batches) < len(parts) and not self.requester.stuck:
                 parts = await self._round(parts, batches, kind)
                 continue
@@ -96,6 +97,7 @@ class Merger:
         shorter = list(parts)
         for place, outcome in zip(asked, await self.requester.send(requests), strict=True):
             if outcome.text is not None:
+                # asked for a shorter text, a model may write a longer one
                 shorter[place] = min(parts[place], outcome.text, key=count)
         return shorter
 

@@ -289,6 +289,7 @@ class Requester:
                 return RequestOutcome(None, None, tuple(refusals), calls, read, written, model.name)
             answer_tokens = _MORE_ROOM * request.answer_tokens  # where that sets a limit, hidden reasoning may fill it
             retry = again(request.prompt, refusal, max_tokens=request.answer_tokens)
+            # the words about the refusal may be what no longer fits
             prompt = retry if self.limits.room.holds(retry, self.count) else request.prompt
 
     def _announce_next(self, model: Model, problem: str) -> None:

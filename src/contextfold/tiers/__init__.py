@@ -1,6 +1,6 @@
 """Reductions of single parts, cheapest first: what each does to a part, as a pure function.
 
-What belongs here: the tiers by their names. What does not: which parts are reduced and when (``plan``, ``shorten``).
+What belongs here: the tiers by their names. What does not: which parts are reduced and when (``passes``).
 A name and its behavior are stored in records: a tier may be added, but none renamed or given another meaning.
 """
 

@@ -42,6 +42,7 @@ def fit(length: int, size: int, limit: int, render: Callable[[int], str]) -> str
         else:
             too_large = min(too_large, room)
         wanted = int(room * limit / used * _CAUTION)
+        # never a room again that gave too much: half way to it instead
         following = wanted if wanted < too_large else (room + too_large) // 2
         if following == room or (used <= limit and following < room):
             break

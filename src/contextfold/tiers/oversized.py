@@ -78,6 +78,7 @@ def _clipped_result(part: ToolResult, limit: int) -> ToolResult:
     if _tokens(part.content) <= limit:
         return part
     shorter = part
+    # From the least loss to the most: texts alone, media as well, then blocks that only the provider can read.
     for content in (part.content, _without_media(part.content), _without_opaque(_without_media(part.content))):
         fixed = _tokens([block for block in content if not isinstance(block, Text)])
         shorter = shortened_result(replace(part, content=content, edited=True), limit - fixed)

@@ -32,6 +32,8 @@ class KnownSizes:
         if found is None:
             found = self._old.get(key)
             found = count(text) if found is None else found
+            # Two generations instead of an order of use: what is asked for moves to the young one, the rest goes at
+            # once.
             if len(self._young) >= REMEMBERED:
                 self._old, self._young = self._young, {}
             self._young[key] = found

@@ -45,7 +45,7 @@ def compaction(
             and the rest.
 
     The items of the run and of its session stay as they are. Raises ``PolicyError`` when a setting is not allowed,
-    ``TypeError`` for one that there is not.
+    ``TypeError`` for one that does not exist.
     """
     if compactor is not None and (settings or window is not None):
         given = ", ".join([*settings, *(["window"] if window is not None else [])])

@@ -113,6 +113,7 @@ class CompactionSession:
         if len(items) > 1:
             is_first = session.thread.id == self.session_id
             other = self._open(self.session_id + OTHER if is_first else self.session_id)
+            # at 0: a second attempt fails instead of appending them twice
             await other.aappend(items[:-1], at=0)
         await self._delete(session)
         return items[-1]
