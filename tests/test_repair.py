@@ -9,6 +9,8 @@ import pytest
 from emulator import ProviderServer
 from emulator.wires.anthropic_rules import anthropic_problem
 from emulator.wires.chat_rules import chat_problem
+from emulator.wires.converse_rules import converse_problem
+from emulator.wires.gemini_rules import gemini_problem
 from emulator.wires.responses_rules import responses_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -255,7 +257,11 @@ PROBLEMS = {
     "anthropic": lambda wire: anthropic_problem({"max_tokens": 9, "messages": wire}),
     "openai-chat": lambda wire: chat_problem({"messages": wire}),
     "openai-responses": lambda wire: responses_problem({"input": wire}),
+    "gemini": lambda wire: gemini_problem({"contents": wire}),
+    "bedrock-converse": lambda wire: converse_problem({"messages": wire, "toolConfig": {"tools": [{}]}}),
 }
+BESIDE_THE_MESSAGES = ("anthropic", "gemini", "bedrock-converse")
+"""Formats of APIs that take leading instructions beside the messages."""
 BLANKS: dict[str, list[dict[str, Any]]] = {
     "anthropic": [
         {"role": "user", "content": []},
@@ -281,6 +287,26 @@ BLANKS: dict[str, list[dict[str, Any]]] = {
         {"type": "function_call", "call_id": "call_0", "name": "run", "arguments": "{}"},
         {"type": "custom_tool_call_output", "call_id": "call_0", "output": "patched"},
     ],
+    "gemini": [
+        {"role": "user", "parts": []},
+        {"role": "model", "parts": []},
+        {"role": "user", "parts": [{"text": ""}]},
+        {"role": "model", "parts": [{"text": ""}]},
+        {"role": "model", "parts": [{"text": "I see. \n"}]},
+        {"role": "user", "parts": [{"text": ""}, {"text": "and?"}]},
+        {"role": "model", "parts": [{"thought": True, "text": ""}]},
+        {"role": "system", "parts": [{"text": "Be brief."}]},
+    ],
+    "bedrock-converse": [
+        {"role": "user", "content": []},
+        {"role": "assistant", "content": []},
+        {"role": "user", "content": [{"text": " "}]},
+        {"role": "assistant", "content": [{"text": "\n"}]},
+        {"role": "assistant", "content": [{"text": "I see. \n"}]},
+        {"role": "user", "content": [{"text": ""}, {"text": "and?"}]},
+        {"role": "user", "content": [{"cachePoint": {"type": "default"}}]},
+        {"role": "system", "content": [{"text": "Be brief."}]},
+    ],
 }
 
 
@@ -296,9 +322,9 @@ def broken(draw: st.DrawFn, format: str) -> list[dict[str, Any]]:
 
 
 def without_instructions(format: str, view: list[Any]) -> list[Any]:
-    """Anthropic takes leading ones beside the messages."""
+    """The view as its API takes it: leading instructions stand beside the messages in some."""
     first = next((n for n, entry in enumerate(view) if entry.get("role") != "system"), len(view))
-    return view[first:] if format == "anthropic" else view
+    return view[first:] if format in BESIDE_THE_MESSAGES else view
 
 
 @pytest.mark.parametrize("format", BLANKS)

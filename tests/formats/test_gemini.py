@@ -96,6 +96,15 @@ def snake(value: Any) -> Any:
     return {name_of(k): v if k in ("args", "response") else snake(v) for k, v in value.items()}
 
 
+def test_a_thought_without_words_is_sent_only_where_it_carries_a_signature() -> None:
+    """Google refuses an empty text without one."""
+    bare, signed = {"thought": True, "text": ""}, {"thought": True, "text": "", "thoughtSignature": SIGNATURE}
+    thoughts = GEMINI.decode({"role": "model", "parts": [bare, {"text": "So."}, signed]})
+    assert GEMINI.encode([GEMINI.acceptable(thoughts, leading=False)]) == [
+        {"role": "model", "parts": [{"text": "So."}, signed]}
+    ]
+
+
 def test_roles_are_those_of_the_api_and_its_older_ones() -> None:
     roles = {"user": "user", "model": "assistant", "function": "user", "system": "system"}
     assert {role: GEMINI.decode({"role": role, "parts": []}).role for role in roles} == roles

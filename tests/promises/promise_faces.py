@@ -476,6 +476,67 @@ def from_converse(wire: Sequence[Any]) -> list[BaseMessage]:
     return convert_to_messages(chat)
 
 
+def strands(setting: Setting) -> Tell:
+    """Strands' agent over boto3's streams, against the provider on loopback, which refuses what Bedrock refuses."""
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import ClientError
+    from emulator import Fault, ProviderServer
+    from strands import Agent, tool
+    from strands.models import BedrockModel
+
+    from contextfold.integrations.strands import CompactionManager
+
+    @tool
+    def look(room: int) -> str:
+        """Look into a room."""
+        return "dry"
+
+    said: dict[int, str | Exception] = {}
+
+    def answered(request: Any) -> str | Exception:
+        if request.number not in said:
+            try:
+                said[request.number] = str(setting.main.answer(from_converse(request.body["messages"])).content)
+            except (ContextOverflow, ValueError) as error:
+                said[request.number] = error
+        return said[request.number]
+
+    manager = CompactionManager(**_policy(setting), summarizer=setting.writer)
+    server = ProviderServer(answers=lambda request: str(answered(request))).start()
+    server.faults.add(Fault.overflows("bedrock"), when=lambda request: isinstance(answered(request), ContextOverflow))
+    server.faults.add(Fault.http_error(400), when=lambda request: isinstance(answered(request), ValueError))
+    keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"}
+    session = boto3.Session(region_name="us-east-1", **keys)
+    config = Config(retries={"total_max_attempts": 1})
+    model = BedrockModel(boto_session=session, boto_client_config=config, endpoint_url=server.bedrock_url, model_id="m")
+    agent = Agent(model=model, tools=[look], conversation_manager=manager, callback_handler=None)
+    weakref.finalize(agent, _close, server, model.client)
+    told: list[Sequence[BaseMessage]] = []
+
+    def tell(new: Sequence[BaseMessage]) -> None:
+        more = None if new in told else to_converse(new)  # what was told before the model failed is in the agent
+        told.append(new)
+
+        async def later() -> Any:
+            return await agent.invoke_async(more)
+
+        try:
+            ran(setting, lambda: agent(more), later)
+        except ClientError as error:
+            scripted = list(said.values())[-1]
+            if isinstance(scripted, ValueError):
+                raise scripted from error
+            raise AssertionError(f"the provider refused the view: {error}") from error
+
+    return tell
+
+
+def _close(server: Any, client: Any) -> None:
+    client.close()
+    server.close()
+
+
 def litellm_sdk(setting: Setting) -> Tell:
     """LiteLLM's own functions, wrapped; its provider's client talks to ``setting.main`` as in ``openai_sdk``."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # nothing is fetched while it is imported
@@ -680,6 +741,7 @@ FACES: dict[str, Callable[[Setting], Tell]] = {
     "google-genai": google_genai,
     "Google ADK": google_adk,
     "Bedrock": bedrock,
+    "Strands": strands,
     "LiteLLM": litellm_sdk,
     "session": session,
     "CompactionMiddleware": middleware,

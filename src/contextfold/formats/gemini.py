@@ -134,7 +134,9 @@ def _is_own_part(part: Any) -> bool:
 
 
 def _is_blank(part: Part) -> bool:
-    """A text of no characters; one with white space is accepted."""
+    """A text of no characters, a thought's too if it carries no signature; one with white space is accepted."""
+    if isinstance(part, Reasoning):
+        return not part.text and shapes.get(part.source, "thought_signature") is None
     return isinstance(part, Text) and not part.text
 
 

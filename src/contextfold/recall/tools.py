@@ -122,7 +122,8 @@ class HistoryTools:
     count: Callable[[str], int] = lambda text: count_tokens([{"role": "user", "content": text}])
 
     def schemas(self, format: str = "openai-chat") -> list[dict[str, Any]]:
-        """The tools as a provider wants them: ``openai-chat``, ``openai-responses`` or ``anthropic``.
+        """The tools as a provider wants them: ``openai-chat``, ``openai-responses``, ``anthropic``, ``gemini``
+        (function declarations) or ``bedrock-converse`` (entries of ``toolConfig``'s ``tools``).
 
         Raises ``ValueError`` for another format.
         """
@@ -291,9 +292,15 @@ def _anthropic(name: str, description: str, properties: dict[str, Any], required
     return {"name": name, "description": description, "input_schema": schema}
 
 
+def _converse(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {"toolSpec": {"name": name, "description": description, "inputSchema": {"json": schema}}}
+
+
 _SHAPES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "openai-chat": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
     "gemini": _function,
+    "bedrock-converse": _converse,
 }

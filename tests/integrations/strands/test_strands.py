@@ -171,6 +171,30 @@ def test_a_first_message_that_is_too_long_ends_at_once() -> None:
         assert len(server.requests) == 1
 
 
+@strands.tool
+def read_log(lines: int) -> str:
+    """Reads a log."""
+    return "ERROR disk_7 is full. " * lines
+
+
+@pytest.mark.parametrize("window", [WINDOW, 100_000], ids=["window known", "window learned"])
+@pytest.mark.parametrize("color", COLORS)
+def test_one_result_that_is_larger_than_the_window_is_shortened_and_the_agent_goes_on(color: str, window: int) -> None:
+    """The framework's own manager gives up here: there are too few messages to summarize."""
+    steps = [Answer("Looking.", (ToolCall("read_log", {"lines": 3_000}),)), Answer("The disk is full.")]
+    manager = CompactionManager(window=window)
+    with provider(answers=steps) as server:
+        agent = agent_of(server, manager, tools=[read_log])
+        assert "disk is full" in ask(agent, "What happened to `disk_7`?", color)
+        statuses = [request.status for request in server.requests]
+        assert statuses == ([200, 200] if window == WINDOW else [200, 400, 200])
+        last = server.requests[-1]
+        assert last.tokens <= WINDOW
+        assert "What happened to `disk_7`?" in last.text
+        assert "ERROR disk_7 is full." in last.text
+    assert manager.history[2]["content"][0]["toolResult"]["content"][0]["text"].count("ERROR") == 3_000
+
+
 @pytest.mark.parametrize("color", COLORS)
 def test_an_interruption_leaves_a_conversation_that_goes_on(color: str) -> None:
     manager = CompactionManager(window=WINDOW)
