@@ -208,3 +208,30 @@ def test_off_means_off() -> None:
     for number in range(30):
         subject.compact([message for n in range(number) for message in turn(n)])
     assert threading.active_count() < 20
+
+
+def test_what_comes_back_while_a_summary_is_prepared_does_not_make_it_paid_for_twice() -> None:
+    slow = Slow()
+    told: list[Any] = []
+    policy = Policy(background=True, evidence=False, recall=True)
+    subject = Compactor(window=WINDOW, summarizer=slow, policy=policy, on_event=told.append)
+    messages: list[Message] = [{"role": "system", "content": "You help."}]
+    previous: Any = None
+    asked = False
+    for number in range(TURNS):
+        messages = [*messages, *turn(number)]
+        names = [event.name for event in told]
+        if names.count("summary_prepared") == 2 and not asked:  # behind the first summary, and before the second
+            messages[-1:] = [{"role": "user", "content": "What does module_0002.py set?"}]
+            asked = True
+        out = subject.compact(messages, previous)
+        previous = out.compaction
+        while is_preparing():
+            time.sleep(0.001)
+        if names.count("summary_adopted") == 2:
+            break
+    names = [event.name for event in told]
+    assert names.count("recalled") == 1
+    assert names.index("recalled") < len(names) - 1 - names[::-1].index("summary_adopted")
+    assert slow.calls == names.count("summary_prepared")
+    assert slow.calls <= names.count("summary_adopted") + 1

@@ -61,7 +61,12 @@ def test_what_is_asked_about_stands_behind_the_question_word_for_word() -> None:
 
 def test_off_means_off_and_nothing_comes_where_nothing_answers() -> None:
     history = talk({3: FACTS[0]})
-    for policy, question in ((Policy(recall=False), "Which port is it?"), (ON, "Zebras in Antarctica?")):
+    for policy, question in (
+        (Policy(recall=False), "Which port is it?"),
+        (ON, "Zebras in Antarctica?"),
+        (ON, "And on the?"),
+        (ON, "Is it?"),
+    ):
         compactor = Compactor(window=WINDOW, policy=policy)
         before = compactor.compact(history)
         out = asked(compactor, history, question, before.compaction)

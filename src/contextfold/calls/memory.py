@@ -35,7 +35,7 @@ FEW = 256
 
 @dataclass(frozen=True, slots=True)
 class FailedAt:
-    """A summary failed for this state: the length of the history, and the id of the record in force."""
+    """A summary failed for this state: the length of the history, and the ``pass_id`` of the record in force."""
 
     length: int
     record: str
@@ -65,7 +65,7 @@ class KnownConversation:
     @property
     def state(self) -> FailedAt:
         """The state that a failure now would be remembered for."""
-        return FailedAt(len(self.history.wire), self.record.id if self.record else "")
+        return FailedAt(len(self.history.wire), self.record.pass_id if self.record else "")
 
     @property
     def prepared(self) -> Prepared | None:

@@ -380,7 +380,7 @@ class _Call:
             if isinstance(made, Nothing):
                 conversation.attempt = state
                 return
-            conversation.attempt = Prepared(made.compaction, made.compaction.parent)
+            conversation.attempt = Prepared(made.compaction, _base(question))
             text = f"a summary of {made.compaction.covers:,} messages is ready and not in force yet"
             observer.emit("summary_prepared", text, summary=made.compaction.id)
 
@@ -422,7 +422,7 @@ class _Call:
             conversation.attempt = conversation.state if made.cause == "summary_failed" else None
             return None
         if made.compaction.summary is not None and made.compaction.summary.calls and lasting:
-            conversation.attempt = Prepared(made.compaction, made.compaction.parent)
+            conversation.attempt = Prepared(made.compaction, _base(question))
         return made
 
 
@@ -432,6 +432,11 @@ async def _performed(question: Question, means: Means) -> Made | Nothing:
     from contextfold.passes.perform import run_pass
 
     return await run_pass(question, means)
+
+
+def _base(question: Question) -> str | None:
+    """What a summary that is prepared now goes on from."""
+    return question.record.pass_id if question.record else None
 
 
 def _quoted(record: Compaction | None) -> dict[int, Account]:

@@ -16,7 +16,7 @@ from contextfold.record.view import build
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """``made``: the record. ``base``: the id of the record that was in force when it was made; None for none."""
+    """``made``: the record. ``base``: the ``pass_id`` of the record in force when it was made; None for none."""
 
     made: Compaction
     base: str | None
@@ -27,7 +27,7 @@ class Prepared:
 
     def answers(self, question: Question) -> bool:
         """Whether it does what a pass for this question would: it fits, and leaves no pass due."""
-        in_force = question.record.id if question.record else None
+        in_force = question.record.pass_id if question.record else None
         if in_force != self.base or question.instructions or not self.still_fits(question.history):
             return False
         view = build(question.history, self.made)

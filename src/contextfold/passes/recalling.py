@@ -120,7 +120,8 @@ def _query(message: Message) -> Query:
     if len(text) > 2 * ASKED:
         text = f"{text[:ASKED]}\n{text[-ASKED:]}"
     # quotes in running text are no demand: of what a user writes, every word may be the one that counts
-    units = parse_query(text.replace('"', " ").replace("“", " ").replace("”", " ")).units
+    plain = text.replace('"', " ").replace("“", " ").replace("”", " ")
+    units = parse_query(plain, common=False).units  # "Is it?" asks about nothing that was said long ago
     return Query(units[:MOST_UNITS])
 
 

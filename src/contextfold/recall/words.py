@@ -119,17 +119,17 @@ def marks_of(words: Sequence[str], language: str) -> list[str]:
     return marks
 
 
-def parse_query(query: str) -> Query:
+def parse_query(query: str, *, common: bool = True) -> Query:
     """What a person or a model typed: any of these words; "words in quotes" must occur, and follow one another.
 
     A name such as ``src/app.py`` or ``TCK-0042`` is its words in a row, and texts that have it come first. Words that
-    every question has (``when``, ``did``, ``the``) are left out as long as others remain. Punctuation alone asks for
-    nothing.
+    every question has (``when``, ``did``, ``the``) are left out as long as others remain; ``common``: and are
+    looked for where none do. Punctuation alone asks for nothing.
     """
     units = [unit for quoted, bare in _TERM.findall(query) for unit in (_quoted(quoted) if quoted else _bare(bare))]
-    common = _common(query)
-    telling = [unit for unit in units if unit.required or len(unit.words) > 1 or unit.words[0] not in common]
-    return Query(tuple(dict.fromkeys(telling or units)))
+    usual = _common(query)
+    telling = [unit for unit in units if unit.required or len(unit.words) > 1 or unit.words[0] not in usual]
+    return Query(tuple(dict.fromkeys(telling or (units if common else []))))
 
 
 def is_cjk(word: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -210,8 +210,21 @@ class Compaction(BaseModel):
             return self
         return self.changed(summary=self.summary.model_copy(update={"role": role}))
 
+    @property
+    def pass_id(self) -> str:
+        """The ``id`` of the record as its pass made it. What came back since changes nothing that a pass decides."""
+        return self.changed(recalled=()).id if self.recalled else self.id
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Compaction:
+        """A copy, with an ``id`` of its own: pydantic would take the cached one along, and the copy would pass for the
+        record that it was made from.
+        """
+        copy = super().model_copy(update=update, deep=deep)
+        copy.__dict__.pop("id", None)
+        return copy
+
     def changed(self, **fields: Any) -> Compaction:
-        """A copy with other fields and an ``id`` of its own, which ``model_copy`` would take along."""
+        """A copy with other fields, validated."""
         return Compaction.model_validate({**{name: getattr(self, name) for name in type(self).model_fields}, **fields})
 
     @property

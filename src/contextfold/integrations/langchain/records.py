@@ -70,7 +70,7 @@ class Records:
         if self.store is not None:
             self.store.put(key.address, following(remembered, record).to_text())
             return
-        self._made.put(key, Prepared(record, remembered.current.id if remembered.current else None))
+        self._made.put(key, Prepared(record, remembered.current.pass_id if remembered.current else None))
 
     def update(
         self, key: ThreadKey, remembered: Remembered, record: Compaction | None, *, is_shared: bool = False
@@ -110,8 +110,13 @@ class Records:
 
 
 def following(remembered: Remembered, record: Compaction | None) -> Remembered:
-    """What is remembered once a new record is in force."""
-    return Remembered(current=record, before=remembered.current, can_undo=True)
+    """What is remembered once a new record is in force. What came back stands and falls with its summary: to undo is to
+    undo that.
+    """
+    current = remembered.current
+    if record is not None and current is not None and record.pass_id == current.pass_id:
+        return replace(remembered, current=record, requested=None)
+    return Remembered(current=record, before=current, can_undo=True)
 
 
 def undone(remembered: Remembered) -> Remembered:
@@ -121,7 +126,7 @@ def undone(remembered: Remembered) -> Remembered:
 
 def _continues(made: Prepared, current: Compaction | None, messages: Sequence[Any]) -> bool:
     """Whether the state is still the one that a record was made from, perhaps with more messages."""
-    if made.base != (current.id if current else None):
+    if made.base != (current.pass_id if current else None):
         return False
     history = History(FORMAT, TokenCounter())
     history.extend(messages)
