@@ -195,6 +195,7 @@ class HistoryTools:
         parts: list[str] = []
         for message in messages:
             skipped = offset if message.index == messages[0].index else 0
+            # 120 tokens: the tags around the answer, and the sentence that says how to read on
             room = self.max_tokens - self.count("\n".join(parts)) - 120
             text = message.text[skipped:]
             piece = _clipped(text, room, self.count)

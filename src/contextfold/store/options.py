@@ -124,6 +124,7 @@ class SessionOptions(BaseModel):
         """
         if self.lower_threshold is None:
             return limits
+        # below the threshold, not at it; a threshold is about messages, a limit about all that is sent
         lower = max(1, self.lower_threshold - 1 + overhead)
         lowered = {name: min(getattr(limits, name), lower) for name in ("target", "comfortable", "most")}
         return replace(limits, **lowered)

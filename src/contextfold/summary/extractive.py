@@ -214,6 +214,7 @@ def _within(scope: str, chosen: list[Fact], wording: Words, limit: int, count: C
 def _page(scope: str, chosen: Iterable[Fact], wording: Words) -> str:
     blocks = [scope] if scope else []
     for section in SHARES:
+        # chosen by weight, shown in the order of the conversation: a reader follows what happened
         lines = [f"- {fact.text}" for fact in sorted(chosen, key=lambda f: f.order) if fact.section == section]
         if lines:
             blocks.append("\n".join([f"## {getattr(wording, section)}", *lines]))

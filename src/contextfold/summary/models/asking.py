@@ -53,6 +53,8 @@ class Asker:
                 return await self._attempt(model, session, prompt, answer_tokens, kind)
             except Exception as error:
                 field = session.refused_field(error)
+                # No retry is counted: the next request goes without the field. One that was left out and is refused all
+                # the same is a failure like others.
                 if field is not None and field not in left_out:
                     self._note_refused(model, field, error)
                     continue
@@ -108,6 +110,7 @@ class Asker:
             return None
         clock = self.ports.clock
         wait = wait_seconds(error, attempt, wall=clock.wall(), chance=clock.chance())
+        # waiting past the deadline would only hide the error that came first
         if clock.now() + wait >= self.patience.deadline:
             return None
         self.observer.emit(

@@ -46,6 +46,7 @@ def may_pass(error: BaseException) -> bool:
     """Whether the same request may well succeed a little later: rate limits, servers, connections, silence."""
     if isinstance(error, TimedOut):
         return not error.total
+    # Servers of OpenAI and Anthropic say it themselves; they know more than a status tells.
     advice = _header(error, "x-should-retry")
     if advice in ("true", "false"):
         return advice == "true"
@@ -76,6 +77,7 @@ def wait_seconds(error: BaseException, attempt: int, *, wall: float, chance: flo
     if told is not None:
         return told * (1 + SPREAD * chance)
     longest: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
+    # half of it by chance: clients that failed together must not come back together
     return longest * (0.5 + 0.5 * chance)
 
 
