@@ -186,6 +186,7 @@ def _rebuild_block(part: Part) -> Any:
         return block
     if isinstance(part, Text) and source.get("type") == "text":
         return {**source, "text": part.text}
+    # the caller's cache mark stays where it was put
     return {**_build_block(part), **{key: source[key] for key in ("cache_control",) if key in source}}
 
 

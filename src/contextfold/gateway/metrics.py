@@ -1,7 +1,7 @@
 """What the gateway has done so far: counters for Prometheus, and the totals that people are told.
 
 Several workers share one port, and a scrape reaches any of them: so each writes its figures into a folder of the run
-(``WorkerFiles``), and whichever is asked tells those of all, each with its process id as the label ``worker``.
+(``WorkerFiles``), and the one that is asked reports those of all, each with its process id as the label ``worker``.
 
 What belongs here: counting, prices, and the text that Prometheus reads. What does not: when something is counted.
 """

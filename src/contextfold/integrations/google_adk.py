@@ -203,7 +203,7 @@ def _options(request: Any, known: _Known) -> dict[str, Any]:
 class EventsSummarizer(BaseEventsSummarizer):
     """Summaries for ADK's own compaction of events, ``EventsCompactionConfig(summarizer=EventsSummarizer(...))``.
 
-    ADK decides when, and which events: one with an orphaned call among them it may never offer. ``CompactionPlugin``
+    ADK decides when, and which events; it may never offer a range with an orphaned call in it. ``CompactionPlugin``
     decides by itself and has no such limit, so prefer it; never use both in one app.
 
     Args:

@@ -6,8 +6,8 @@
     response = client.models.generate_content(model="gemini-2.5-flash", contents=history)
 
 Every way to ask a model (plain, as a stream, in a chat, in the SDK's own loop over functions) ends in one of two
-methods of ``client.models``, so these are what is stood in for: each request of a loop is compacted by itself, and a
-refusal is answered without running any function twice.
+methods of ``client.models``, so these two are replaced: each request of a loop is compacted by itself, and a refusal is
+answered without running any function twice.
 
 What belongs here: where the SDK keeps what matters. What does not: all else (``wrapping``). The SDK is only imported to
 read contents that are no contents yet, such as a bare text.

@@ -55,8 +55,8 @@ class ContextfoldCompactor:
     """What ``CompactionHook(compactor=...)`` takes. One instance serves any number of agents and conversations.
 
     Args:
-        window: input tokens of the receiving model, the hook's ``context_window``. Above it a summary that fails is
-            stood in for by the built-in one, if the policy allows it. None: 2.5 times the target.
+        window: input tokens of the receiving model, the hook's ``context_window``. Above it the built-in
+            summary replaces one that fails, if the policy allows it. None: 2.5 times the target.
         summarizer: None for the built-in one that asks no model; a name such as ``"openai:gpt-5-mini"``, a callable, or
             a chat generator of Haystack.
         keep: how much of the newest messages stays word for word, as for ``Policy``.

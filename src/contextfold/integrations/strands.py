@@ -214,8 +214,8 @@ def _given(view: list[Any]) -> None:
 
 
 def _refusing(error: Exception) -> Send:
-    """What was refused in Strands' hands, told to the engine, which knows what follows: the first view is refused
-    as it was there, and the next one is taken.
+    """Tells the engine what Strands was refused: the first view is refused as it was there, and the next one is
+    taken.
     """
     refusal = error if classify(error) is not None else ContextOverflow(str(error))
     views = 0

@@ -179,7 +179,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             turn, answered = self._turn(request), _Answered()
 
             def send(view: list[Any]) -> Any:
-                taken.leave()
+                taken.leave()  # the next run of the thread waits for a summary, and that is made by now
                 with aloud():
                     return handler(request.override(messages=view))
 
@@ -197,7 +197,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             turn, answered = await ports.compute(self._turn, request), _Answered()
 
             async def send(view: list[Any]) -> Any:
-                taken.leave()
+                taken.leave()  # the next run of the thread waits for a summary, and that is made by now
                 with aloud():
                     return await handler(request.override(messages=view))
 

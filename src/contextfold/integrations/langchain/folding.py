@@ -218,6 +218,7 @@ class Folding:
             kept = overhead + sum(sizes[n] for n in stays)
             if due.limit is None or kept + LEAST_SUMMARY <= due.limit or len(tail) == 1:
                 break
+            # the oldest of them: `_tail` has the newest first
             tail.pop()
         if due.limit is not None:
             prose = max(LEAST_SUMMARY, min(prose, due.limit - kept))

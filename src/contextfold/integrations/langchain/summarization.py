@@ -51,7 +51,7 @@ NO_HISTORY = "No previous conversation history."
 """What LangChain's class answers where it is asked to summarize nothing. No pass of ours ever asks."""
 
 FULL = 0.95
-"""Share of the window above which what ``keep`` names is cut into. The remaining 8 % covers estimate error."""
+"""Share of the window above which what ``keep`` names is cut into. The remaining 5 % covers estimate error."""
 
 Counting = Literal["contextfold", "langchain"]
 
