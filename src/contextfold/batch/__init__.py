@@ -2,8 +2,8 @@
 
     ray.data.read_json("s3://traces/").map_batches(CompactBatch, fn_constructor_kwargs={"window": 128_000}, ...)
 
-``CompactBatch``, ``MeasureBatch`` and ``CheckBatch`` work on one batch at a time and know nothing of who hands it to
-them: Ray Data, pandas, polars, Daft, a process pool. ``contextfold batch`` runs them over files and stores.
+``CompactBatch``, ``MeasureBatch`` and ``CheckBatch`` work on one batch at a time and do not know who calls them:
+Ray Data, pandas, polars, Daft, a process pool. ``contextfold batch`` runs them over files and stores.
 
     operations  what becomes of one conversation, and the three classes
     tables      batches of every kind: rows out of them, columns added to them

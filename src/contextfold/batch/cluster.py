@@ -58,7 +58,7 @@ class PartActor:
 
 
 class Attempts:
-    """What earlier actors that died left behind of a part: Ray gives it to another one each time, without end.
+    """What earlier actors that died left behind of a part: Ray hands it to a new actor each time, without end.
 
     The first attempt only says that it began. From the second on, each conversation is noted before it is worked on
     (which costs a small file each time), so that one over which two actors died is known, and left out. It takes one

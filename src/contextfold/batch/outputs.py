@@ -105,14 +105,14 @@ class ResultFolder:
                     remote.write(piece)
 
     def remove(self, name: str) -> None:
-        """A file in it goes."""
+        """Remove a file in it."""
         if self._system is not None:
             self._system.rm_file(f"{self._root}/{name}")
         else:
             (Path(self.address) / name).unlink(missing_ok=True)
 
     def remove_all(self) -> None:
-        """The folder goes, with all that a job put there."""
+        """Remove the folder, with all that a job put there."""
         if self._system is not None:
             self._system.rm(self._root, recursive=True)
         else:

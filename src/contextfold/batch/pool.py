@@ -179,6 +179,7 @@ class Pool:
         for worker in self._workers:
             if waiting and worker.is_ready and worker.part is None:
                 self._give(worker, waiting)
+        # workers that are still starting count as idle: each will take one of the parts that wait
         idle = sum(worker.part is None for worker in self._workers)
         while len(self._workers) < self._most and len(waiting) > idle:
             self._workers.append(_Worker(self._task))

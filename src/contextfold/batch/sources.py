@@ -361,6 +361,8 @@ def _items_of_lines(part: Part, reading: Reading) -> Iterator[Item]:
     with _opened(name) as file:
         at = part.start
         if at:
+            # one byte back: after a newline there, the line that begins at the start is this part's, and only that
+            # newline is skipped
             file.seek(at - 1)
             at += len(file.readline()) - 1  # of a line that began before: it belongs to the part before
         while part.stop is None or at < part.stop:

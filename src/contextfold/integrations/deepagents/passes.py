@@ -105,6 +105,7 @@ class Passes:
         due = self._due(turn, budget)
         if due is None:
             return turn
+        # a summary breaks the prompt cache anyway, so small steps pay too, and they may make the summary unnecessary
         turn = await compute(self._truncated, turn, True)
         due = self._due(turn, budget)
         return turn if due is None else await self.folded(turn, due, files)
