@@ -71,7 +71,7 @@ class Files:
         size = await self._guarded(path, _appended, local, data)
         stored = await self.read(path)
         if stored is None or stored[size:] != data:
-            # as it was: the fold is given up, and the next attempt would append the same messages again
+            # no half section: the next summary saves the same messages again
             await self._guarded(path, os.truncate, local, size)
             raise ArchiveError(f"{path} does not hold what was appended to it")
 
