@@ -237,6 +237,7 @@ class SessionContext(Context):
         messages, session, system = self._opened(state)
         known = session.state().message_count
         _check_follows(messages, session.history(known - 1) if known else [], known, session)
+        # `at`: of two runs of one thread at the same time, one fails instead of appending the same messages again
         session.append(messages[known:], at=known)
         beside: dict[str, Any] = {"system": system.text if system else None, "tools": self.tools}
         with hidden_from_streams():
@@ -266,6 +267,7 @@ class SessionContext(Context):
     def _shown(
         self, state: Any, messages: Sequence[Any], system: SystemMessage | None, result: SessionResult
     ) -> PreparedMessages:
+        # the state's own objects where they are equal to the store's copies: `_as_update` hides all others from streams
         own = {message.id: message for message in messages if message.id}
         view = [own[one.id] if one.id in own and own[one.id] == one else one for one in result.messages]
         figures = session_metadata(result)

@@ -248,6 +248,7 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
     """Apply all steps that are missing up to ``newest``, in the transaction of a connection that may write."""
     words = DIALECTS[connection.dialect.name]
     if connection.dialect.name == "postgresql":
+        # before the version is read: of two processes that start at once, the second finds all steps done
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     done = version_of(connection)
     if done == 0:

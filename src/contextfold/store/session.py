@@ -375,6 +375,7 @@ class Session:
     ) -> Any:
         from contextfold.store.calling import SessionCall
 
+        # before anything is sent: a process that dies on the way loses the answer, not the question
         await self._append(messages, None, ports)
         flow = await self._now(ports)
         response, result = await SessionCall(flow, request, ports, self._means.observe()).answer(send, max_tokens)

@@ -142,6 +142,7 @@ class Pieces:
         for index in self.order:
             if left < _GAP:
                 break
+            # one that stands alone parts a gap in two, which takes one more marker
             cost = costs[index] + (0 if index - 1 in kept or index + 1 in kept else _GAP)
             if index not in kept and cost <= left:
                 kept.add(index)
