@@ -212,7 +212,7 @@ class EventsSummarizer(BaseEventsSummarizer):
     """
 
     def __init__(self, summarizer: Any = None, *, window: int = 100_000) -> None:
-        # ADK has decided that these events go: no threshold of ours stands in the way, and only the last one stays
+        # ADK has decided that these events go: no threshold of ours stands in the way, and as little as can be is kept
         policy = Policy(trigger=None, keep=("messages", 1), minimum_gain=0)
         self.compactor = Compactor(window=window, policy=policy, summarizer=summarizer)
 
