@@ -64,9 +64,10 @@ def _message_problems(message: Any, place: int) -> Iterator[Problem]:
             "content field and try again."
         )
         return
-    if all("cachePoint" in block for block in content if isinstance(block, dict)):
+    blocks = [block for block in content if isinstance(block, dict)]
+    if blocks and all("cachePoint" in block for block in blocks):
         yield Problem(f"messages.{place}.content: a cachePoint must follow a content block")
-    if any("document" in block for block in content) and not any("text" in block for block in content):
+    if any("document" in block for block in blocks) and not any("text" in block for block in blocks):
         yield Problem(
             f"The content field in the Message object at messages.{place} has a document and no text. {_ADD_TEXT}"
         )

@@ -295,7 +295,8 @@ class ConverseWriter:
     def _user(self, event: UserSays, tags: Tags) -> list[Wire]:
         tag = next(tags)
         text = event.words.spell(tag)
-        content: list[Wire] = [{"guardContent": {"text": {"text": text}}} if event.name else {"text": text}]
+        guarded = event.name and not event.document  # a document needs a text beside it
+        content: list[Wire] = [{"guardContent": {"text": {"text": text}}} if guarded else {"text": text}]
         if event.image:
             content.append({"image": {"format": "png", "source": {"bytes": base64.b64decode(PIXEL)}}})
         if event.document:

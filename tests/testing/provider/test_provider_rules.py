@@ -9,16 +9,20 @@ import openai
 import pytest
 from benchmarks.kinds import read_file
 from emulator import ProviderServer
-from emulator.wires import AnthropicMessages, OpenAIChat, OpenAIResponses, Wire
+from emulator.wires import AnthropicMessages, BedrockConverse, OpenAIChat, OpenAIResponses, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from provider_clients import ask, user
 
-from contextfold import Compactor, overflow
+from contextfold import Compactor, formats, overflow
 from contextfold.testing import histories
 from effort import examples
 
-CHECKERS: dict[str, Wire] = {wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), AnthropicMessages())}
+CHECKERS: dict[str, Wire] = {
+    wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), AnthropicMessages(), BedrockConverse())
+}
+BESIDE_THE_MESSAGES = ("anthropic", "bedrock-converse")
+"""APIs that take instructions beside the messages, and want the first word to be the user's."""
 quick = settings(max_examples=examples(25), deadline=None, derandomize=True, database=None)
 
 CALL = {
@@ -57,9 +61,34 @@ def output(call_id: str, kind: str = "function_call_output") -> dict[str, Any]:
     return {"type": kind, "call_id": call_id, "output": "done"}
 
 
+def blocks(*given: Any, role: str = "user") -> dict[str, Any]:
+    """A message of Converse."""
+    return {"role": role, "content": [{"text": block} if isinstance(block, str) else block for block in given]}
+
+
+def tool_use(*ids: str, text: str = "so", given: Any = None) -> dict[str, Any]:
+    calls = [{"toolUse": {"toolUseId": i, "name": "f", "input": {} if given is None else given}} for i in ids]
+    return blocks(text, *calls, role="assistant")
+
+
+def tool_results(*ids: str, before: tuple[Any, ...] = (), after: tuple[Any, ...] = ()) -> dict[str, Any]:
+    done = [{"toolResult": {"toolUseId": i, "content": [{"text": "done"}]}} for i in ids]
+    return blocks(*before, *done, *after)
+
+
+POINT = {"cachePoint": {"type": "default"}}
+FILE = {"document": {"format": "pdf", "name": "it", "source": {"bytes": "AAAA"}}}
+TOLD = blocks("hello")
+
+
+def hello(wire: str) -> dict[str, Any]:
+    return TOLD if wire == "bedrock-converse" else HELLO
+
+
 def problem_with(wire: str, messages: Any, **more: Any) -> str | None:
     field = "input" if wire == "openai-responses" else "messages"
-    problem = CHECKERS[wire].problem({"max_tokens": 10, field: messages, **more})
+    tools = {"toolConfig": {"tools": [{}]}} if wire == "bedrock-converse" else {}
+    problem = CHECKERS[wire].problem({"max_tokens": 10, field: messages, **tools, **more})
     return problem and problem.message
 
 
@@ -138,6 +167,36 @@ REFUSED: list[tuple[str, Any, str]] = [
         ],
         "thinking.signature: Field required",
     ),
+    *(
+        ("bedrock-converse", messages, words)
+        for messages, words in (
+            (None, "must start with a user message"),
+            ([], "must start with a user message"),
+            (["hello"], "at 'messages.0.member.role' failed to satisfy constraint"),
+            ([blocks("x", role="system"), TOLD], "Member must satisfy enum value set: [user, assistant]"),
+            ([{"role": "user", "content": "hello"}], "The content field in the Message object at messages.0 is empty"),
+            ([{"role": "user", "content": []}], "The content field in the Message object at messages.0 is empty"),
+            ([{"role": "user", "content": [7]}], "The ContentBlock object at messages.0.content.0 must set one of"),
+            ([blocks({"type": "text", "text": "x"})], "messages.0.content.0 must set one of the following keys"),
+            ([blocks(" \n")], "The text field in the ContentBlock object at messages.0.content.0 is blank."),
+            ([blocks(POINT)], "a cachePoint must follow a content block"),
+            ([blocks(FILE)], "has a document and no text"),
+            ([blocks("x", role="assistant")], "must start with a user message"),
+            ([TOLD, TOLD], "must alternate between user and assistant roles"),
+            ([TOLD, blocks("ends in a blank ", role="assistant")], "cannot end with trailing whitespace"),
+            ([TOLD, tool_use("t1")], "Expected toolResult blocks at messages.2.content for the following Ids: t1"),
+            ([TOLD, tool_use("t1", "t2"), tool_results("t1")], "messages.2.content for the following Ids: t2"),
+            ([TOLD, tool_use("t1"), tool_results("t1", "t2")], "exceeds the number of toolUse blocks"),
+            ([tool_results("t1")], "messages.0.content exceeds the number of toolUse blocks of previous turn"),
+            ([TOLD, tool_use("t1"), tool_results("t1", "t1")], "contain duplicate Ids: t1"),
+            ([TOLD, *[tool_use("t1"), tool_results("t1")] * 2], "`tool_use` ids must be unique"),
+            ([TOLD, tool_use("t1"), tool_results("t1", before=("well",))], "without `tool_result` blocks immediately"),
+            ([TOLD, tool_use("a b"), tool_results("a b")], "must satisfy regular expression pattern"),
+            ([TOLD, tool_use("t1", given="{}"), tool_results("t1")], "toolUse.input is invalid. Provide a json object"),
+            ([{**tool_use("t1"), "role": "user"}], "is in a message of the user"),
+            ([TOLD, {**tool_results("t1"), "role": "assistant"}], "is in a message of the assistant"),
+        )
+    ),
 ]
 
 ACCEPTED: list[tuple[str, Any]] = [
@@ -155,6 +214,8 @@ ACCEPTED: list[tuple[str, Any]] = [
     ("anthropic", [HELLO, use("t1"), use("t2"), results("t1"), results("t2")]),
     ("anthropic", [HELLO, {"role": "assistant", "content": "a beginning"}]),
     ("anthropic", [HELLO, {"role": "assistant", "content": ""}]),
+    ("bedrock-converse", [TOLD, tool_use("t1", "t2"), tool_results("t2", "t1", after=("and now?", POINT))]),
+    ("bedrock-converse", [blocks("see", FILE, POINT), blocks("a beginning", role="assistant")]),
 ]
 
 
@@ -195,7 +256,12 @@ class TestRules:
             problem_with("anthropic", [*bare, {"role": "assistant", "content": "so"}, HELLO], thinking=thinking) is None
         )
 
-    @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+    def test_bedrock_wants_the_tools_with_their_calls(self) -> None:
+        called = [TOLD, tool_use("t1"), tool_results("t1")]
+        assert "toolConfig field must be defined" in (problem_with("bedrock-converse", called, toolConfig=None) or "")
+        assert "system.0 is blank" in (problem_with("bedrock-converse", [TOLD], system=[{"text": ""}]) or "")
+
+    @pytest.mark.parametrize("wire", sorted(CHECKERS))
     def test_refusals_of_pairing_are_what_the_classifier_calls_malformed(self, wire: str) -> None:
         """A client that repairs such histories has to recognize them (R: overflow.classify, ``malformed_history``)."""
         pairing = [text for name, messages, text in REFUSED if name == wire and ("tool" in text or "`" in text)]
@@ -211,25 +277,34 @@ def is_malformed(text: str | None) -> bool:
 
 
 def sendable(wire: str, messages: list[Any]) -> list[Any]:
-    """The request that these would be part of: the user has the last word, and for Anthropic also the first.
+    """The request that these would be part of: the user has the last word, and for some APIs also the first.
 
-    For Anthropic instructions stand beside the messages, and empty messages, which may be in a history, are not sent.
+    For these, instructions stand beside the messages, and empty messages, which may be in a history, are not sent.
     """
+    beside = wire in BESIDE_THE_MESSAGES
     kept = [
-        message
-        for message in messages
-        if wire != "anthropic" or (message.get("role") != "system" and message.get("content"))
+        message for message in messages if not beside or (message.get("role") != "system" and message.get("content"))
     ]
-    kept = [HELLO, *kept] if wire == "anthropic" and kept and kept[0]["role"] == "assistant" else kept
-    return [*kept, HELLO] if kept and kept[-1].get("role") == "assistant" and not is_pending(wire, kept) else kept
+    kept = [hello(wire), *kept] if beside and kept and kept[0]["role"] == "assistant" else kept
+    return [*kept, hello(wire)] if kept and kept[-1].get("role") == "assistant" and not is_pending(wire, kept) else kept
 
 
 def is_pending(wire: str, messages: list[Any]) -> bool:
     """Whether the history ends in calls that wait for results: the strategies make such, and no provider takes them."""
     problem = problem_with(wire, messages) or ""
     return any(
-        words in problem for words in ("did not have response", "No tool output found", "ids were found without")
+        words in problem
+        for words in ("did not have response", "No tool output found", "ids were found without", "Expected toolResult")
     )
+
+
+def view_of(wire: str, messages: list[Any]) -> list[Any]:
+    """The view, as it is sent where turns have to alternate: the caller's own neighbors are joined for sending only."""
+    compactor, views = Compactor(window=100_000), list[Any]()
+    if not messages or not formats.get(wire).rules.takes_turns:
+        return list(compactor.compact(messages).messages)
+    compactor.call(views.append, messages, format=wire)
+    return list(views[-1])
 
 
 def as_functions(messages: list[Any]) -> list[Any]:
@@ -261,7 +336,7 @@ class TestAgainstTheEngine:
         def check(messages: list[Any]) -> None:
             if "must be unique" in (problem_with(wire, sendable(wire, messages)) or ""):
                 return  # two calls of one id are a mistake that no view mends
-            view = sendable(wire, list(Compactor(window=100_000).compact(as_functions(messages)).messages))
+            view = sendable(wire, view_of(wire, as_functions(messages)))
             assert not view or is_pending(wire, view) or problem_with(wire, view) is None
 
         check()
@@ -302,7 +377,11 @@ class TestOverHTTP:
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from(["role", "content", "type", "text", "tool_calls", "id", "call_id"]), inner, max_size=3
+                st.sampled_from(
+                    ["role", "content", "type", "text", "tool_calls", "id", "call_id", "toolUse", "toolResult", "tools"]
+                ),
+                inner,
+                max_size=3,
             )
         ),
         max_leaves=12,
@@ -313,6 +392,6 @@ def test_no_body_whatever_makes_the_checks_fail(value: Any) -> None:
     """Nonsense ends in a refusal or an answer, never in a broken server."""
     for wire in CHECKERS.values():
         for field in ("messages", "input"):
-            body = {field: value, "max_tokens": 5, "system": value, "tools": value}
+            body = {field: value, "max_tokens": 5, "system": value, "tools": value, "toolConfig": value}
             wire.segments(body)
             wire.problem(body)
