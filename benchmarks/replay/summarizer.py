@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.replay import tokens
-from benchmarks.replay.chat import calls, content_text, with_calls
+from benchmarks.replay.chat import Message, calls, content_text, with_calls
 from benchmarks.replay.extract import Turn, extract
 
 OUTPUT_TOKENS = 1_000
@@ -28,17 +29,50 @@ class Summarizer:
     def __init__(self) -> None:
         self.inputs: list[str] = []
         """Every text that it was shown."""
-        self.input_tokens = 0
+        self.sizes: list[int] = []
+        """Tokens of each of them."""
+        self.cached: list[int] = []
+        """Of these, what the provider read from its cache."""
         self.output_tokens = 0
         self.seconds = 0.0
+
+    @property
+    def input_tokens(self) -> int:
+        return sum(self.sizes)
 
     def __call__(self, material: Any, *_: Any, **__: Any) -> str:
         started = time.perf_counter()
         turns = turns_of(material)
         text = "\n".join(said for _, said in turns)
-        summary = extract(turns, OUTPUT_TOKENS)
+        self._spent(text, tokens.count(text), 0)
+        return self._said(turns, OUTPUT_TOKENS, started)
+
+    def behind(self, view: Sequence[Message], instruction: Message, sent: Sequence[Message], limit: int) -> str:
+        """The summary by the agent's own model: asked with a view and an instruction behind it.
+
+        Args:
+            sent: the view of the last request. What both begin with is in the provider's cache.
+            limit: tokens that the answer may have.
+        """
+        started = time.perf_counter()
+        sizes = [tokens.message_tokens(message) for message in view]
+        same = next((n for n, (now, then) in enumerate(zip(view, sent, strict=False)) if now != then), None)
+        same = min(len(view), len(sent)) if same is None else same
+        turns = turns_of(view)
+        self._spent(
+            "\n".join([*(said for _, said in turns), content_text(instruction.get("content"))]),
+            sum(sizes) + tokens.message_tokens(instruction),
+            sum(sizes[:same]),
+        )
+        return self._said(turns, min(OUTPUT_TOKENS, limit), started)
+
+    def _spent(self, text: str, size: int, cached: int) -> None:
         self.inputs.append(text)
-        self.input_tokens += tokens.count(text)
+        self.sizes.append(size)
+        self.cached.append(cached)
+
+    def _said(self, turns: list[Turn], limit: int, started: float) -> str:
+        summary = extract(turns, limit)
         self.output_tokens += tokens.count(summary)
         self.seconds += time.perf_counter() - started
         return summary

@@ -1,7 +1,8 @@
 """What the requests cost in input-token equivalents, with a provider's cache, and where the cost goes.
 
 Cached input costs a tenth of what is new; what is new costs a quarter more, because it is written to the cache. A
-summarizer reads its input uncached, and an output token costs five input tokens. These are the proportions of today's
+summarizer reads its input uncached, unless it is the agent's own model, asked behind the view that its provider has in
+the cache. An output token costs five input tokens. These are the proportions of today's
 price lists (``money`` has three of them in money).
 """
 
@@ -25,10 +26,11 @@ def spent(totals: Totals) -> float:
 
 def parts(totals: Totals) -> dict[str, float]:
     """The cost by where it goes."""
+    cached = totals["cost_summary_cached"]
     return {
         "cached input": CACHED * totals["cost_cached_tokens"],
         "uncached input": UNCACHED * (totals["cost_view_tokens"] - totals["cost_cached_tokens"]),
-        "summarizer input": UNCACHED * totals["cost_summary_input"],
+        "summarizer input": CACHED * cached + UNCACHED * (totals["cost_summary_input"] - cached),
         "summarizer output": OUTPUT * totals["cost_summary_output"],
     }
 
@@ -45,8 +47,8 @@ class Cost:
         Column(
             "cost",
             "cost vs none",
-            "0.1 for each cached and 1.25 for each other input token of all calls, plus 1.25 input and 5 output of the "
-            "summarizer, relative to the uncompacted history with perfect caching.",
+            "0.1 for each cached and 1.25 for each other input token of all calls, the summarizer's too, plus 5 for "
+            "each token that it says, relative to the uncompacted history with perfect caching.",
             relative,
             "ratio",
             better="low",
@@ -100,6 +102,7 @@ class Cost:
             "cost_view_tokens": self._view,
             "cost_cached_tokens": self._cached,
             "cost_summary_input": strategy.summarizer.input_tokens,
+            "cost_summary_cached": sum(strategy.summarizer.cached),
             "cost_summary_output": strategy.summarizer.output_tokens,
             "cost_rewrites": self._rewrites,
             "max_view_tokens": self._largest,

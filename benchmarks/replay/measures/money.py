@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from benchmarks.replay import tokens
 from benchmarks.replay.measure import Column, Number, Step, Totals, total
 from benchmarks.replay.recording import Recording
 from benchmarks.replay.strategies.base import Strategy
@@ -79,7 +78,14 @@ class Money:
 
 
 def _summaries(strategy: Strategy) -> list[Call]:
-    """The summarizer's calls. Only their whole output is known; it is put on the first."""
-    sizes = [tokens.count(text) for text in strategy.summarizer.inputs]
-    outputs = [strategy.summarizer.output_tokens, *[0] * len(sizes)]
-    return [Call(size, 0, 0, output) for size, output in zip(sizes, outputs, strict=False)]
+    """The summarizer's calls. Only their whole output is known; it is put on the first.
+
+    What comes behind a cached view is written to the cache, as with any request of the agent; other summarizers cache
+    nothing.
+    """
+    summarizer = strategy.summarizer
+    outputs = [summarizer.output_tokens, *[0] * len(summarizer.sizes)]
+    return [
+        Call(size, cached, size - cached if cached else 0, output)
+        for size, cached, output in zip(summarizer.sizes, summarizer.cached, outputs, strict=False)
+    ]

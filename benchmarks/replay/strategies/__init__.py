@@ -52,6 +52,9 @@ REGISTRY: Mapping[str, Entry] = MappingProxyType(
         "langmem": _ours("langmem", "Running", "langmem's `summarize_messages`"),
         "contextfold": _ours("contextfold", "ContextFold", "contextfold as shipped, its built-in summarizer"),
         "contextfold_given": _ours("contextfold", "Given", "contextfold with the peers' thresholds and summarizer"),
+        "contextfold_same": _ours(
+            "contextfold", "Same", 'contextfold with `summarizer="same"`: the stub reads the view that is cached'
+        ),
         "contextfold_no_evidence": _ours("contextfold", "WithoutEvidence", "contextfold without verbatim lines"),
         "contextfold_no_tiers": _ours("contextfold", "WithoutTiers", "contextfold that shortens nothing"),
         "contextfold_no_prose": _ours("contextfold", "WithoutProse", "contextfold with verbatim lines alone"),

@@ -44,6 +44,33 @@ class Given(ContextFold):
         return {"trigger": ("fraction", TRIGGER), "keep": ("fraction", KEEP), "summarizer": self.summarizer}
 
 
+class Same(ContextFold):
+    """With ``summarizer="same"``: the agent's own model writes the prose, asked behind the view of the last request."""
+
+    def __init__(self, window: int) -> None:
+        super().__init__(window)
+        self._sent: list[Message] = []
+
+    def settings(self) -> dict[str, Any]:
+        return {"summarizer": "same"}
+
+    def view(self, messages: list[Message]) -> list[Message]:
+        return self._compactor.call(self._send, messages, self.record, ask=self._ask, on_result=self._take)
+
+    def _send(self, view: list[Message]) -> list[Message]:
+        self._sent = view
+        return view
+
+    def _take(self, result: CompactionResult) -> None:
+        self.result, self.record = result, result.compaction
+
+    def _ask(self, messages: list[Message], whole: bool, answer_tokens: int) -> str:
+        if not whole:  # the usual way: what leaves, as text, in a request of its own
+            return self.summarizer(messages)
+        *view, instruction = messages
+        return f"<summary>\n{self.summarizer.behind(view, instruction, self._sent, answer_tokens)}\n</summary>"
+
+
 class WithoutEvidence(ContextFold):
     """Prose alone stands for what left the view."""
 
