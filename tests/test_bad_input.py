@@ -282,7 +282,7 @@ class TestUnusual:
         done = run("compact", "in.json", "--window", "16000", "--report", "json", folder=tmp_path)
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
-        assert told["tokens_after"] <= 8_000
+        assert told["tokens_after"] <= 8_800  # the default target gives way to what users said
         assert sum(told["ledger"]["counts"].values()) == count
 
 

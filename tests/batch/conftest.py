@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from talks import make_talk
+from batch_talks import make_talk
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from talks import make_talk
+from batch_talks import make_talk
 
 from contextfold.batch import CompactBatch, sources
 from contextfold.batch.cluster import on_ray

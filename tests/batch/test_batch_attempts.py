@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talks import make_talk, rows_of
+from batch_talks import make_talk, rows_of
 
 from contextfold.batch import CompactBatch
 from contextfold.batch.cluster import PartActor

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from talks import make_talk
+from batch_talks import make_talk
 
 from contextfold import Compactor
 from contextfold.batch import CheckBatch

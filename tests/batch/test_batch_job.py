@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talks import lines_of, make_talk, rows_of
+from batch_talks import lines_of, make_talk, rows_of
 
 from contextfold import Compactor, InputError
 from contextfold.batch import CheckBatch, CompactBatch

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talks import make_talk
+from batch_talks import make_talk
 
 from contextfold.batch import MeasureBatch
 from contextfold.batch.measures import TOTALS, figures_of

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talks import make_talk, rows_of
+from batch_talks import make_talk, rows_of
 
 from contextfold import ContextfoldError
 from contextfold.batch import CompactBatch

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from talks import make_talk
+from batch_talks import make_talk
 
 from contextfold.batch import CompactBatch
 from contextfold.batch.rows import read_row

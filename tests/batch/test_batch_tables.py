@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from talks import make_talk
+from batch_talks import make_talk
 
 from contextfold import Compaction, Compactor, InputError, Policy, PolicyError
 from contextfold.batch import CheckBatch, CompactBatch, MeasureBatch

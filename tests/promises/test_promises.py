@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import gc
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,17 +19,15 @@ from promise_faces import FACES, SUMMARY, Model, Setting, Tell
 
 from contextfold import ContextOverflow, PolicyError
 from contextfold.record.view import ViewItem
+from leftovers import collected
 
 Face = Callable[[Setting], Tell]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _collected() -> Iterator[None]:
-    """What LiteLLM left open is collected here, and not where warnings are taken for errors."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
+    with collected():
+        yield
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
@@ -103,9 +99,22 @@ def conservation(face: Face) -> None:
 
 
 def valid_to_send(face: Face) -> None:
-    """Calls and results stay together, an interrupted call is answered by the message that shows it to be one, a
-    result without its call, or for a call that was answered before, is shown as text.
-    """
+    """Calls and results stay together, and an interrupted call is answered by the message that shows it to be one."""
+    setting = broken(face)
+    assert summaries(setting.views[-1]) == 1
+    for view in setting.views:
+        assert problems(view) == []
+
+
+def stray_results_are_shown(face: Face) -> None:
+    """A result without its call, or for a call that was answered before, is shown as text."""
+    setting = broken(face)
+    somewhere = str(setting.views[-1]) + setting.read
+    assert all(word in somewhere for word in ("[o] of a call", "[s1] one", "[s2] two"))
+
+
+def broken(face: Face) -> Setting:
+    """A conversation with an interrupted call, a result without a call, and one that comes twice."""
     setting = Setting()
     tell = face(setting)
     for turn in range(10):
@@ -123,11 +132,7 @@ def valid_to_send(face: Face) -> None:
             HumanMessage("[z] And now?", id="z"),
         ]
     )
-    assert summaries(setting.views[-1]) == 1
-    somewhere = str(setting.views[-1]) + setting.read
-    assert all(word in somewhere for word in ("[o] of a call", "[s1] one", "[s2] two"))
-    for view in setting.views:
-        assert problems(view) == []
+    return setting
 
 
 def failure_changes_nothing(face: Face) -> None:
@@ -280,6 +285,7 @@ def sync_equals_async(face: Face) -> None:
 PROMISES: dict[str, Callable[[Face], None]] = {
     "conservation": conservation,
     "valid to send": valid_to_send,
+    "stray results are shown": stray_results_are_shown,
     "failure changes nothing": failure_changes_nothing,
     "append-only": append_only,
     "progress": progress,
@@ -295,7 +301,11 @@ PROMISES: dict[str, Callable[[Face], None]] = {
     "sync equals async": sync_equals_async,
 }
 
+MENDED_BEFORE = "the framework itself takes such results out of what it hands on"
 EXCUSED: dict[tuple[str, str], str] = {
+    ("stray results are shown", "pydantic-ai"): MENDED_BEFORE,
+    ("stray results are shown", "Google ADK"): MENDED_BEFORE,
+    ("stray results are shown", "OpenAI Agents provider"): MENDED_BEFORE,
     ("last resort", "compact"): "it sends nothing: `call` does",
     ("never pay twice", "compact"): "its result is the caller's: pass `out.compaction` as `previous`",
     ("last resort", "LangChain drop-in"): "LangChain's class does not stand around the model call's errors",
@@ -327,7 +337,7 @@ def nothing_mended(items: Sequence[ViewItem], target: Any, *, sending: bool = Fa
     return list(items)
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", [face for face in FACES if ("stray results are shown", face) not in EXCUSED])
 def test_a_view_that_is_not_mended_fails_the_row_of_what_is_valid_to_send(
     face: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -191,7 +191,9 @@ class TestMiddleware:
         history = [HumanMessage(f"question {n}: " + "word " * 60, id=f"m{n}") for n in range(90)]
         environ = {"SUMMARY_BISECT_MAX_DEPTH": "0", "SUMMARY_TARGET_TOKENS": "80"}
         settings = section(tmp_path, PRODUCTION.replace("gpt-4o-mini", "null"), environ)
-        model = GenericFakeChatModel(messages=iter([AIMessage("It is about words. " * 40)] * 50))
+        model = GenericFakeChatModel(
+            messages=iter([AIMessage(" ".join(f"Question {n} is about word {n}." for n in range(30)))] * 50)
+        )
         middleware = settings.summarization_middleware(model, evidence=False)
         assert middleware is not None
         assert middleware.summary.max_depth == 0

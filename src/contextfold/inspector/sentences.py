@@ -20,7 +20,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Mr|Mrs|Ms|Dr|Prof|No|St|z\.\s?B|d\.\s?h|u\.\s?a|bzw|ca|usw|Nr|Hr|Fr|evtl|ggf|inkl"
     r"|Std|Min|Str)|\b[A-Za-z]|\b\d{1,2})\.$"
 )
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？!?]+[」』”’）]*")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？!?]+[」』”’）]*")
 _WEIGHED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 

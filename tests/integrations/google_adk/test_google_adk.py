@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
-import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,6 +28,7 @@ from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
 from contextfold.integrations.google_adk import STATE, CompactionPlugin, EventsSummarizer
+from leftovers import collected
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession"),  # the SDK's own
@@ -73,12 +72,9 @@ def server() -> Iterator[ProviderServer]:
 
 
 @pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """ADK opens a client for each event loop and never closes it."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
+def _collected() -> Iterator[None]:
+    with collected():
+        yield
 
 
 class Talk:

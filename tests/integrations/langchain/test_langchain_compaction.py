@@ -107,9 +107,9 @@ def test_messages_that_need_no_change_are_the_same_objects() -> None:
 
 
 def test_the_record_in_a_checkpoint_does_not_grow_with_the_history() -> None:
-    """R31: histories of 60 and of 600 messages leave records of the size of one summary."""
+    """R31: histories of 160 and of 800 messages leave records of the size of one summary."""
     sizes = []
-    for turns in (30, 300):
+    for turns in (80, 400):
         middleware = CompactionMiddleware(window=WINDOW, summarizer=writer())
         agent = agent_of(ScriptedModel(), middleware)
         seed(agent, talk(turns))

@@ -145,7 +145,7 @@ def test_a_summary_that_is_paid_survives_a_node_that_fails() -> None:
     state = app.invoke({"messages": [HumanMessage("go on", id="q")]}, THREAD)
     assert len(scribe.sent) == 1
     assert state["compaction"]
-    assert state["summary_metadata"]["message_count"] > 20
+    assert state["summary_metadata"]["message_count"] >= 20
     assert app.invoke({"messages": [HumanMessage("and on")]}, THREAD)["compaction"] == state["compaction"]
 
 

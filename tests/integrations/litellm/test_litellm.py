@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import itertools
 import os
 import subprocess
 import sys
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,15 +30,6 @@ COLORS = ("sync", "async")
 PROVIDERS = ("openai/small", "anthropic/small")
 TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object", "properties": {}}}}]
 Wire = list[dict[str, Any]]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _collected() -> Iterator[None]:
-    """What it left open is collected here, and not in another test that takes warnings for errors."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
 
 
 @pytest.fixture(autouse=True)
