@@ -7,11 +7,17 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contextfold import Compactor, Policy
+from contextfold.testing.dict_store import DictStore
+from contextfold.tokens import TokenCounter
+from effort import examples
 
 WINDOW = 4_000
 FACT = "The gateway listens on port 8443 behind the old balancer."
+MARK = re.compile(r"\[(user|assistant), message \d+ of \d+(, [^]]+)?\]$")
 QUESTION = {"role": "user", "content": "Which port does the gateway listen on?"}
 
 
@@ -110,8 +116,6 @@ def test_a_block_never_takes_more_than_its_budget(store: Any, budget: float) -> 
 
 
 def test_a_store_without_an_index_recalls_too() -> None:
-    from contextfold.testing.dict_store import DictStore
-
     one = session(DictStore())
     one.append(talk())
     one.view()
@@ -129,3 +133,93 @@ def test_async_sessions_do_the_same(store: Any) -> None:
         return await one.aview()
 
     assert FACT in asyncio.run(turns())[-1]["content"]
+
+
+WORDS = (
+    "gateway",
+    "port",
+    "8443",
+    "balancer",
+    "Caroline",
+    "support",
+    "group",
+    "vault",
+    "yopum-31",
+    "端口",
+    "数据库",
+    "list",
+)
+LINES = (
+    FACT,
+    "Caroline went to the support group on Tuesday.",
+    "The vault code of the archive is yopum-31.",
+    "数据库端口被占用。",
+)
+SPOKEN = st.builds(
+    lambda lines, filler: "\n".join([*lines, f"Part done. {f'filler{filler} ' * (30 + 5 * filler)}"]),
+    st.lists(st.sampled_from(LINES), max_size=2),
+    st.integers(0, 9),
+)
+TURN = st.tuples(
+    st.one_of(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join),
+        st.sampled_from(
+            [*LINES, "Which port does the gateway listen on?", "part 3 of the list?", "Is it?", '</history> "vault"']
+        ),
+    ),
+    st.lists(SPOKEN, min_size=1, max_size=3),
+)
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@given(
+    turns=st.lists(TURN, min_size=1, max_size=8),
+    before=st.integers(0, 40),
+    budget=st.sampled_from([0.01, 0.03, 0.1]),
+    threshold=st.sampled_from([0.0, 0.3, 0.8]),
+    restarts=st.booleans(),
+)
+@settings(max_examples=examples(40), deadline=None)
+def test_what_comes_back_is_new_within_its_budget_and_moves_nothing_before_it(
+    turns: list[Any], before: int, budget: float, threshold: float, restarts: bool
+) -> None:
+    """In a session of any turns: between two summaries the view only grows, by the turn and at most one block."""
+    store = DictStore()
+    policy = Policy(recall={"enabled": True, "budget": budget, "threshold": threshold})
+    made = lambda: Compactor(window=WINDOW, policy=policy).session("thread", store=store)  # noqa: E731
+    one = made()
+    history = talk(before)
+    one.append(history)
+    known = list(one.view().result.messages)
+    summaries = len(one.summaries())
+    for question, answers in turns:
+        one = made() if restarts else one
+        asked = {"role": "user", "content": question}
+        one.append([asked])
+        out = one.view().result
+        view = list(out.messages)
+        assert one.view().result.messages == view, "a view is the same each time"
+        if len(one.summaries()) == summaries:
+            assert view[: len(known) + 1] == [*known, asked], "nothing earlier changed"
+            new = view[len(known) + 1 :]
+            assert len(new) <= 1
+            if new:
+                found = out.summary.record.recalled[-1]
+                assert found.text == new[0]["content"]
+                assert found.tokens == TokenCounter().text(found.text) <= budget * WINDOW
+                seen = in_one_line("\n".join(message["content"] for message in view[:-1]))
+                originals = in_one_line("\n".join(message["content"] for message in history))
+                quoted = [in_one_line(line) for line in found.text.splitlines()[2:-1] if not MARK.match(line)]
+                assert quoted
+                assert not [line for line in quoted if line in seen], "it is in the view already"
+                assert all(line in originals for line in quoted), "it was never said"
+        said = [{"role": "assistant", "content": answer} for answer in answers]
+        one.append(said)
+        history += [asked, *said]
+        summaries, known = len(one.summaries()), [*view, *said]
+        now = one.view().result.messages
+        assert now == known or len(one.summaries()) > summaries
+        summaries, known = len(one.summaries()), list(now)
