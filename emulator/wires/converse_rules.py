@@ -76,7 +76,7 @@ def _message_problems(message: Any, place: int) -> Iterator[Problem]:
 
 
 def _block_problems(block: Any, where: str, role: str) -> Iterator[Problem]:
-    if not isinstance(block, dict) or not block or "type" in block:
+    if not isinstance(block, dict) or not block or "type" in block or not _has_objects(block):
         yield Problem(f"The ContentBlock object at {where} must set one of the following keys: text, image, toolUse.")
         return
     if "text" in block and not str(block["text"]).strip():
@@ -86,12 +86,17 @@ def _block_problems(block: Any, where: str, role: str) -> Iterator[Problem]:
     if result := block.get("toolResult"):
         if role != "user":
             yield Problem(f"The toolResult block at {where} is in a message of the assistant.")
-        for number, inner in enumerate(result.get("content") or ()):
-            if "text" in inner and not str(inner["text"]).strip():
+        for number, inner in enumerate(listed(result.get("content"))):
+            if isinstance(inner, dict) and "text" in inner and not str(inner["text"]).strip():
                 yield Problem(
                     f"The text field in the ToolResultContentBlock object at {where}.toolResult.content.{number} is "
                     f"blank. {_ADD_TEXT}"
                 )
+
+
+def _has_objects(block: dict[str, Any]) -> bool:
+    """Whether calls and results are objects, where the block has any."""
+    return all(isinstance(block[kind], dict) for kind in ("toolUse", "toolResult") if kind in block)
 
 
 def _call_problems(call: dict[str, Any], where: str, role: str) -> Iterator[Problem]:

@@ -133,7 +133,7 @@ def _read(part: Mapping[str, Any]) -> Iterator[str | int]:
             yield str(held.get("name", ""))
             yield json.dumps(held.get(inside) or {}, ensure_ascii=False)
     for inner in listed(field(answer, "parts")) if isinstance(answer, Mapping) else ():
-        yield from _read(inner)
+        yield from _read(inner) if isinstance(inner, Mapping) else ()
     for name in ("executableCode", "codeExecutionResult"):
         code = field(part, name)
         if isinstance(code, Mapping):

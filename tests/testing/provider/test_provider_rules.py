@@ -9,8 +9,8 @@ import openai
 import pytest
 from benchmarks.kinds import read_file
 from emulator import ProviderServer
-from emulator.wires import AnthropicMessages, BedrockConverse, OpenAIChat, OpenAIResponses, Wire
-from hypothesis import given, settings
+from emulator.wires import AnthropicMessages, BedrockConverse, GeminiContent, OpenAIChat, OpenAIResponses, Wire
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from provider_clients import ask, user
 
@@ -177,6 +177,8 @@ REFUSED: list[tuple[str, Any, str]] = [
             ([{"role": "user", "content": "hello"}], "The content field in the Message object at messages.0 is empty"),
             ([{"role": "user", "content": []}], "The content field in the Message object at messages.0 is empty"),
             ([{"role": "user", "content": [7]}], "The ContentBlock object at messages.0.content.0 must set one of"),
+            ([blocks({"toolUse": "t1"}, role="assistant")], "messages.0.content.0 must set one of"),
+            ([blocks({"toolResult": ["t1"]})], "messages.0.content.0 must set one of the following keys"),
             ([blocks({"type": "text", "text": "x"})], "messages.0.content.0 must set one of the following keys"),
             ([blocks(" \n")], "The text field in the ContentBlock object at messages.0.content.0 is blank."),
             ([blocks(POINT)], "a cachePoint must follow a content block"),
@@ -378,7 +380,20 @@ class TestOverHTTP:
             st.lists(inner, max_size=3)
             | st.dictionaries(
                 st.sampled_from(
-                    ["role", "content", "type", "text", "tool_calls", "id", "call_id", "toolUse", "toolResult", "tools"]
+                    [
+                        "role",
+                        "content",
+                        "type",
+                        "text",
+                        "tool_calls",
+                        "id",
+                        "call_id",
+                        "toolUse",
+                        "toolResult",
+                        "tools",
+                        "parts",
+                        "functionCall",
+                    ]
                 ),
                 inner,
                 max_size=3,
@@ -387,11 +402,12 @@ class TestOverHTTP:
         max_leaves=12,
     )
 )
+@example([{"role": "user", "parts": [{"functionResponse": {"name": "f", "parts": [7]}}]}])
 @quick
 def test_no_body_whatever_makes_the_checks_fail(value: Any) -> None:
     """Nonsense ends in a refusal or an answer, never in a broken server."""
-    for wire in CHECKERS.values():
-        for field in ("messages", "input"):
+    for wire in (*CHECKERS.values(), GeminiContent()):
+        for field in ("messages", "input", "contents"):
             body = {field: value, "max_tokens": 5, "system": value, "tools": value, "toolConfig": value}
             wire.segments(body)
             wire.problem(body)
