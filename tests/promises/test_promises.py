@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from promise_faces import FACES, SUMMARY, Model, Setting, Tell
+from promise_faces import FACES, SUMMARY, WINDOW, Model, Setting, Tell
 
-from contextfold import ContextOverflow, PolicyError
+from contextfold import ContextOverflow, PolicyError, count_tokens
 from contextfold.record.view import ViewItem
 from leftovers import collected
 
@@ -35,21 +35,22 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
 
 def question(turn: int, words: int = 300) -> list[BaseMessage]:
     filling = " ".join(f"wall-{turn}-{word}" if word % 40 == 0 else "plain" for word in range(words))
-    return [HumanMessage(f"[q{turn}] What about room {turn}? {filling}", id=f"q{turn}")]
+    return [HumanMessage(f"[q{turn}] What about room {turn}? {filling} So much for room {turn}.", id=f"q{turn}")]
 
 
 def work(turn: int) -> list[BaseMessage]:
     """A question, a call that the assistant made, its result, and the next question."""
     made = AIMessage("", tool_calls=[{"name": "look", "args": {"room": turn}, "id": f"c{turn}"}], id=f"a{turn}")
-    result = ToolMessage(f"[r{turn}] room {turn} is dry. " + "plain " * 200, tool_call_id=f"c{turn}", id=f"r{turn}")
+    text = f"[r{turn}] room {turn} is dry. {'plain ' * 200}This is all of room {turn}."
+    result = ToolMessage(text, tool_call_id=f"c{turn}", id=f"r{turn}")
     return [*question(turn), made, result, HumanMessage(f"[n{turn}] And now?", id=f"n{turn}")]
 
 
-def played(face: Face, setting: Setting, turns: int = 14) -> list[list[BaseMessage]]:
-    """What was told, turn by turn, all of it answered."""
+def played(face: Face, setting: Setting, turns: int = 14, words: int = 300) -> list[list[BaseMessage]]:
+    """What was told, turn by turn, all of it answered. ``words``: of a question."""
     tell, told = face(setting), list[list[BaseMessage]]()
     for turn in range(turns):
-        new = work(turn) if turn % 3 == 1 else question(turn)
+        new = work(turn) if turn % 3 == 1 else question(turn, words)
         told.append(new)
         tell(new)
     return told
@@ -95,7 +96,8 @@ def conservation(face: Face) -> None:
     last, read = "\n".join(texts(setting.views[-1])), setting.read
     assert setting.writer.sent
     for message in (message for new in told for message in new if message.text):
-        assert str(message.text) in last or str(message.text).split("\n")[0][:60] in read, message.id
+        text = str(message.text)
+        assert text in last or (text[:60] in read and text[-30:] in read), message.id
 
 
 def valid_to_send(face: Face) -> None:
@@ -186,13 +188,15 @@ def verbatim(face: Face) -> None:
     tell = face(setting)
     for turn in range(6):
         tell(question(turn))
-    long: list[BaseMessage] = [HumanMessage("[task] Mend the roof, and never touch the cellar.", id="task")]
+    # no line of evidence has the rule between these lines: it is the message itself that is to be there
+    task = "[task] Mend the roof, and never touch the cellar.\n---\nBegin at the chimney."
+    long: list[BaseMessage] = [HumanMessage(task, id="task")]
     for number in range(16):
         made = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": f"l{number}"}], id=f"l{number}")
         long += [made, ToolMessage(f"tile {number} " * 150, tool_call_id=f"l{number}", id=f"t{number}")]
     tell(long)
     assert summaries(setting.views[-1]) == 1
-    assert any("Mend the roof, and never touch the cellar." in text for text in texts(setting.views[-1]))
+    assert any(task in text for text in texts(setting.views[-1]))
 
 
 def one_summary(face: Face) -> None:
@@ -217,8 +221,9 @@ def determinism(face: Face) -> None:
 def off_means_off(face: Face) -> None:
     """Without a trigger nothing is summarized, whatever the size."""
     setting = Setting(trigger=None)
-    told = played(face, setting)
+    told = played(face, setting, words=2_500)
     assert setting.writer.sent == []
+    assert 0.8 * WINDOW < count_tokens(setting.views[-1]) < WINDOW, "where the default trigger would fire"
     assert [text for new in told for text in texts(new)] == [
         text for text, view in zip(texts(setting.views[-1]), setting.views[-1], strict=True) if view.text != "ok"
     ]
