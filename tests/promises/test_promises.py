@@ -188,15 +188,17 @@ def verbatim(face: Face) -> None:
     tell = face(setting)
     for turn in range(6):
         tell(question(turn))
-    # no line of evidence has the rule between these lines: it is the message itself that is to be there
-    task = "[task] Mend the roof, and never touch the cellar.\n---\nBegin at the chimney."
+    task = "[task] Mend the roof, and never touch the cellar."
     long: list[BaseMessage] = [HumanMessage(task, id="task")]
     for number in range(16):
         made = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": f"l{number}"}], id=f"l{number}")
         long += [made, ToolMessage(f"tile {number} " * 150, tool_call_id=f"l{number}", id=f"t{number}")]
     tell(long)
     assert summaries(setting.views[-1]) == 1
-    assert any(task in text for text in texts(setting.views[-1]))
+    # the message itself, maybe behind the summary in one turn: evidence may quote it too, and ends with a tag.
+    # deepagents' contract leaves only the summary to carry it, where it is named as what it is
+    named = f"<user_message>\n{task}\n</user_message>"
+    assert any(text.endswith((task, named)) or text.startswith(task) for text in texts(setting.views[-1]))
 
 
 def one_summary(face: Face) -> None:
