@@ -263,7 +263,7 @@ def test_a_chat_of_several_hundred_turns_stays_within_the_window() -> None:
         genai.Client(api_key="any", http_options={"base_url": server.url}) as client,
     ):
         chat = with_compaction(client, Compactor(window=WINDOW)).chats.create(model=MODEL)
-        for turn in range(400):
+        for turn in range(300):
             chat.send_message(f"Question {turn}: " + f"what of item {turn}? " * 10)
         assert {request.status for request in server.requests} == {200}
         assert max(request.tokens for request in server.requests) <= WINDOW
