@@ -304,6 +304,8 @@ def test_a_report_of_a_thousand_messages_is_there_within_a_second_and_scrolls(br
     page = written(tmp_path / "thousand.html", document(messages, 16_000))
     browser.open(page)
     browser.open(page)
+    browser.wait("performance.getEntriesByName('contextfold-shown')[0]")
+    browser.wait("performance.getEntriesByName('first-contentful-paint')[0]")
     shown = browser.js(
         "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
         " performance.getEntriesByName('contextfold-shown')[0].startTime]"

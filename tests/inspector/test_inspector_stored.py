@@ -245,8 +245,8 @@ def test_the_page_follows_a_session_as_it_runs(browser: Browser, tmp_path: Path)
         worker.join()
         browser.wait("document.querySelector('.facts').innerText.includes('14 messages')")
         assert browser.count(".actions button") == 0, "nothing can be changed from a page that only reads"
-        host = address.partition("/?")[0]
-        assert [asked for asked in browser.requests if not asked.startswith((host, "about:", "data:"))] == []
+        ours = ("http://127.0.0.1:", "about:", "data:")  # the page of the test before may still ask its own server
+        assert [asked for asked in browser.requests if not asked.startswith(ours)] == []
         assert browser.problems == []
 
 
