@@ -307,10 +307,11 @@ def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dic
     Its patterns are tried where a word stands that each of their matches holds. Upper and lower case are one in some of
     them, in ways of Unicode's own, so other lines than ASCII are always tried.
     """
-    likely = _with_any(cues.ERROR_WORDS, text, starts) | _with_any(cues.OUTCOME_WORDS, text.lower(), starts)
-    if not text.isascii():
-        if len(text.lower()) != len(text):  # a letter that is two in lower case: all places are off
-            likely = set(range(len(lines)))
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a letter that is two in lower case: no place there is one of the text
+        likely = set(range(len(lines)))
+    else:
+        likely = _with_any(cues.ERROR_WORDS, text, starts) | _with_any(cues.OUTCOME_WORDS, lowered, starts)
         likely |= {n for n, line in enumerate(lines) if not line.isascii()}
     likely |= _where(cues.MEASURE, text, starts)
     return {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
