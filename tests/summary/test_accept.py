@@ -282,7 +282,7 @@ def test_an_answer_that_copies_its_input_is_rejected_and_one_that_quotes_it_is_n
 @settings(max_examples=examples(40))
 @given(seed=st.integers(0, 10**6), words=st.integers(20, 900))
 def test_prose_lists_and_tables_are_no_loops(seed: int, words: int) -> None:
-    text = prose(seed, words)
+    text = "Done: " + prose(seed, words)  # or chance might begin with words of an error
     table = "\n".join(f"| src/module_{n}.py | {'passes' if n % 2 else 'fails'} | {n * 7} |" for n in range(words // 4))
     for said in (text, table, "\n".join(f"- {line}" for line in text.split(". "))):
         assert judged(said, input_tokens=10**6) is None
