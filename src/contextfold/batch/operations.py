@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypedDict, Unpack
 
 from contextfold import json_values
 from contextfold.batch import measures
 from contextfold.batch.rows import BESIDE, Given, column_of, read_row
 from contextfold.batch.tables import ColumnType, column_names, extended, rows_of
-from contextfold.compactor import UNSET, CompactionResult, Compactor
+from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation.groups import group
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit, InputError, PolicyError, SummaryFailed
@@ -34,13 +34,38 @@ MOST_PROBLEMS = 20
 """Problems of one conversation that are told in words; all are counted."""
 
 
+class CompactorOptions(TypedDict, total=False):
+    """What a ``Compactor`` is made of, but for a summarizer."""
+
+    window: int | None
+    model: Any
+    trigger: Any
+    target: Any
+    keep: Any
+    policy: Policy | None
+    count_text: Callable[[str], int] | None
+
+
+class SummarizingOptions(CompactorOptions, total=False):
+    """What a ``Compactor`` is made of."""
+
+    summarizer: Any
+
+
 class _Batch:
     """What the three classes share: rows in, columns out."""
 
     TYPES: ClassVar[Mapping[str, ColumnType]]
     """The columns that are added, and what they hold."""
 
-    def __init__(self, *, column: str | None, format: str | None, prefix: str, **compactor: Any) -> None:
+    def __init__(
+        self,
+        *,
+        column: str | None = None,
+        format: str | None = None,
+        prefix: str = "",
+        **compactor: Unpack[SummarizingOptions],
+    ) -> None:
         if compactor.get("summarizer") == SAME:
             raise PolicyError(
                 'summarizer="same" asks the model that a request goes to, and a batch sends none: name one'
@@ -50,7 +75,7 @@ class _Batch:
         self.column = column
         self.format = format
         self.prefix = prefix
-        self.settings = {name: value for name, value in compactor.items() if value is not UNSET}
+        self.settings = compactor
         self._compactor = self._made()
 
     def _made(self) -> Compactor:
@@ -173,37 +198,18 @@ class CompactBatch(_Batch):
     def __init__(
         self,
         *,
-        window: int | None = None,
-        model: Any = None,
-        trigger: Any = UNSET,
-        target: Any = UNSET,
-        keep: Any = UNSET,
-        summarizer: Any = None,
-        policy: Policy | None = None,
-        count_text: Any = None,
         to: str | None = None,
         force: bool = False,
         column: str | None = None,
         format: str | None = None,
         prefix: str = "",
+        **compactor: Unpack[SummarizingOptions],
     ) -> None:
         if to is not None:
             get(to)
         self.to = to
         self.force = force
-        super().__init__(
-            column=column,
-            format=format,
-            prefix=prefix,
-            window=window,
-            model=model,
-            trigger=trigger,
-            target=target,
-            keep=keep,
-            summarizer=summarizer,
-            policy=policy,
-            count_text=count_text,
-        )
+        super().__init__(column=column, format=format, prefix=prefix, **compactor)
 
     def _values(self, given: Given) -> dict[str, Any]:
         started = time.perf_counter()
@@ -256,35 +262,6 @@ class MeasureBatch(_Batch):
         **ERROR,
     }
 
-    def __init__(
-        self,
-        *,
-        window: int | None = None,
-        model: Any = None,
-        trigger: Any = UNSET,
-        target: Any = UNSET,
-        keep: Any = UNSET,
-        summarizer: Any = None,
-        policy: Policy | None = None,
-        count_text: Any = None,
-        column: str | None = None,
-        format: str | None = None,
-        prefix: str = "",
-    ) -> None:
-        super().__init__(
-            column=column,
-            format=format,
-            prefix=prefix,
-            window=window,
-            model=model,
-            trigger=trigger,
-            target=target,
-            keep=keep,
-            summarizer=summarizer,
-            policy=policy,
-            count_text=count_text,
-        )
-
     def _values(self, given: Given) -> dict[str, Any]:
         started = time.perf_counter()
         format = given.format or detect(given.messages).name
@@ -333,29 +310,14 @@ class CheckBatch(_Batch):
     def __init__(
         self,
         *,
-        window: int | None = None,
-        model: Any = None,
-        trigger: Any = UNSET,
-        target: Any = UNSET,
-        keep: Any = UNSET,
-        policy: Policy | None = None,
-        count_text: Any = None,
         column: str | None = None,
         format: str | None = None,
         prefix: str = "",
+        **compactor: Unpack[CompactorOptions],
     ) -> None:
-        super().__init__(
-            column=column,
-            format=format,
-            prefix=prefix,
-            window=window,
-            model=model,
-            trigger=trigger,
-            target=target,
-            keep=keep,
-            policy=policy,
-            count_text=count_text,
-        )
+        if "summarizer" in compactor:
+            raise PolicyError("checking asks no model: leave summarizer out")
+        super().__init__(column=column, format=format, prefix=prefix, **compactor)
 
     def _made(self) -> Compactor:
         made = super()._made()
