@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plain_choice
-from contextfold import evidence
+from contextfold import Compactor, evidence
 from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, lines_of, select
 from contextfold.evidence.clips import clips
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
@@ -478,3 +478,54 @@ def test_of_a_very_long_output_both_ends_and_a_sample_are_read() -> None:
     assert 20_000 < len(found) < 50_000
     assert any(rows[45_000] <= line for line in found[14_000:-14_000])
     assert len(texts(answered("value_1, " * 200_000))) < 5_000
+
+
+# ---- dialogue ----
+
+SMALL_TALK = [
+    "Wow, that sounds amazing! Keep it up!",
+    "Thanks! Your kind words really mean a lot.",
+    "What made someone think of such a lovely thing?",
+    "Great to hear, what a nice idea!",
+    "How exciting! What was the best part of it?",
+]
+TOLD = [
+    "I moved here from Gothenburg with my sister in May 2019.",
+    "Wir haben letzte Woche unser Auto an einen Nachbarn verkauft.",
+    "Mi hermana y yo vamos a abrir nuestra tienda en Sevilla en octubre.",
+    "我去年在杭州开了自己的面包店。",
+]
+
+
+@pytest.mark.parametrize("told", TOLD)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_in_a_dialogue_what_people_tell_of_themselves_goes_before_praise_and_questions(role: Role, told: str) -> None:
+    chatter = [said(speaker, text) for text in SMALL_TALK for speaker in ("user", "assistant")]
+    messages = [*chatter[:3], said(role, told), *chatter[3:]]
+    candidates = [(40 * (n + 1), lines_of(message)) for n, message in enumerate(messages)]
+    text = select(candidates, budget=40, already=(), count=estimate, now=400, is_talk=True)
+    assert told in text
+
+
+def test_what_an_assistant_says_without_calling_a_tool_is_one_line() -> None:
+    text = "I started with pottery in spring, " * 6
+    assert texts(said("assistant", text)) == [text.strip()]
+    beside_a_call = Message("assistant", (Text(text), ToolCall("call_1", "read", "{}")))
+    assert text.strip() not in texts(beside_a_call)
+
+
+def test_the_words_of_a_dialogue_that_stay_are_those_that_tell_something() -> None:
+    history: list[dict[str, Any]] = [{"role": "system", "content": "You are a friend."}]
+    for n in range(120):
+        history.append({"role": "user", "content": _own(n) if n % 3 == 0 else _praise(n)})
+        history.append({"role": "assistant", "content": "Sure, tell me more about all of that, please. " * 2})
+    stayed = [entry["content"] for entry in Compactor(window=4_000).compact(history).messages[:-12]]
+    assert sum(_own(n) in stayed for n in range(120)) > sum(_praise(n) in stayed for n in range(120))
+
+
+def _praise(n: int) -> str:
+    return f"Wow, that {'abcdefghij'[n // 12]}o{'bdfglmnprstv'[n % 12]}a thing sounds great!"
+
+
+def _own(n: int) -> str:
+    return f"Last week I took my brother to the market hall in Port{n}berg, and we stayed until ten in the evening."

@@ -19,8 +19,10 @@ import numpy.typing as npt
 
 from contextfold import identifiers
 from contextfold.evidence.lines import Line, Source, is_cjk
+from contextfold.evidence.told import told
 
 SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
+_TOOL = SOURCES.index("tool")
 
 MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
 """What one mention counts, by who made it. Calls are the assistant's words."""
@@ -71,11 +73,12 @@ class Vocabulary:
 class Block:
     """Lines of one message. Per line: its text, its speaker, plain words, characters, bonus and what it would show."""
 
-    __slots__ = ("_counts", "_floats", "_ints", "shapes", "sizes", "speakers", "texts")
+    __slots__ = ("_counts", "_floats", "_ints", "_told", "shapes", "sizes", "speakers", "texts")
 
     def __init__(self, lines: Sequence[Line], words: Vocabulary) -> None:
         self.texts = tuple(line.text for line in lines)
         self.speakers = bytes(SOURCES.index(line.source) for line in lines)
+        self._told: Floats | None = None
         self.sizes: Ints | None = None
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""
         shown = [_shown(line, words) for line in lines]
@@ -158,6 +161,14 @@ class Block:
     @property
     def bonuses(self) -> Floats:
         return self._floats[: self._counts[0]]
+
+    @property
+    def told(self) -> Floats:
+        """How much each line tells that people come back to. Only asked of talk, so it is read then."""
+        if self._told is None:
+            self._told = np.array([told(text) for text in self.texts], dtype=np.float64)
+            self._told[np.frombuffer(self.speakers, dtype=np.uint8) == _TOOL] = 0.0
+        return self._told
 
     @property
     def mention_weights(self) -> Floats:

@@ -52,6 +52,9 @@ YOUNGEST = 500
 RARITY = 0.5
 """Exponent of the number of messages that say a plain word."""
 
+TOLD = 3.0
+"""What a line of talk counts besides its names and words, for each unit of what it tells."""
+
 LEAST_SAID = 3
 """Plain words that two statements must have in common, and no others, to be about the same thing."""
 
@@ -79,6 +82,7 @@ def select(
     sizes: Sizes | None = None,
     words: Vocabulary | None = None,
     shown: str = "",
+    is_talk: bool = False,
 ) -> str:
     """The lines most worth their tokens, in their original order under short marks of who said them.
 
@@ -89,12 +93,13 @@ def select(
 
     For a caller that keeps what is known of a message: ``words`` is the vocabulary of all blocks among the candidates,
     ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does. ``shown`` is a text
-    that stands beside the lines: what a user said that stands there word for word is not quoted again.
+    that stands beside the lines: what a user said that stands there word for word is not quoted again. ``is_talk``:
+    the history is a dialogue without tools, in which lines count by what they tell (``told``).
     """
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
-    material = _Material(blocks, words, sizes)
+    material = _Material(blocks, words, sizes, is_talk)
     weights = material.weights(now, _numbers(already, beside, words))
     choice = _Choice(material, weights, _needless(blocks, beside, shown))
     chosen = choice.make(budget)
@@ -166,7 +171,9 @@ def _faded(age: int) -> float:
 class _Material:
     """The lines of all candidates in one row, and what is known of each."""
 
-    def __init__(self, blocks: Sequence[tuple[int, Block]], words: Vocabulary, sizes: Sizes) -> None:
+    def __init__(
+        self, blocks: Sequence[tuple[int, Block]], words: Vocabulary, sizes: Sizes, is_talk: bool = False
+    ) -> None:
         found = [block for _, block in blocks]
         self.ends = [end for end, _ in blocks]
         self.blocks = found
@@ -179,11 +186,13 @@ class _Material:
         self.counts = _joined([block.counts for block in found])
         self.shown = _joined([block.shown for block in found])
         self.message = np.repeat(np.arange(len(found)), [len(block) for block in found])
-        self.bonuses = self._once()
+        self.bonuses = self._once(is_talk)
 
-    def _once(self) -> Floats:
+    def _once(self, is_talk: bool) -> Floats:
         """The bonus of each line; of lines that say the same only the newest has one."""
         bonuses = np.concatenate([np.empty(0), *(block.bonuses for block in self.blocks)])
+        if is_talk:
+            bonuses += TOLD * np.concatenate([np.empty(0), *(block.told for block in self.blocks)])
         shapes = np.concatenate([np.empty(0, np.int64), *(block.shapes for block in self.blocks)])
         _, newest = np.unique(shapes[::-1], return_index=True)
         once = np.zeros_like(bonuses)

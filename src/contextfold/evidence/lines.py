@@ -32,7 +32,8 @@ MOST_READ, MOST_OF_ONE_LINE = 1_300_000, 300_000
 """Characters of one output that are read for evidence; of one that is hardly broken into lines."""
 
 WHOLE = 400
-"""Characters. A user's text up to this size is one line, line breaks and all: a user's words are few and all meant."""
+"""Characters. What was said up to this size, by a user or by an assistant that called no tool with it, is one line,
+line breaks and all: half of what was said in a turn seldom tells what is asked about later."""
 
 RULE, WISH = 3.0, 1.5
 """What a user's constraint and a milder one count by themselves, whatever stands in them and at any age: people do not
@@ -119,7 +120,9 @@ def lines_of(message: Message, known: Known | None = None) -> tuple[Line, ...]:
         elif isinstance(part, ToolCall):
             lines += _call_lines(part, known)
         elif isinstance(part, Text | Opaque):
-            lines += _spoken(part.text, "user" if message.role == "user" else "assistant", known)
+            lines += _spoken(
+                part.text, "user" if message.role == "user" else "assistant", known, not message.tool_calls
+            )
     return tuple(lines)
 
 
@@ -151,10 +154,10 @@ def _is_one_line(text: str) -> bool:
     return text.count("\n") * 1_000 < len(text)
 
 
-def _spoken(text: str, source: Source, known: Known) -> Iterator[Line]:
-    """The lines of what a person or the assistant said, with their terms."""
+def _spoken(text: str, source: Source, known: Known, is_turn: bool = True) -> Iterator[Line]:
+    """The lines of what a person or the assistant said, with their terms. ``is_turn``: it did nothing but speak."""
     whole = text.strip()
-    if source == "user" and len(whole) <= WHOLE:
+    if is_turn and len(whole) <= WHOLE:
         lines = iter([_line(whole, source)] if any(map(str.isalnum, whole)) else [])
     else:
         lines = _lines(text, source, known)

@@ -20,6 +20,7 @@ from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit
 from contextfold.evidence.lines import is_sampled
+from contextfold.evidence.told import told
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
 from contextfold.passes.means import Nothing as Nothing  # decisions are read from here
 from contextfold.passes.question import Question, Trigger, triggered
@@ -442,7 +443,7 @@ class _Pass:
         found = [n for n in found if n > self.native]  # the provider would not read them
         whole = int(LARGEST_WORDS * room)
         price = {n: BESIDE_WORDS + self.sizes[n] for n in found}
-        by_worth = sorted(found, key=lambda n: (-WORTH[self._worth(n)] / price[n], -n))
+        by_worth = sorted(found, key=lambda n: (-self._value(n) / price[n], -n))
         users: dict[int, str] = {}
         clips: list[Shortening] = []
         said = {self._about(n) for n in kept if self._is_said(n)}
@@ -488,6 +489,13 @@ class _Pass:
             and rules.is_question(self.question.messages[index - 1].text)
         )
         return int(bool(asked) or cues.CORRECTION.search(text[:_READ]))
+
+    def _value(self, index: int) -> float:
+        """What a user message counts: all alike but for ``WORTH`` where work is done; in a dialogue, where most of the
+        words are small talk, by what they tell.
+        """
+        value = WORTH[self._worth(index)]
+        return value * told(self.question.messages[index].text[:_READ]) if self.question.is_talk else value
 
     def _shortened_user(self, index: int, limit: int) -> Shortening:
         """A long paste with a visible cut, within a limit of tokens; nothing where the message is within it."""

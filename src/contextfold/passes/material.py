@@ -167,6 +167,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
         sizes=history.line_sizes,
         words=history.words,
         shown=prose,
+        is_talk=question.is_talk,
     )
     return redact(lines) if question.policy.redact else lines
 

@@ -20,6 +20,9 @@ from contextfold.record.compaction import Compaction, summary_message
 from contextfold.record.view import apply
 from contextfold.tokens import TokenCounter
 
+TALK = 0.05
+"""Share of its messages that may have to do with tools in a dialogue: a reminder set, something looked up."""
+
 MANUAL = "manual"
 """The reason of a pass that a caller asked for."""
 
@@ -100,6 +103,12 @@ class Question:
         if self.record is None or self.record.summary is None:
             return 0
         return self.counter.message(summary_message(self.record.summary))
+
+    @cached_property
+    def is_talk(self) -> bool:
+        """Whether this is a dialogue: next to none of its messages calls a tool or answers a call."""
+        worked = sum(bool(message.tool_calls or message.tool_results) for message in self.messages)
+        return worked <= TALK * len(self.messages)
 
     @cached_property
     def language(self) -> str:
