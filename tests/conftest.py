@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,6 +25,36 @@ for module in (constants_ast, providers):
 settings.register_profile("full", deadline=None, derandomize=True)  # what fails can be run again
 settings.register_profile("quick", deadline=None, max_examples=examples(100), derandomize=True)
 settings.load_profile("full" if FULL else "quick")
+
+
+# Libraries that report to their makers, or fetch a table when they are imported, unless they are told not to.
+os.environ.update(
+    HAYSTACK_TELEMETRY_ENABLED="false",
+    LANGSMITH_TRACING="false",
+    LITELLM_LOCAL_MODEL_COST_MAP="true",
+    OPENAI_AGENTS_DISABLE_TRACING="true",
+    RAY_USAGE_STATS_ENABLED="0",
+)
+
+STRANGERS: list[str] = []
+"""Where code of a test wanted to connect to, beyond this machine."""
+
+
+def stay_here(event: str, args: tuple[Any, ...]) -> None:
+    """An audit hook: refuses what would leave this machine, as an offline machine would, and remembers it."""
+    if event == "socket.getaddrinfo":
+        host = args[0]
+    elif event == "socket.connect" and isinstance(args[1], tuple):
+        host = args[1][0]
+    else:
+        return
+    host = host.decode() if isinstance(host, bytes) else host
+    if host and host not in ("localhost", "::1", "0.0.0.0", "::") and not host.startswith("127."):
+        STRANGERS.append(host)
+        raise OSError(f"tests connect to this machine alone, not to {host}")
+
+
+sys.addaudithook(stay_here)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -56,6 +88,13 @@ def nobody_is_silenced() -> Iterator[None]:
     disabled = logging.root.manager.disable
     yield
     logging.disable(disabled)
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaves_this_machine() -> Iterator[None]:
+    yield
+    strangers, STRANGERS[:] = list(STRANGERS), []
+    assert not strangers, "something wanted to reach another machine"
 
 
 @pytest.hookimpl(wrapper=True)

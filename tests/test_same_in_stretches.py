@@ -10,7 +10,7 @@ from bisect import bisect_right
 from itertools import accumulate, chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import contextfold.tokens.estimate  # noqa: F401 - the name of the package's own is the function
@@ -93,6 +93,7 @@ def test_what_is_found_around_words_is_what_is_found_everywhere(text: str) -> No
 
 
 @given(st.lists(st.lists(st.sampled_from([*SAID, " ", "`a b`", "Ann Lee", "$1,000", "a_b"]), min_size=1), max_size=20))
+@example(said=[["İ", "İ", "İ", "失败"]])
 @settings(max_examples=examples(150), deadline=None)
 def test_lines_that_are_read_together_hold_what_each_holds(said: list[list[str]]) -> None:
     lines = [line for parts in said for line in "".join(parts).splitlines() if line.strip()]

@@ -77,7 +77,10 @@ class Browser:
         from websockets.sync.client import connect
 
         self._open = ExitStack()
-        self._socket = self._open.enter_context(connect(address, max_size=None, open_timeout=PATIENCE, proxy=None))
+        # No pings: their thread draws from the global random numbers, which Hypothesis takes for a test's doing.
+        self._socket = self._open.enter_context(
+            connect(address, max_size=None, open_timeout=PATIENCE, proxy=None, ping_interval=None)
+        )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         try:

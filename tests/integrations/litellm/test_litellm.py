@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import subprocess
 import sys
 from typing import Any
@@ -16,7 +15,6 @@ from contextfold import Compactor
 from contextfold.errors import CannotFit, InputError
 from contextfold.integrations.litellm import with_compaction
 
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # nothing is fetched while it is imported
 litellm = pytest.importorskip("litellm")
 
 # It keeps its async clients, whose sockets outlive each test's event loop; whether they are closed is its own business.
