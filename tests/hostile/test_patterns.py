@@ -1,7 +1,7 @@
 """Every regular expression of the package takes time that grows with its text, not with the square of it.
 
-The patterns are found, not listed: compiled ones wherever a module or a class keeps them, literal ones in the syntax
-trees. The texts that hurt are made from the pattern itself: each of its repetitions many times over, alone, behind what
+The patterns are found, not listed: compiled ones wherever a module or a class keeps them, literal ones in its syntax
+tree. The texts that hurt are made from the pattern itself: each of its repetitions many times over, alone, behind what
 stands before it, in the order in which they follow each other, and with an end that matches nothing.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
-import pkgutil
 import re
 import re._constants as constants  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,11 @@ NOTICEABLE = 0.012
 """Seconds. Nothing linear takes as long for the long text here, and everything quadratic several times of it."""
 
 FROM_START = {"match", "fullmatch"}
+USED = re.compile(r"(\w+)\.(match|fullmatch|search|sub|subn|split|finditer|findall)\b")
+
+ROOT = Path(contextfold.__file__).parent
+FILES = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.rglob("*.py")) if path.name != "__main__.py"]
+COMPILES = re.compile(r"\bre\.(?:compile|sub|subn|search|match|fullmatch|split|findall|finditer)\(")
 
 GENERIC = [
     "\\",
@@ -85,12 +90,6 @@ class Found:
     anchored: bool
 
 
-def modules() -> Iterator[Any]:
-    for found in pkgutil.walk_packages(contextfold.__path__, "contextfold."):
-        if not found.name.endswith("__main__"):
-            yield importlib.import_module(found.name)
-
-
 def patterns_in(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, re.Pattern[Any]]]:
     if isinstance(value, re.Pattern):
         yield name, value
@@ -105,63 +104,57 @@ def patterns_in(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, re
             yield from patterns_in(getattr(value, field, None), f"{name}.{field}", depth + 1)
 
 
-def trees() -> Iterator[tuple[str, ast.AST]]:
-    for root in contextfold.__path__:
-        for path in sorted(Path(root).rglob("*.py")):
-            yield path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def source(file: str) -> str:
+    return (ROOT / file).read_text(encoding="utf-8")
 
 
+@cache
 def methods() -> dict[str, set[str]]:
     """Name of a pattern -> the methods that are called on it: anywhere, or in its own file for a private one."""
     called: dict[str, set[str]] = {}
-    for file, tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
-                name = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
-                called.setdefault(f"{file}:{name}" if name.startswith("_") else name, set()).add(node.attr)
+    for file in FILES:
+        for name, method in USED.findall(source(file)):
+            called.setdefault(f"{file}:{name}" if name.startswith("_") else name, set()).add(method)
     return called
 
 
-def literals() -> Iterator[Found]:
+def literals(file: str) -> Iterator[Found]:
     """Patterns that stand where they are used: ``re.sub(r"...", ...)``."""
-    for file, tree in trees():
-        for node in ast.walk(tree):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
-                continue
-            is_re = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
-            first = node.args[0]
-            if is_re and node.func.attr not in ("compile", "escape") and isinstance(first, ast.Constant):
-                yield Found(f"{file}:{node.lineno}", re.compile(first.value), node.func.attr in FROM_START)
+    for node in ast.walk(ast.parse(source(file))):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            continue
+        is_re = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
+        first = node.args[0]
+        if is_re and node.func.attr not in ("compile", "escape") and isinstance(first, ast.Constant):
+            yield Found(f"{file}:{node.lineno}", re.compile(first.value), node.func.attr in FROM_START)
 
 
-def all_patterns() -> list[Found]:
-    called = methods()
+def compiled(file: str) -> Iterator[Found]:
+    """Patterns that the module of a file, or a class in it, keeps; those that it imported among them."""
+    module = importlib.import_module(
+        "contextfold." + file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    )
+    holders = [
+        ("", vars(module)),
+        *((k, vars(v)) for k, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__),
+    ]
+    for holder, values in holders:
+        for key, value in values.items():
+            for name, pattern in patterns_in(value, key):
+                used = methods().get(f"{file}:{key}" if key.startswith("_") else key, set())
+                anchored = name == key and bool(used) and used <= FROM_START
+                yield Found(f"{file}:{holder + '.' if holder else ''}{name}", pattern, anchored)
+
+
+def patterns_of(file: str) -> list[Found]:
+    """Each pattern once; as one that searches, if it is used in both ways."""
     found: dict[tuple[Any, int], Found] = {}
-    for module in modules():
-        holders = [
-            ("", vars(module)),
-            *((k, vars(v)) for k, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__),
-        ]
-        for holder, values in holders:
-            for key, value in values.items():
-                for name, pattern in patterns_in(value, key):
-                    file = f"{module.__name__.removeprefix('contextfold.').replace('.', '/')}.py"
-                    used = called.get(f"{file}:{key}" if key.startswith("_") else key, set()) & {
-                        "match",
-                        "fullmatch",
-                        "search",
-                        "sub",
-                        "subn",
-                        "split",
-                        "finditer",
-                        "findall",
-                    }
-                    anchored = name == key and bool(used) and used <= FROM_START
-                    full = f"{module.__name__}:{holder + '.' if holder else ''}{name}"
-                    known = found.get((pattern.pattern, pattern.flags))
-                    if known is None or known.anchored:
-                        found[pattern.pattern, pattern.flags] = Found(full, pattern, anchored)
-    return [*found.values(), *literals()]
+    for one in compiled(file):
+        known = found.get((one.pattern.pattern, one.pattern.flags))
+        if known is None or known.anchored:
+            found[one.pattern.pattern, one.pattern.flags] = one
+    return [*found.values(), *literals(file)]
 
 
 # ---- hostile texts ---------------------------------------------------------------------------------------------------
@@ -308,24 +301,35 @@ def growth(found: Found, beginning: str, turn: str, end: str) -> float:
     return 0.0
 
 
-FOUND = all_patterns()
+@cache
+def slow_texts(pattern: re.Pattern[Any], anchored: bool) -> dict[tuple[str, str, str], float]:
+    """The first text that hurts, with how many times as long four times of it takes. Remembered: modules share some."""
+    found = Found("", pattern, anchored)
+    for text in hostile(pattern)[::EVERY]:
+        if (times := growth(found, *text)) > MOST:
+            return {text: round(times, 1)}
+    return {}
 
 
-def test_the_patterns_are_found() -> None:
-    names = {found.name for found in FOUND}
-    assert len(FOUND) > 150
-    assert {"contextfold.identifiers:_SHAPE", "contextfold.quoting:_MAYBE_TAG"} <= names
-
-
-@pytest.mark.parametrize("found", FOUND, ids=lambda found: found.name)
-def test_no_text_costs_a_pattern_the_square_of_its_size(found: Found) -> None:
-    slow = {}
-    for text in hostile(found.pattern)[::EVERY]:
-        times = growth(found, *text)
-        if times > MOST:
-            slow[text] = round(times, 1)
-            break
+@pytest.mark.parametrize("file", [file for file in FILES if COMPILES.search(source(file))])
+def test_no_text_costs_a_pattern_the_square_of_its_size(file: str) -> None:
+    found = patterns_of(file)
+    slow = {one.name: texts for one in found if (texts := slow_texts(one.pattern, one.anchored))}
     assert not slow, f"four times the text takes so many times as long: {slow}"
+
+
+@pytest.mark.strict
+def test_no_pattern_stands_in_another_module() -> None:
+    named = {file for file in FILES if COMPILES.search(source(file))}
+    tried = {(one.pattern.pattern, one.pattern.flags) for file in named for one in patterns_of(file)}
+    others = {
+        one.name
+        for file in set(FILES) - named
+        for one in patterns_of(file)
+        if (one.pattern.pattern, one.pattern.flags) not in tried
+    }
+    assert len(tried) > 150
+    assert not others
 
 
 def test_a_quadratic_pattern_is_noticed() -> None:
