@@ -224,7 +224,10 @@ def unprivileged(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     if os.geteuid() == 0:
         code += "import sqlite3, contextfold.archive, contextfold.store, sqlalchemy.dialects.sqlite.pysqlite, fsspec\n"
         code += "os.setgid(65534); os.setuid(65534)\n"
-    return subprocess.run([sys.executable, "-c", code + textwrap.dedent(script)], capture_output=True, text=True)
+    # That user may write no report of its coverage either.
+    environment = {name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"}
+    command = [sys.executable, "-c", code + textwrap.dedent(script)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
 def test_places_that_may_not_be_written_are_refused_as_ours_and_named(tmp_path: Path) -> None:
