@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,11 @@ def imports_of(path: Path) -> Iterator[Import]:
 
 
 FILES = sorted((SOURCE / "contextfold").rglob("*.py"))
-IMPORTS = [found for path in FILES for found in imports_of(path)]
+
+
+@cache
+def every_import() -> list[Import]:
+    return [found for path in FILES for found in imports_of(path)]
 
 
 def entry_of_file(file: str) -> str:
@@ -151,7 +156,7 @@ def layer_of(entry: str) -> int | None:
 
 
 def test_every_module_has_its_layer() -> None:
-    homeless = sorted({entry_of_file(found.file) for found in IMPORTS} - set().union(*LAYERS))
+    homeless = sorted({entry_of_file(found.file) for found in every_import()} - set().union(*LAYERS))
     assert not homeless, f"say in LAYERS where these belong: {homeless}"
 
 
@@ -164,7 +169,7 @@ def test_the_picture_in_the_architecture_is_what_the_imports_are() -> None:
 
 def test_imports_point_inward() -> None:
     wrong = []
-    for found in IMPORTS:
+    for found in every_import():
         entry = entry_of_module(found.module)
         above, below = layer_of(entry_of_file(found.file)), entry and layer_of(entry)
         if above is not None and below is not None and above < below:  # type: ignore[operator]
@@ -174,7 +179,7 @@ def test_imports_point_inward() -> None:
 
 def test_no_two_entries_import_each_other_while_they_are_imported() -> None:
     edges: dict[str, set[str]] = {}
-    for found in IMPORTS:
+    for found in every_import():
         target = entry_of_module(found.module)
         source = entry_of_file(found.file)
         if found.top and target not in (None, "__init__", source):
@@ -186,7 +191,7 @@ def test_no_two_entries_import_each_other_while_they_are_imported() -> None:
 def test_importing_a_module_loads_nothing_optional_or_slow() -> None:
     wrong = [
         str(found)
-        for found in IMPORTS
+        for found in every_import()
         if found.top
         and found.library not in sys.stdlib_module_names | RUNTIME | {"contextfold"}
         and not is_allowed(found)
@@ -195,7 +200,7 @@ def test_importing_a_module_loads_nothing_optional_or_slow() -> None:
 
 
 def test_only_the_drivers_know_about_color() -> None:
-    wrong = [str(found) for found in IMPORTS if found.library in COLOR and not is_allowed(found)]
+    wrong = [str(found) for found in every_import() if found.library in COLOR and not is_allowed(found)]
     assert not wrong, "await a port instead:\n" + "\n".join(wrong)
 
 
@@ -203,7 +208,7 @@ def test_every_exception_is_still_needed() -> None:
     unused = [
         (place, library)
         for place, library in ALLOWED
-        if not any(found.library == library and found.file.startswith(place) for found in IMPORTS)
+        if not any(found.library == library and found.file.startswith(place) for found in every_import())
     ]
     assert not unused, "remove these exceptions"
 

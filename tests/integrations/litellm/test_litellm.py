@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import pytest
@@ -14,8 +15,6 @@ from emulator import Answer, Fault, ProviderServer, ToolCall
 from contextfold import Compactor
 from contextfold.errors import CannotFit, InputError
 from contextfold.integrations.litellm import with_compaction
-
-litellm = pytest.importorskip("litellm")
 
 # It keeps its async clients, whose sockets outlive each test's event loop; whether they are closed is its own business.
 pytestmark = [
@@ -30,9 +29,12 @@ TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {"
 Wire = list[dict[str, Any]]
 
 
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(litellm, "suppress_debug_info", True)
+@cache
+def sdk() -> Any:
+    """LiteLLM, loaded by the tests that run: it takes seconds, and every worker collects this file."""
+    found = pytest.importorskip("litellm")
+    found.suppress_debug_info = True
+    return found
 
 
 def provider(**options: Any) -> ProviderServer:
@@ -61,7 +63,7 @@ class Talk:
     """One conversation with one provider, in one color."""
 
     def __init__(self, server: ProviderServer, color: str, compactor: Compactor, model: str = "openai/small") -> None:
-        method = litellm.completion if color == "sync" else litellm.acompletion
+        method = sdk().completion if color == "sync" else sdk().acompletion
         self.send: Any = with_compaction(method, compactor)
         base = server.openai_url if model.startswith("openai") else server.anthropic_url
         self.fixed = {"model": model, "api_base": base, "api_key": "any", "tools": TOOLS, "num_retries": 0}
@@ -106,7 +108,7 @@ def test_a_conversation_larger_than_the_window_is_answered(color: str, stream: b
 
 def test_the_model_and_the_messages_may_stand_without_names() -> None:
     with provider() as server:
-        send: Any = with_compaction(litellm.completion, Compactor(window=WINDOW))
+        send: Any = with_compaction(sdk().completion, Compactor(window=WINDOW))
         answer = send("openai/small", conversation(2), api_base=server.openai_url, api_key="any", tools=TOOLS)
         assert answer.choices[0].message.content.startswith("Digest of")
         assert len(server.requests[0].body["messages"]) == 7
@@ -119,15 +121,13 @@ def test_other_errors_and_errors_after_the_first_content_are_the_callers(color: 
     with provider() as server:
         talk = Talk(server, color, Compactor(window=WINDOW))
         server.faults.add(Fault.rate_limit(), times=1)
-        with pytest.raises(litellm.RateLimitError):
+        with pytest.raises(sdk().RateLimitError):
             talk.ask(conversation(2))
         server.faults.clear()
         server.faults.add(Fault.cut(after=1), times=1)
         try:
             pieces = talk.ask(conversation(2), stream=True)  # its async stream ends without a word
-        except litellm.exceptions.APIConnectionError:
-            pieces = []
-        except litellm.exceptions.MidStreamFallbackError:
+        except (sdk().exceptions.APIConnectionError, sdk().exceptions.MidStreamFallbackError):
             pieces = []
         assert len(pieces) < 5
         assert len(server.requests) == 2
