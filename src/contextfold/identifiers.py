@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["url", "email", "date", "uuid", "path", "name", "member", "number", "flag", "title", "person"]
 
@@ -29,8 +28,7 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Kana, Han and Hangul, for use inside a character class."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier:
+class Identifier(NamedTuple):
     """``text`` stands at ``start``:``end`` (characters) of the text that was searched. ``parts`` lie inside it."""
 
     text: str
@@ -40,8 +38,12 @@ class Identifier:
     parts: tuple[str, ...] = ()
 
 
-CHUNK = re.compile(r"[\w@#~$%+/.:\\&=?-]{3,}", re.ASCII)
-_PLAIN_WORD = re.compile(r"[A-Za-z]?[a-z]*[.:?-]*")
+_SIGN = r"[\w@#~$%+/.:\\&=?-]"
+_PLAIN = r"[A-Za-z]?+[a-z]*+[.:?-]*+"
+_PLAIN_WORD = re.compile(_PLAIN)
+
+CHUNK = re.compile(rf"(?<!{_SIGN})(?!{_PLAIN}(?!{_SIGN})){_SIGN}{{3,}}+", re.ASCII)
+"""What may hold an identifier. Plain words are most of a text, and passed over here."""
 
 _SHAPE = re.compile(
     r"""

@@ -36,7 +36,7 @@ def read(text: str | bytes, *, strict: bool = True) -> Any:
     Escapes can spell half a surrogate pair in plain ASCII: strings come out well formed.
     """
     try:
-        value = json.loads(text, strict=strict)
+        value = json.loads(text) if strict else json.loads(text, strict=False)  # an option makes a decoder each time
     except RecursionError:
         raise TooDeep("it is nested too deeply") from None
     if isinstance(value, dict | list):

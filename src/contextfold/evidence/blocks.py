@@ -11,7 +11,9 @@ alone, so it is made once per message and kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain, count, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -46,24 +48,31 @@ Floats = npt.NDArray[np.float64]
 class Vocabulary:
     """Names and terms by number. It only grows; numbers are given in the order of first use."""
 
-    __slots__ = ("_numbers", "clips", "texts")
+    __slots__ = ("_numbers", "_texts", "clips")
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self.texts: list[str] = []
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._texts: list[str] = []
         self.clips: dict[tuple[str, int], Any] = {}
         """Parts of lines that the last choice looked at, by line and name: the next one looks at most of them again."""
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self._numbers)
+
+    @property
+    def texts(self) -> list[str]:
+        """The names and terms by their numbers."""
+        if len(self._texts) < len(self._numbers):
+            self._texts += islice(self._numbers, len(self._texts), None)
+        return self._texts
 
     def number(self, text: str) -> int:
         """The number of a name or term; a new one gets the next."""
-        known = self._numbers.get(text)
-        if known is None:
-            known = self._numbers[text] = len(self.texts)
-            self.texts.append(text)
-        return known
+        return self._numbers[text]
+
+    def numbers(self, texts: Iterable[str]) -> list[int]:
+        """The same for several."""
+        return list(map(self._numbers.__getitem__, texts))
 
     def known(self, text: str) -> int | None:
         """The number of a name or term, None if no block has it."""
@@ -82,13 +91,17 @@ class Block:
         self.sizes: Ints | None = None
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""
         shown = [_shown(line, words) for line in lines]
-        mentions = {
-            (line.source, name): worth for line in lines for name, worth in zip(line.names, line.worths, strict=True)
-        }
-        said = {term: line.source for line in lines for term in line.terms}
-        telling = dict.fromkeys(
-            name for line in lines for name, worth in zip(line.names, line.worths, strict=True) if worth >= LEAST_WORTH
-        )
+        mentions: dict[tuple[Source, str], float] = {}
+        said: dict[str, Source] = {}
+        telling: dict[str, None] = {}
+        for line in lines:
+            if line.names:
+                mentions.update(zip(zip(repeat(line.source), line.names), line.worths, strict=True))
+                for name, worth in zip(line.names, line.worths, strict=True):
+                    if worth >= LEAST_WORTH:
+                        telling[name] = None
+            if line.terms:
+                said.update(zip(line.terms, repeat(line.source)))
         self._counts = (len(lines), sum(map(len, shown)), len(mentions), len(said))
         self._ints = np.array(
             [
@@ -96,10 +109,10 @@ class Block:
                 *(len(line.text) for line in lines),
                 *(len(line.names) for line in lines),
                 *map(len, shown),
-                *(number for numbers in shown for number in numbers),
-                *(words.number(name) for _, name in mentions),
-                *map(words.number, said),
-                *map(words.number, telling),
+                *chain.from_iterable(shown),
+                *words.numbers(name for _, name in mentions),
+                *words.numbers(said),
+                *words.numbers(telling),
             ],
             dtype=np.int32,
         )
@@ -180,11 +193,10 @@ class Block:
 
 
 def _shown(line: Line, words: Vocabulary) -> list[int]:
-    shown = dict.fromkeys((*line.names, *line.terms))
-    for name in line.names:
-        if "/" in name:
-            shown.update(dict.fromkeys(identifiers.endings(name)))
-    return [words.number(name) for name in shown]
+    shown = dict.fromkeys((*line.names, *line.terms)) if line.names and line.terms else line.names or line.terms
+    if any("/" in name for name in line.names):
+        shown = dict.fromkeys((*shown, *(end for name in line.names for end in identifiers.endings(name))))
+    return words.numbers(shown)
 
 
 def _shape(line: Line) -> str:

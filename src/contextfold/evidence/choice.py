@@ -104,13 +104,13 @@ def select(
     choice = _Choice(material, weights, _needless(blocks, beside, shown))
     chosen = choice.make(budget)
     quoted = {n: as_quoted(material.texts[n]) for n in chosen}
-    text = _fitted(quoted, material.speakers, chosen, budget, sizes)
+    text, _ = _fitted(quoted, material.speakers, chosen, budget, sizes)
     if not choice.missing(chosen):
         return text
     # Names are missing: the last lines give way to parts of lines, which show more names for their tokens.
-    text = _fitted(quoted, material.speakers, chosen, int(budget * (1 - SHARE)), sizes)
+    text, size = _fitted(quoted, material.speakers, chosen, int(budget * (1 - SHARE)), sizes)
     missing = choice.missing(chosen)
-    parts = clips(missing, [block for _, block in blocks], words, budget - count(text) - 1, sizes)
+    parts = clips(missing, [block for _, block in blocks], words, budget - size - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
 
 
@@ -120,12 +120,18 @@ def _numbers(already: Collection[str], beside: Iterable[Block], words: Vocabular
     return np.concatenate([np.array(known, dtype=np.int32), *(block.mentions for block in beside)])
 
 
-def _fitted(quoted: Mapping[int, str], speakers: bytes, chosen: list[int], budget: int, sizes: Sizes) -> str:
-    """The chosen lines as a text of at most ``budget`` tokens. What is too much is taken off the end of ``chosen``."""
-    while chosen and (excess := sizes.joined(lines_under_marks(quoted, speakers, chosen)) - budget) > 0:
+def _fitted(
+    quoted: Mapping[int, str], speakers: bytes, chosen: list[int], budget: int, sizes: Sizes
+) -> tuple[str, int]:
+    """The chosen lines as a text of at most ``budget`` tokens, and its size. What is too much is taken off the end of
+    ``chosen``.
+    """
+    lines = lines_under_marks(quoted, speakers, chosen)
+    while (excess := (size := sizes.joined(lines)) - budget) > 0 and chosen:
         # several at a time while far off: each look counts the whole text
         del chosen[-max(1, excess // 40) :]
-    return "\n".join(lines_under_marks(quoted, speakers, chosen))
+        lines = lines_under_marks(quoted, speakers, chosen)
+    return "\n".join(lines), size
 
 
 def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], shown: str) -> Flags:
@@ -276,6 +282,7 @@ class _Choice:
         self.worth = self.weights.tolist()
         self._open = list(self.worth)
         """What showing each name or term in full would add. Most lines do, so most gains are sums of these."""
+        self._numbers, self._starts = self.wanted.tolist(), self.starts.tolist()
         self._ids: list[list[int] | None] = [None] * len(material.counts)
         self._words = material.words.tolist()
         self._sizes = (material.sizes + 1).tolist()  # 1: the line break
@@ -383,14 +390,18 @@ class _Choice:
     def _touching(self, n: int) -> Iterable[tuple[int, int, int]]:
         """The spans that line ``n`` can have made better by being chosen: number, first line, last line.
 
-        A line that has plain words of its own is none of them.
+        What stands beside it has its plain words now, where it has any; what it is part of has become cheaper. A line
+        that has plain words of its own is neither.
         """
-        for first in (n - 1, n + 1):
-            if 0 <= first < len(self._words) and self._poor[first]:
-                yield 3 * first, first, first
-        for first in range(max(0, n - 2), min(len(self._words), n + 2)):
-            if self._paired[first]:
-                yield 3 * first + (2 if self._poor[first] else 4), first, first + 1
+        poor, chosen = self._poor, self.chosen
+        reach = 1 if self._words[n] else 0
+        if reach:
+            for first in (n - 1, n + 1):
+                if 0 <= first < len(poor) and poor[first] and first not in chosen:
+                    yield 3 * first, first, first
+        for first in range(max(0, n - 1 - reach), min(len(poor), n + 1 + reach)):
+            if self._paired[first] and not (first in chosen and first + 1 in chosen):
+                yield 3 * first + (2 if poor[first] else 4), first, first + 1
 
     def missing(self, chosen: Sequence[int]) -> dict[int, float]:
         """The names that none of these lines shows and that say something without their line: number -> weight."""
@@ -405,13 +416,21 @@ class _Choice:
     def _wanted(self, n: int) -> list[int]:
         found = self._ids[n]
         if found is None:
-            found = self._ids[n] = self.wanted[self.starts[n] : self.starts[n + 1]].tolist()
+            found = self._ids[n] = self._numbers[self._starts[n] : self._starts[n + 1]]
         return found
 
     def _gain(self, first: int, last: int) -> float:
         """What the span would add per token."""
-        quality = 1.0 if self._words[first] >= ENOUGH_WORDS else self._quality(first, last)
         shown, worth, chosen = self.shown, self.worth, self.chosen
+        if first == last:  # most spans
+            if first in chosen:
+                return 0.0
+            if self._words[first] >= ENOUGH_WORDS:
+                value = self._bonuses[first]
+                for added in map(self._open.__getitem__, self._ids[first] or self._wanted(first)):
+                    value += added
+                return value / self._sizes[first]
+        quality = 1.0 if self._words[first] >= ENOUGH_WORDS else self._quality(first, last)
         value = cost = 0.0
         for n in (first,) if first == last else (first, last):
             if n not in chosen:

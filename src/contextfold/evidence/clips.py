@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from contextfold import identifiers
 from contextfold.evidence.blocks import Block, Vocabulary
-from contextfold.evidence.lines import BARE, PLAIN_WORD
+from contextfold.evidence.lines import BARE, PLAIN_WORD, named_spans
 from contextfold.evidence.section import parts_as_text, parts_under_mark
 from contextfold.evidence.sizes import Sizes
 
@@ -142,10 +142,14 @@ def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
 
 def _plain_words(text: str) -> Iterator[tuple[int, int]]:
     """Where the plain words of a line begin and end: those outside its names."""
-    taken = [(found.start, found.start + len(found.text)) for found in identifiers.find(text)]
+    taken = named_spans(text)
+    n = 0
     for word in PLAIN_WORD.finditer(text):
-        if not any(start < word.end() and word.start() < end for start, end in taken):
-            yield word.span()
+        start, end = word.span()
+        while n < len(taken) and taken[n][1] <= start:
+            n += 1
+        if n == len(taken) or taken[n][0] >= end:
+            yield start, end
 
 
 def _named(text: str) -> Iterator[str]:

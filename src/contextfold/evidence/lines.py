@@ -13,10 +13,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
 from contextfold.identifiers import Kind
@@ -68,6 +67,13 @@ _DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
 _GUTTER = re.compile(r"\s*\d+(?:→|\t|\s*\|\s)")
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
+_SAYS = re.compile(r"[^\W_]").search
+"""Whether there is a letter or digit in a text."""
+
+_ERROR_WORDS = tuple(filter(str.isascii, cues.ERROR_WORDS))
+_OUTCOME_WORDS = tuple(filter(str.isascii, cues.OUTCOME_WORDS))
+"""Those that tell which lines of ASCII may have a bonus."""
+
 _ASCII_WORD = re.compile(r"[A-Za-z]{3,}")
 """``PLAIN_WORD`` in a text of ASCII alone."""
 
@@ -78,8 +84,7 @@ _SAID = re.compile(rf"[{identifiers.CJK}]+|[^\W\d_{identifiers.CJK}]{{4,}}")
 """Where terms come from: words of four letters and more, and runs of CJK signs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line of a message, word for word but without indentation and line numbers.
 
     ``names`` are the identifiers in it and the parts that they may be called by, ``worths`` what each would cost to get
@@ -158,11 +163,11 @@ def _spoken(text: str, source: Source, known: Known, is_turn: bool = True) -> It
     """The lines of what a person or the assistant said, with their terms. ``is_turn``: it did nothing but speak."""
     whole = text.strip()
     if is_turn and len(whole) <= WHOLE:
-        lines = iter([_line(whole, source)] if any(map(str.isalnum, whole)) else [])
+        lines = iter([_line(whole, source)] if _SAYS(whole) else [])
     else:
         lines = _lines(text, source, known)
     for line in lines:
-        yield replace(line, terms=_terms(line))
+        yield line._replace(terms=_terms(line))
 
 
 def _terms(line: Line) -> tuple[str, ...]:
@@ -185,9 +190,13 @@ def is_cjk(word: str) -> bool:
 
 
 def _lines(text: str, source: Source, known: Known) -> Iterator[Line]:
-    rows = (row for raw in text.splitlines() for row in ((raw,) if len(raw) < 300 else _without_data(raw).splitlines()))
-    pieces = [piece for row in rows for piece in _pieces(_without_gutter(row))]
-    new = [piece for piece in dict.fromkeys(pieces) if (piece, source) not in known and any(map(str.isalnum, piece))]
+    pieces: list[str] = []
+    for row in text.splitlines():
+        if len(row) <= WIDTH:
+            pieces.append(_without_gutter(row))
+        else:
+            pieces += (piece for part in _without_data(row).splitlines() for piece in _pieces(_without_gutter(part)))
+    new = [piece for piece in dict.fromkeys(pieces) if (piece, source) not in known and _SAYS(piece)]
     for start in range(0, len(new), _TOGETHER):
         for line in _read(new[start : start + _TOGETHER], source):
             known[line.text, source] = line
@@ -196,8 +205,9 @@ def _lines(text: str, source: Source, known: Known) -> Iterator[Line]:
 
 def _without_gutter(raw: str) -> str:
     """A line of a listing without its number, and without the blanks around it."""
-    found = _GUTTER.match(raw)
-    return raw[found.end() :].strip() if found else raw.strip()
+    line = raw.strip()
+    found = _GUTTER.match(raw) if line[:1].isdigit() else None
+    return raw[found.end() :].strip() if found else line
 
 
 def _without_data(text: str) -> str:
@@ -210,22 +220,36 @@ def _read(lines: Sequence[str], source: Source) -> Iterator[Line]:
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     spaced = _where(identifiers.MAY_BE_SPACED, text, starts)
     bonuses = _tool_bonuses(lines, text, starts) if source == "tool" else {}
-    chunks = identifiers.CHUNK.finditer(text)
-    chunk = next(chunks, None)
+    ahead = _chunks(text)[::-1]
     for n, line in enumerate(lines):
         start, end = starts[n], starts[n + 1] - 1
         found: list[tuple[int, int, Named]] = []
-        while chunk is not None and chunk.start() < end:
-            if named := _named(chunk.group()):
-                offset = chunk.start()
-                found += [(offset + first, offset + last, names) for first, last, names in named]
-            chunk = next(chunks, None)
+        while ahead and ahead[-1][0] < end:
+            found.append(ahead.pop())
         if n in spaced:
             found += [
                 (start + one.start, start + one.end, _names(one.text, one.kind, ())) for one in identifiers.spaced(line)
             ]
         bonus = bonuses.get(n, 0.0) if source == "tool" else _bonus(line, source)
         yield _made(line, source, text, start, end, found, bonus)
+
+
+def _chunks(text: str) -> list[tuple[int, int, Named]]:
+    """What the chunks of a text name, in order: from where to where, and how it may be called."""
+    return [
+        (chunk.start() + first, chunk.start() + last, names)
+        for chunk in identifiers.CHUNK.finditer(text)
+        for first, last, names in _named(chunk.group())
+    ]
+
+
+def named_spans(text: str) -> list[tuple[int, int]]:
+    """From where to where each name stands in a text, in order of their beginnings."""
+    spans = [(first, last) for first, last, _ in _chunks(text)]
+    if identifiers.MAY_BE_SPACED.search(text):
+        spans += [(one.start, one.end) for one in identifiers.spaced(text)]
+        spans.sort()
+    return spans
 
 
 def _line(text: str, source: Source, searched: str | None = None) -> Line:
@@ -239,6 +263,8 @@ def _made(
     line: str, source: Source, text: str, start: int, end: int, found: Sequence[tuple[int, int, Named]], bonus: float
 ) -> Line:
     """A line that stands at ``start`` to ``end`` of a text, with what was found in it."""
+    if not found:
+        return Line(line, source, (), (), _plain_words(text, ((start, end),)), bonus)
     names: dict[str, float] = {}
     rest: list[tuple[int, int]] = []
     for first, last, named in found:
@@ -314,7 +340,7 @@ def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dic
     if len(lowered) != len(text):  # a letter that is two in lower case: no place there is one of the text
         likely = set(range(len(lines)))
     else:
-        likely = _with_any(cues.ERROR_WORDS, text, starts) | _with_any(cues.OUTCOME_WORDS, lowered, starts)
+        likely = _with_any(_ERROR_WORDS, text, starts) | _with_any(_OUTCOME_WORDS, lowered, starts)
         likely |= {n for n, line in enumerate(lines) if not line.isascii()}
     likely |= _where(cues.MEASURE, text, starts)
     return {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}

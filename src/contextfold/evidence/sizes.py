@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from contextfold.evidence.blocks import Block, Ints
-from contextfold.tokens.estimate import SYMBOLS, hundredths, rounded
+from contextfold.tokens.estimate import SYMBOLS, hundredths, remember, rounded, sizes
 
 
 class Sizes:
@@ -23,12 +23,19 @@ class Sizes:
     def lines(self, block: Block) -> Ints:
         """Tokens of each line of a block; counted once, and kept with it."""
         if block.sizes is None:
-            block.sizes = np.array([self.text(text) for text in block.texts], dtype=np.int32)
+            block.sizes = np.array(self._each(block.texts), dtype=np.int32)
         return block.sizes
+
+    def _each(self, texts: Sequence[str]) -> list[int]:
+        return list(map(self.text, texts))
 
     def joined(self, lines: Sequence[str]) -> int:
         """Tokens of the lines as one text."""
         return self.text("\n".join(lines))
+
+    def whole(self, text: str) -> int:
+        """Tokens of a text, most of whose lines were sized before."""
+        return self.text(text)
 
 
 class EstimatedSizes(Sizes):
@@ -42,12 +49,26 @@ class EstimatedSizes(Sizes):
         super().__init__(count)
         self._known: dict[str, int] = {}
 
+    def _each(self, texts: Sequence[str]) -> list[int]:
+        return sizes(texts)
+
     def joined(self, lines: Sequence[str]) -> int:
-        units = self._units(lines)
-        prices = [self._known.get(unit) or self._price(unit) for unit in units]
-        if min(prices, default=_DEPENDENT) == _DEPENDENT:
+        units, prices = self._priced(self._units(lines))
+        if _LOOSE in prices:
+            units, prices = self._priced(_bound(units, prices))
+        if min(prices, default=_DEPENDENT) < 0:
             return super().joined(lines)
         return rounded(sum(prices) - prices[-1] + hundredths(units[-1]))
+
+    def whole(self, text: str) -> int:
+        """The size is remembered as that of the text: whoever counts it next finds it."""
+        size = self.joined(text.split("\n"))
+        remember(text, size)
+        return size
+
+    def _priced(self, units: list[str]) -> tuple[list[str], list[int]]:
+        known = self._known.get
+        return units, [known(unit) or self._price(unit) for unit in units]
 
     def _units(self, lines: Sequence[str]) -> list[str]:
         """The lines, those joined that are not priced by themselves."""
@@ -61,15 +82,35 @@ class EstimatedSizes(Sizes):
         """Hundredths of a token for a line and its end."""
         price = self._known.get(unit)
         if price is None:
-            price = self._known[unit] = _DEPENDENT if _DEPENDS.search(unit) else hundredths(f"{unit}\n")
+            if _DEPENDS.search(unit):
+                price = _DEPENDENT
+            else:
+                price = _LOOSE if unit[:1].isspace() or unit[-1:].isspace() or not unit else hundredths(f"{unit}\n")
+            self._known[unit] = price
         return price
+
+
+def _bound(units: Sequence[str], prices: Sequence[int]) -> list[str]:
+    """The units, those without a price of their own joined to their neighbors on both sides."""
+    bound: list[str] = []
+    is_loose = False
+    for unit, price in zip(units, prices, strict=True):
+        if bound and (is_loose or price == _LOOSE):
+            bound[-1] = f"{bound[-1]}\n{unit}"
+        else:
+            bound.append(unit)
+        is_loose = price == _LOOSE
+    return bound
 
 
 _DEPENDENT = -1
 """The price of a line that has none by itself."""
 
-_DEPENDS = re.compile(r"[\u0400-\u052f]|^\s|\s$|^$|[A-Za-z0-9+/=_-]{4096}")
-"""What makes the price of a line depend on other lines."""
+_LOOSE = -2
+"""The price of a line that has one together with its neighbors: white space goes on across the breaks between them."""
+
+_DEPENDS = re.compile(r"[\u0400-\u052f]|[A-Za-z0-9+/=_-]{4096}")
+"""What makes the price of a line depend on lines anywhere."""
 
 
 class ScaledSizes(Sizes):
@@ -87,3 +128,6 @@ class ScaledSizes(Sizes):
 
     def joined(self, lines: Sequence[str]) -> int:
         return self._scale(self._sizes.joined(lines))
+
+    def whole(self, text: str) -> int:
+        return self._scale(self._sizes.whole(text))

@@ -437,7 +437,9 @@ def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Co
     """The record of a plan, with the size of the view that it gives."""
     alternate = question.policy.alternate
     if summary is not None:
-        summary = summary.model_copy(update={"tokens": question.counter.message(summary_message(summary))})
+        message = summary_message(summary)
+        question.history.line_sizes.whole(message.text)  # most of it are lines of evidence, which have their sizes
+        summary = summary.model_copy(update={"tokens": question.counter.message(message)})
     compaction = Compaction(
         parent=question.record.id if question.record else None,
         format=question.history.format.name,

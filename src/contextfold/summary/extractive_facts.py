@@ -329,10 +329,12 @@ def _is_short(value: Any) -> bool:
 def _error_line(result: ToolResult) -> str:
     """The line that names the failure, empty if nothing failed. In long outputs both ends are looked at."""
     text = result.text
-    head, tail = text[:4000].splitlines(), text[4000:][-2000:].splitlines()
-    for line in (*head, *tail):
-        if len(line) < 2000 and cues.ERROR.search(line):
-            return clipped(line, QUOTE)
+    head, tail = text[:4000], text[4000:][-2000:]
+    for part in (head, tail):
+        if any(map(part.__contains__, cues.ERROR_WORDS)):
+            for line in part.splitlines():
+                if len(line) < 2000 and cues.ERROR.search(line):
+                    return clipped(line, QUOTE)
     if result.is_error:
-        return clipped(next((line for line in head if line.strip()), ""), QUOTE)
+        return clipped(next((line for line in head.splitlines() if line.strip()), ""), QUOTE)
     return ""

@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -46,6 +46,9 @@ PIECES = re.compile(
 )
 """A text in Latin letters as pieces: words, numbers, symbols, white space. Other characters are skipped."""
 
+_PIECES_APART = re.compile(rf"{PIECES.pattern}|\ue000")
+"""The pieces of texts that stand apart, with the sign between them."""
+
 SYMBOLS = re.compile(rf"[{_SYMBOL}]")
 
 ALPHABETIC_WORDS = re.compile(rf" ?[{_ALPHABETIC}]{{1,64}}")
@@ -62,6 +65,9 @@ _KNOWN = KnownSizes()
 
 _STRETCH = 16_384
 """Characters. Some milliseconds of counting."""
+
+_TOGETHER = 100
+"""Short texts that are cut together, no more than a stretch."""
 
 _CUT = re.compile(r"(?<=[a-z0-9])[ ,\t\n](?=[A-Za-z0-9])")
 """Where a word or a number ends, and a blank or comma is followed by another."""
@@ -82,6 +88,12 @@ def estimate(text: str) -> int:
     if len(text) < WORTH_KEEPING:
         return rounded(hundredths(text), bool(text))
     return _KNOWN.size(text, _estimate)
+
+
+def remember(text: str, size: int) -> None:
+    """That ``estimate`` gives this size for a text, for a caller who knows it from the text's parts."""
+    if len(text) >= WORTH_KEEPING:
+        _KNOWN.size(text, lambda _: size)
 
 
 def _estimate(text: str) -> int:
@@ -117,6 +129,22 @@ def stretches(text: str) -> Iterator[str]:
         else:
             look = cut.start() + 200
     yield text[start:]
+
+
+def sizes(texts: Sequence[str]) -> list[int]:
+    """What ``estimate`` gives for each of these texts, many of them short: one search cuts them all into pieces."""
+    found: dict[str, int] = {}
+    short = [text for text in dict.fromkeys(texts) if text.isascii() and 0 < len(text) < WORTH_KEEPING]
+    for first in range(0, len(short), _TOGETHER):
+        part = [text for text in short[first : first + _TOGETHER] if not text[-1].isspace()]
+        pieces = _PIECES_APART.findall("".join(f"{text}{PLACE}" for text in part))
+        prices = list(map(piece_price, pieces))
+        start = 0
+        for text in part:
+            end = pieces.index(PLACE, start)
+            found[text] = max(1, (sum(prices[start:end]) + 50) // 100)
+            start = end + 1
+    return [found.get(text) or estimate(text) for text in texts]
 
 
 def _price(text: str, is_russian: bool | None = None) -> int:
