@@ -5,6 +5,7 @@ The outcome is that of one search over everything.
 
 from __future__ import annotations
 
+import re
 import sys
 from bisect import bisect_right
 from itertools import accumulate, chain
@@ -15,7 +16,11 @@ from hypothesis import strategies as st
 
 import contextfold.tokens.estimate  # noqa: F401 - the name of the package's own is the function
 from contextfold import identifiers
+from contextfold.evidence import EstimatedSizes
 from contextfold.evidence import lines as reading
+from contextfold.messages import Text, ToolResult
+from contextfold.summary import extractive_cues as cues
+from contextfold.summary import extractive_facts
 from contextfold.tiers import pieces
 from effort import examples
 
@@ -130,3 +135,39 @@ def test_what_gives_a_line_a_bonus_is_found_by_its_words(line: str) -> None:
 def test_a_chunk_of_letters_and_digits_is_a_name_as_its_shape_says(chunk: str) -> None:
     shaped = () if identifiers._PLAIN_WORD.fullmatch(chunk) else identifiers._by_shape(chunk)
     assert identifiers.in_chunk(chunk) == shaped
+
+
+@given(st.text(alphabet="aAbZ_09.:?-/ =\n(é日", max_size=60))
+@settings(max_examples=examples(300), deadline=None)
+def test_plain_words_that_are_passed_over_name_nothing(text: str) -> None:
+    runs = re.findall(r"[\w@#~$%+/.:\\&=?-]{3,}", text, re.ASCII)
+    assert identifiers.CHUNK.findall(text) == [run for run in runs if not re.fullmatch("[A-Za-z]?[a-z]*[.:?-]*", run)]
+
+
+@given(st.lists(st.lists(st.sampled_from([*PIECES, *SAID]), max_size=9).map("".join), max_size=12))
+@settings(max_examples=examples(150), deadline=None)
+def test_texts_that_are_cut_together_have_the_sizes_that_each_has(texts: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "_TOGETHER", 3)
+        assert counting.sizes(texts) == list(map(counting.estimate, texts))
+
+
+@given(st.lists(st.sampled_from([*PIECES[:-1], *SAID, "\n\n", "\n  - "]), max_size=60).map("".join))
+@settings(max_examples=examples(150), deadline=None)
+def test_the_size_of_a_text_by_its_lines_is_what_whoever_counts_it_finds(text: str) -> None:
+    counting._KNOWN.clear()
+    plain = counting.estimate(text)
+    counting._KNOWN.clear()
+    assert EstimatedSizes(counting.estimate).whole(text) == plain == counting.estimate(text)
+
+
+LOG = ["Error: x", "x: not found", "timed out", "fine", "error[E1]", "exit code 3", "失败:", "TypeError: a", "2 failed"]
+
+
+@given(st.lists(st.sampled_from([*LOG, "word " * 90, "-" * 2100]), max_size=40).map("\n".join))
+@settings(max_examples=examples(100), deadline=None)
+def test_the_line_that_names_a_failure_is_the_first_that_the_pattern_finds(text: str) -> None:
+    lines = [*text[:4000].splitlines(), *text[4000:][-2000:].splitlines()]
+    first = next((line for line in lines if len(line) < 2000 and cues.ERROR.search(line)), "")
+    said = ToolResult("call_1", (Text(text),))
+    assert extractive_facts._error_line(said) == (extractive_facts.clipped(first, extractive_facts.QUOTE))
