@@ -429,7 +429,8 @@ class _Choice:
                 value = self._bonuses[first]
                 for added in map(self._open.__getitem__, self._ids[first] or self._wanted(first)):
                     value += added
-                return value / self._sizes[first]
+                gain: float = value / self._sizes[first]
+                return gain
         quality = 1.0 if self._words[first] >= ENOUGH_WORDS else self._quality(first, last)
         value = cost = 0.0
         for n in (first,) if first == last else (first, last):
