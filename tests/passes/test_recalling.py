@@ -74,6 +74,18 @@ def test_off_means_off_and_nothing_comes_where_nothing_answers() -> None:
         assert not out.changed
 
 
+def test_nothing_comes_where_the_line_that_answers_is_in_the_view() -> None:
+    """The lines around it are not, and say nothing without it."""
+    around = "A quiet remark about the weather.\n{}\nAnother remark, about lunch this time."
+    history = talk({3: around.format(FACTS[0])})
+    said_again = [*history, {"role": "user", "content": FACTS[0]}, {"role": "assistant", "content": "Right."}]
+    for messages, comes in ((history, True), (said_again, False)):
+        compactor = Compactor(window=WINDOW, policy=Policy(recall=True, evidence=False))
+        before = compactor.compact(messages)
+        out = asked(compactor, messages, "Which port does the gateway listen on?", before.compaction)
+        assert ("recalled" in [event.name for event in out.events]) is comes
+
+
 @given(
     places=st.lists(st.integers(1, 40), min_size=4, max_size=4, unique=True),
     question=st.sampled_from(

@@ -21,7 +21,7 @@ from contextfold import quoting
 from contextfold.conversation import pins
 from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
-from contextfold.evidence import lines_of
+from contextfold.evidence import Line, lines_of
 from contextfold.messages import Message, texts
 from contextfold.passes.question import Question
 from contextfold.recall.memory import MemoryIndex
@@ -178,17 +178,25 @@ def _shown(question: Question) -> str:
 
 
 def _quotes(answer: Evicted, shown: str, total: int) -> Iterator[_Quote]:
-    """The lines of a message that hold most of what was found, with those around them, less what is in the view."""
+    """The lines of a message that hold most of what was found, with those around them, less what is in the view.
+
+    None where the line that answers is in the view: what stands around it says nothing without it.
+    """
     lines = lines_of(answer.message)
     worth = [sum(word in line.text.lower() for word in answer.held) for line in lines]
-    if not any(worth):
+    most = max(worth, default=0)
+    best = next((n for n, line in enumerate(lines) if most and worth[n] == most and _is_new(line, shown)), None)
+    if best is None:
         return
     when = f"message {answer.number} of {total}" + (f", {answer.when}" if answer.when else "")
-    best = max(range(len(lines)), key=lambda n: (worth[n], -n))
     around = len(lines) if sum(len(line.text) for line in lines) <= WHOLE else AROUND
     for n in (best, *(n for k in range(1, around + 1) for n in (best + k, best - k))):
-        if 0 <= n < len(lines) and " ".join(lines[n].text.split()) not in shown:
+        if 0 <= n < len(lines) and _is_new(lines[n], shown):
             yield _Quote(answer.number, n, lines[n].source, lines[n].text, when)
+
+
+def _is_new(line: Line, shown: str) -> bool:
+    return " ".join(line.text.split()) not in shown
 
 
 def _written(quotes: Sequence[_Quote]) -> str:
