@@ -6,7 +6,12 @@ of them.
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 FULL = os.environ.get("CONTEXTFOLD_TESTS") == "full"
 SHARE = 5
@@ -16,3 +21,17 @@ SHARE = 5
 def examples(number: int) -> int:
     """For ``settings(max_examples=examples(200))``: the number in a full run, a share of it in a quick one."""
     return number if FULL else max(5, number // SHARE)
+
+
+def crossed(**axes: Sequence[Any]) -> pytest.MarkDecorator:
+    """``@crossed(way=WAYS, face=FACES)``: a test for each combination. A quick run tries each value of each axis once.
+
+    The other combinations are strict. For tests that cost tenths of a second each; cheap ones stay as they are.
+    """
+    longest = max(map(len, axes.values()))
+    quick = {tuple(n % len(values) for values in axes.values()) for n in range(longest)}
+    cases = []
+    for places in itertools.product(*(range(len(values)) for values in axes.values())):
+        values = [axis[place] for axis, place in zip(axes.values(), places, strict=True)]
+        cases.append(pytest.param(*values, marks=() if places in quick else pytest.mark.strict))
+    return pytest.mark.parametrize(tuple(axes), cases)

@@ -15,6 +15,7 @@ from emulator import Answer, Fault, ProviderServer, ToolCall
 from contextfold import Compactor
 from contextfold.errors import CannotFit, InputError
 from contextfold.integrations.litellm import with_compaction
+from effort import crossed
 
 # It keeps its async clients, whose sockets outlive each test's event loop; whether they are closed is its own business.
 pytestmark = [
@@ -90,10 +91,7 @@ class Talk:
         return "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
 
 
-@pytest.mark.parametrize("color", COLORS)
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("model", PROVIDERS)
-@pytest.mark.parametrize("window", [WINDOW, 100_000])
+@crossed(color=COLORS, stream=(False, True), model=PROVIDERS, window=(WINDOW, 100_000))
 def test_a_conversation_larger_than_the_window_is_answered(color: str, stream: bool, model: str, window: int) -> None:
     """With a window that is too large, the provider's refusal comes as ``ContextWindowExceededError``."""
     wire = conversation(40)

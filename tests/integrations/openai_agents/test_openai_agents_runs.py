@@ -22,6 +22,7 @@ from openai import AsyncOpenAI, BadRequestError
 
 from contextfold import Compactor, InputError, PolicyError, StillTooLong
 from contextfold.integrations.openai_agents import CompactionSession, compaction
+from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer
 
@@ -120,9 +121,7 @@ def check(talk: Talk, server: ProviderServer, turns: int) -> None:
     assert all("Never touch the cellar." in request.text for request in server.requests)
 
 
-@pytest.mark.parametrize("face", FACES)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", SHAPES)
+@crossed(shape=SHAPES, way=WAYS, face=FACES)
 def test_a_talk_stays_inside_the_window(
     server: ProviderServer, shape: str, way: str, face: str, tmp_path: Path
 ) -> None:
@@ -152,9 +151,7 @@ def test_views_only_grow_between_two_passes(server: ProviderServer) -> None:
 # ---- refusals: the framework lets no filter see them, its models do ----
 
 
-@pytest.mark.parametrize("in_stream", [False, True])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", SHAPES)
+@crossed(shape=SHAPES, way=WAYS, in_stream=(True, False))
 def test_a_refusal_is_followed_by_a_smaller_request(
     server: ProviderServer, shape: str, way: str, in_stream: bool
 ) -> None:
@@ -185,8 +182,7 @@ def test_a_request_that_can_be_made_no_smaller_ends_in_our_error_with_the_figure
 # ---- summaries ----
 
 
-@pytest.mark.parametrize("face", ["filter", "provider"])
-@pytest.mark.parametrize("way", WAYS)
+@crossed(way=WAYS, face=("filter", "provider"))
 def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(
     server: ProviderServer, way: str, face: str
 ) -> None:
