@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -23,15 +23,16 @@ def examples(number: int) -> int:
     return number if FULL else max(5, number // SHARE)
 
 
-def crossed(**axes: Sequence[Any]) -> pytest.MarkDecorator:
+def crossed(**axes: Iterable[Any]) -> pytest.MarkDecorator:
     """``@crossed(way=WAYS, face=FACES)``: a test for each combination. A quick run tries each value of each axis once.
 
     The other combinations are strict. For tests that cost tenths of a second each; cheap ones stay as they are.
     """
-    longest = max(map(len, axes.values()))
-    quick = {tuple(n % len(values) for values in axes.values()) for n in range(longest)}
+    columns = [list(values) for values in axes.values()]
+    longest = max(map(len, columns))
+    quick = {tuple(n % len(values) for values in columns) for n in range(longest)}
     cases = []
-    for places in itertools.product(*(range(len(values)) for values in axes.values())):
-        values = [axis[place] for axis, place in zip(axes.values(), places, strict=True)]
+    for places in itertools.product(*(range(len(values)) for values in columns)):
+        values = [column[place] for column, place in zip(columns, places, strict=True)]
         cases.append(pytest.param(*values, marks=() if places in quick else pytest.mark.strict))
     return pytest.mark.parametrize(tuple(axes), cases)

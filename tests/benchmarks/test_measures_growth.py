@@ -38,6 +38,7 @@ def test_the_conversation_is_valid_and_goes_on_where_it_stopped() -> None:
     assert list(problems(recording, recording.numbers)) == []
 
 
+@pytest.mark.strict
 def test_every_strategy_is_measured_in_both_situations_at_every_length(found: dict[str, Any]) -> None:
     points = found["times"]["points"]
     assert {(p["situation"], p["strategy"], p["length"]) for p in points} == {

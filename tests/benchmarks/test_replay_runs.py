@@ -43,6 +43,7 @@ def a_result(strategy: str, conversation: str, kept: int, of: int, *, chinese: b
     return Result("k", conversation, "here", conversation, 9, chinese, True, 16_000, strategy, totals)
 
 
+@pytest.mark.strict
 def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is saved is not replayed again, a line that was cut off is, and a fresh run replays everything."""
     plan = a_plan(tmp_path)
@@ -117,6 +118,7 @@ def test_the_strategy_of_the_guide_works(tmp_path: Path, monkeypatch: pytest.Mon
     sys.modules.pop("my_strategies")
 
 
+@pytest.mark.strict
 def test_one_process_and_two_find_the_same(tmp_path: Path) -> None:
     """How the work is spread decides nothing, and progress reaches its end."""
     told: list[tuple[str, int, int]] = []

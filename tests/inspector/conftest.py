@@ -9,7 +9,7 @@ import pytest
 from browser import Browser
 
 
-@pytest.fixture(scope="session", params=["chromium", "firefox"])
+@pytest.fixture(scope="session", params=["chromium", pytest.param("firefox", marks=pytest.mark.strict)])
 def browser(request: Any) -> Iterator[Browser]:
     found = Browser(request.param)
     yield found

@@ -130,7 +130,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize(("shape", "color", "stream"), EVERY)
-@pytest.mark.parametrize("window", [None, WINDOW])
+@pytest.mark.parametrize("window", [None, pytest.param(WINDOW, marks=pytest.mark.strict)])
 def test_a_conversation_larger_than_the_window_is_answered(
     server: ProviderServer, shape: str, color: str, stream: bool, window: int | None
 ) -> None:

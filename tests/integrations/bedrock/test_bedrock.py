@@ -16,6 +16,7 @@ from contextfold import Compactor
 from contextfold.errors import CannotFit, InputError
 from contextfold.integrations.bedrock import with_compaction
 from contextfold.integrations.streams import OpenedStream
+from effort import crossed
 
 boto3 = pytest.importorskip("boto3")
 
@@ -135,8 +136,7 @@ def test_a_short_conversation_goes_through_as_it_was_written(method: str) -> Non
     assert send.compaction is None
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("wording", ["bedrock", "bedrock-claude", "bedrock-bytes", "bedrock-tokens", "bedrock-stream"])
+@crossed(method=METHODS, wording=("bedrock", "bedrock-claude", "bedrock-bytes", "bedrock-tokens", "bedrock-stream"))
 def test_every_way_in_which_bedrock_says_too_long_ends_in_an_answer(method: str, wording: str) -> None:
     with provider(overflow=wording) as server:
         send = with_compaction(getattr(client_of(server), method), Compactor(window=100_000))
@@ -271,8 +271,7 @@ def test_several_hundred_turns_stay_below_the_window(method: str) -> None:
     assert sum(send.result.ledger.counts().values()) == len(history) - 2
 
 
-@pytest.mark.parametrize("fault", [Fault.server_error(), Fault.blank(), Fault.length(), Fault.refusal()])
-@pytest.mark.parametrize("method", METHODS)
+@crossed(fault=(Fault.server_error(), Fault.blank(), Fault.length(), Fault.refusal()), method=METHODS)
 def test_a_summarizer_that_fails_changes_nothing(method: str, fault: Fault) -> None:
     """The model itself summarizes; with every summary failing, the answer is about a view without one, or an error."""
     wire = conversation(40)

@@ -80,6 +80,7 @@ def test_truncation_does_not_slide(example: dict[str, Any]) -> None:
     assert example["rewritten_prefixes"](ours) <= 6
 
 
+@pytest.mark.strict
 def test_the_table_prints(example: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     example["main"]()
     printed = capsys.readouterr().out

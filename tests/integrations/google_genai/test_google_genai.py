@@ -12,6 +12,7 @@ from emulator import Answer, Fault, ProviderServer, Request, ToolCall
 from contextfold import Compactor, Policy, StillTooLong
 from contextfold.errors import InputError
 from contextfold.integrations.google_genai import with_compaction
+from effort import crossed
 
 genai = pytest.importorskip("google.genai")
 types = genai.types
@@ -166,8 +167,7 @@ class Working:
         return Answer(tool_calls=tuple(calls))
 
 
-@pytest.mark.parametrize("color", ["sync", "async"])
-@pytest.mark.parametrize("window", [WINDOW, 200_000])
+@crossed(color=("sync", "async"), window=(WINDOW, 200_000))
 def test_each_request_of_the_sdks_own_loop_is_compacted_and_no_function_runs_twice(color: str, window: int) -> None:
     """The SDK answers calls that have ids with results that have none."""
     RAN.clear()

@@ -323,6 +323,7 @@ def test_the_prefix_is_rewritten_only_by_passes(side_by_side: dict[str, Any]) ->
     assert in_thread == 62
 
 
+@pytest.mark.strict
 def test_the_side_by_side_script_prints_its_report(
     side_by_side: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

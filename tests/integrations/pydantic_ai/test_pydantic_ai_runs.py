@@ -31,6 +31,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from contextfold import Compactor, PolicyError, StillTooLong, count_tokens
 from contextfold.integrations.pydantic_ai import Compaction, history_processor
+from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer
 
@@ -105,8 +106,7 @@ def check(talk: Talk, server: ProviderServer, turns: int) -> None:
     assert {rooms.summaries(request) for request in server.requests} == {0, 1}
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", SHAPES)
+@crossed(shape=SHAPES, way=WAYS)
 def test_a_talk_stays_inside_the_window(server: ProviderServer, shape: str, way: str) -> None:
     talk = Talk(server, shape, way, summarizer=Writer())
     talk.play(24)
@@ -131,9 +131,7 @@ def test_views_only_grow_between_two_passes(server: ProviderServer) -> None:
 # ---- refusals ----
 
 
-@pytest.mark.parametrize("in_stream", [False, True])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", SHAPES)
+@crossed(shape=SHAPES, way=WAYS, in_stream=(True, False))
 def test_a_refusal_is_followed_by_a_smaller_request(
     server: ProviderServer, shape: str, way: str, in_stream: bool
 ) -> None:

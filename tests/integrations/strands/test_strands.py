@@ -15,6 +15,7 @@ from emulator import Answer, Fault, ProviderServer, ToolCall
 
 from contextfold import Compactor
 from contextfold.errors import PolicyError
+from effort import crossed
 
 strands = pytest.importorskip("strands")
 boto3 = pytest.importorskip("boto3")
@@ -88,8 +89,7 @@ def provider(**options: Any) -> ProviderServer:
     return ProviderServer(windows={MODEL: WINDOW}, answers=options.pop("answers", None) or answers(), **options)
 
 
-@pytest.mark.parametrize("color", COLORS)
-@pytest.mark.parametrize("streaming", [True, False])
+@crossed(color=COLORS, streaming=(True, False))
 def test_an_agent_with_parallel_calls_is_never_refused(color: str, streaming: bool) -> None:
     manager = CompactionManager(window=WINDOW)
     with provider() as server:
@@ -127,8 +127,7 @@ def test_several_hundred_calls_stay_below_the_window(color: str) -> None:
     assert_honest(agent, manager, 600)
 
 
-@pytest.mark.parametrize("wording", ["bedrock", "bedrock-claude", "bedrock-bytes"])
-@pytest.mark.parametrize("color", COLORS)
+@crossed(color=COLORS, wording=("bedrock", "bedrock-claude", "bedrock-bytes"))
 def test_after_an_overflow_the_request_is_made_smaller_once(color: str, wording: str) -> None:
     """The window is not known: the refusal teaches it."""
     manager = CompactionManager(window=100_000)
@@ -177,8 +176,7 @@ def read_log(lines: int) -> str:
     return "ERROR disk_7 is full. " * lines
 
 
-@pytest.mark.parametrize("window", [WINDOW, 100_000], ids=["window known", "window learned"])
-@pytest.mark.parametrize("color", COLORS)
+@crossed(color=COLORS, window=(WINDOW, 100_000))
 def test_one_result_that_is_larger_than_the_window_is_shortened_and_the_agent_goes_on(color: str, window: int) -> None:
     """The framework's own manager gives up here: there are too few messages to summarize."""
     steps = [Answer("Looking.", (ToolCall("read_log", {"lines": 3_000}),)), Answer("The disk is full.")]
@@ -228,8 +226,7 @@ def test_a_summarizer_that_fails_costs_no_answer(color: str) -> None:
         assert not any("no summary today" in request.text for request in server.requests)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("color", COLORS)
+@crossed(color=COLORS, is_async=(True, False))
 def test_summarizers_of_both_colors_are_asked_in_both(color: str, is_async: bool) -> None:
     asked: list[str] = []
 
