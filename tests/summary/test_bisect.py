@@ -373,9 +373,26 @@ def test_a_window_that_is_told_but_counted_otherwise_is_first_taken_a_little_sma
 def test_a_summarizer_that_takes_nothing_is_given_up_with_a_reason() -> None:
     summarizer = Limited(50, silent)
     with pytest.raises(SummaryFailed, match=r"refuses even a prompt of .* tokens") as failure:
-        ask(summarizer, conversation([400] * 50))
+        ask(summarizer, conversation([400] * 5))
     assert failure.value.attempts == ("prompt_too_long",)
-    assert len(summarizer.prompts) < 40
+    assert len(summarizer.prompts) < 12
+
+
+@pytest.mark.parametrize(("limit", "sizes"), [(500, [400] * 150), (1_000, [1_000] * 60), (1_000, [5_000] * 6)])
+def test_a_summarizer_below_the_supported_window_is_not_asked_hundreds_of_times(limit: int, sizes: list[int]) -> None:
+    summarizer = Limited(limit, silent)
+    with pytest.raises(SummaryFailed, match=r"smaller ones would be needed.*at least 2,000 tokens") as failure:
+        ask(summarizer, conversation(sizes))
+    assert failure.value.attempts == ("prompt_too_long",)
+    assert len(summarizer.prompts) < 12
+
+
+def test_the_search_for_a_limit_leaves_no_crumbs_to_ask_about() -> None:
+    """Pieces of what was too long are cut as one again, and only one of them at a time is refused."""
+    summarizer = Limited(1_000, silent)
+    ask(summarizer, conversation([190] * 80))
+    assert sum(count(prompt) > 1_000 for prompt in summarizer.prompts) == 5
+    assert len(summarizer.prompts) <= 50
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])

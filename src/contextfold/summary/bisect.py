@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby
 
 from contextfold.errors import SummaryFailed
 from contextfold.observe import Observer, SummaryStart
@@ -45,6 +46,12 @@ from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats, as
 _LATER_WAVES = 4
 """The first requests go ``parallel`` at a time, so that a wrong window or key costs few calls (one at a time while the
 window is being searched by halving); then this many times more, so that one slow answer holds up little."""
+
+_MOST_CRUMBS = 64
+"""Requests that may wait for a summarizer that was seen to have less than the supported window."""
+
+_SURELY_SMALL = 0.75
+"""Of the supported window, by our count, which may be a little off."""
 
 
 async def summarize(
@@ -198,13 +205,14 @@ class _Run:
         """A summary of each span, in order. Spans that overflow are cut and asked again until all are read."""
         nodes: list[_Node] = list(spans)
         parallel = self.requester.options.parallel
-        wave = parallel
+        wave = 1 if self.requester.is_searching else parallel
         while waiting := [place for place, node in enumerate(nodes) if isinstance(node, _Span)]:
             await self._announce(nodes)
             made, overflows = await self._read(nodes, waiting[:wave])
             nodes = [new for place, node in enumerate(nodes) for new in made.get(place, [node])]
             if overflows:
                 nodes = await self.requester.ports.compute(self._refitted, nodes)
+                self._refuse_crumbs(sum(isinstance(node, _Span) for node in nodes))
                 wave = parallel if all(found.limit for found in overflows) else 1
             else:
                 wave = parallel * (1 if wave < parallel else _LATER_WAVES)
@@ -244,11 +252,32 @@ class _Run:
         return [_Span(units, span.depth) for span in spans for units in pack(span.units, room, count)]
 
     def _refitted(self, nodes: Sequence[_Node]) -> list[_Node]:
-        """The nodes with every span cut to what one request holds now; a clipped one is as small as can be."""
+        """The nodes with all that waits cut to what one request holds now.
+
+        Neighbors are cut as one: the pieces of a span that was too long are rarely full, and a summarizer with a small
+        window would be asked about the crumbs of each, several times as often. A clipped span is as small as can be.
+        """
         refitted: list[_Node] = []
-        for node in nodes:
-            refitted += [node] if isinstance(node, str) or node.clipped else self._fitted([node])
+        for waits, neighbors in groupby(nodes, lambda node: isinstance(node, _Span) and not node.clipped):
+            if not waits:
+                refitted += neighbors
+                continue
+            spans = [node for node in neighbors if isinstance(node, _Span)]
+            units = tuple(unit for span in spans for unit in span.units)
+            refitted += self._fitted([_Span(units, max(span.depth for span in spans))])
         return refitted
+
+    def _refuse_crumbs(self, waiting: int) -> None:
+        """A window below the supported one is served while that takes few requests, and no further: most of each of
+        hundreds would be instructions.
+        """
+        refused = self.requester.limits.refused
+        if refused is not None and refused <= _SURELY_SMALL * SUPPORTED_WINDOW and waiting > _MOST_CRUMBS:
+            raise SummaryFailed(
+                f"the summarizer refuses a prompt of {refused:,} tokens as too long, and {waiting} smaller ones would "
+                f"be needed: take one with a window of at least {SUPPORTED_WINDOW:,} tokens",
+                attempts=["prompt_too_long"],
+            )
 
     def _smaller(self, span: _Span, outcome: RequestOutcome, request: SummaryRequest) -> list[_Span]:
         """The parts of a span whose request overflowed, each smaller than it, or clipped. Raises ``SummaryFailed``."""

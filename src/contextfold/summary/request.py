@@ -64,11 +64,15 @@ _BISECTABLE = ("prompt_too_long", "item_too_long", "output_budget")
 
 @dataclass(slots=True)
 class RequestLimits:
-    """The longest prompt to send: ``tokens`` by our count (None: unknown) and ``characters``."""
+    """The longest prompt to send: ``tokens`` by our count (None: unknown) and ``characters``.
+
+    ``refused``: the size of the smallest prompt that was too long.
+    """
 
     tokens: int | None
     characters: int
     learned: bool = False
+    refused: int | None = None
 
     @classmethod
     def of_window(cls, window: int | None, characters: int) -> RequestLimits:
@@ -100,6 +104,7 @@ class RequestLimits:
                 allowed = min(allowed, int(SUPPORTED_WINDOW * _TOLD))
         self.tokens = allowed if self.tokens is None else min(self.tokens, allowed)
         self.learned = True
+        self.refused = request.tokens if self.refused is None else min(self.refused, request.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,11 @@ class Requester:
     max_depth: int = 0
     stuck: bool = False
     truncated: bool = False
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether a request overflowed without a word about the limit: the next size is a guess."""
+        return any(outcome.overflow is not None and not outcome.overflow.limit for outcome in self.outcomes)
 
     # ---- sizes ----
 

@@ -235,6 +235,13 @@ def test_the_short_answer_of_a_test_double_is_a_summary(middleware: type[Any], a
 
 
 @BOTH
+def test_a_test_double_that_answers_with_its_prompt_fails_no_suite(middleware: type[Any]) -> None:
+    model = ScriptedModel(script=lambda messages, number: "-".join(str(message.content) for message in messages))
+    little = [HumanMessage("1"), AIMessage("2"), HumanMessage("3"), AIMessage("4"), HumanMessage("5")]
+    assert before(middleware(model, trigger=("messages", 4), keep=("messages", 2)), little) is not None
+
+
+@BOTH
 def test_asked_to_summarize_nothing_it_says_so_and_asks_no_model(middleware: type[Any]) -> None:
     model = writer()
     assert middleware(model)._create_summary([]) == "No previous conversation history."
