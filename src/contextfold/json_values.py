@@ -24,6 +24,7 @@ DEEPEST = 300
 the value may recurse."""
 
 _END = object()
+_PLAIN = (str, float, bytes, type(None))
 
 
 class TooDeep(ValueError):
@@ -100,6 +101,39 @@ def strings(value: Any, skipped: frozenset[str] = frozenset()) -> Iterator[str]:
             inner = [entry for key, entry in found.items() if key not in skipped] if isinstance(found, dict) else found
             waiting.extend((None, entry) for entry in reversed(inner))
     raise ValueError(f"it holds more than {MOST_VALUES:,} values or {MOST_CHARACTERS:,} characters")
+
+
+def check(value: Any) -> None:
+    """Raise ``ValueError`` or ``TypeError`` for what can never be written: a value that contains itself, a key that
+    JSON has not, a number without a decimal text; and whatever an object raises that is asked for its own text.
+    """
+    around: set[int] = set()
+    waiting: list[tuple[Any, Any]] = [(None, value)]
+    for _ in range(MOST_VALUES):
+        if not waiting:
+            return
+        if len(waiting) > MOST_VALUES:
+            break
+        leaving, found = waiting.pop()
+        if leaving is _END:
+            around.discard(found)
+        elif isinstance(found, dict | list | tuple):
+            _enter(found, around)
+            waiting.append((_END, id(found)))
+            if isinstance(found, dict):
+                _check_keys(found)
+            waiting.extend((None, inner) for inner in (found.values() if isinstance(found, dict) else found))
+        elif not isinstance(found, _PLAIN) or isinstance(found, int):
+            str(found), bool(found), found == value
+    raise ValueError(f"it holds more than {MOST_VALUES:,} values")
+
+
+def _check_keys(fields: Mapping[Any, Any]) -> None:
+    kinds = {type(key) for key in fields}
+    if wrong := [kind.__name__ for kind in kinds if not issubclass(kind, str | int | float | bool | None)]:
+        raise TypeError(f"a key of a JSON object is a string, not {', '.join(sorted(wrong))}")
+    if len(kinds) > 1 and str in kinds:
+        raise TypeError("the keys of a JSON object are strings")  # they have no order, which a hash of them needs
 
 
 def _measure(value: Any) -> None:

@@ -17,6 +17,7 @@ from contextfold.errors import ContextfoldError, InputError
 from contextfold.recall import HistoryTools
 from contextfold.settings import load
 from contextfold.transcripts import read_file
+from effort import FULL
 
 HALF = "name_\ud83d"
 SECONDS = 5.0
@@ -138,6 +139,158 @@ def test_values_that_no_request_could_hold_are_refused(value: Any) -> None:
         messages = [{"role": "user", "content": "start"}, {"role": "assistant", "content": [block]}]
         with quickly(), pytest.raises(InputError):
             Compactor(window=1_500).compact(messages, format="anthropic")
+
+
+class Hostile:
+    """An object that raises whatever it is asked."""
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def _raise(self, method: str) -> Any:
+        if method == self.method:
+            raise ZeroDivisionError(method)
+        return {"__repr__": "odd", "__eq__": False, "__bool__": True}[method]
+
+    def __repr__(self) -> str:
+        return str(self._raise("__repr__"))
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._raise("__eq__"))
+
+    def __bool__(self) -> bool:
+        return bool(self._raise("__bool__"))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+ODD: dict[str, Any] = {
+    "a number without a decimal text": {"x": 10**5_000},
+    "a key of bytes": {b"a": 1},
+    "a key of a pair": {(1, 2): 3},
+    "keys without an order": {"1": 1, None: 2},
+    "endless": endless(),
+    "raises when shown": Hostile("__repr__"),
+    "raises when compared": Hostile("__eq__"),
+    "raises when asked": Hostile("__bool__"),
+    "deep": deep(1_200),
+    "no text": [{"type": "text", "text": None}],
+    "a kind that is none": [{"type": None}],
+    "a number": 1,
+    "no number": float("nan"),
+    "nothing": None,
+    "a kind": dict,
+}
+
+SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "openai-chat": [
+        {"role": "user", "content": [{"type": "text", "text": "start"}, {"type": "odd", "x": 1}], "name": "bob"},
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": "hm",
+            "refusal": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "run", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+    ],
+    "openai-responses": [
+        {"role": "user", "content": [{"type": "input_text", "text": "start"}]},
+        {"type": "reasoning", "id": "r1", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "function_call", "call_id": "c1", "name": "run", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "done"},
+        {"type": "web_search_call", "id": "w1", "status": "completed"},
+    ],
+    "anthropic": [
+        {"role": "user", "content": [{"type": "text", "text": "start"}, {"type": "odd", "x": 1}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "s"},
+                {"type": "tool_use", "id": "c1", "name": "run", "input": {"a": 1}},
+            ],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]},
+    ],
+    "gemini": [
+        {"role": "user", "parts": [{"text": "start"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "run", "args": {"a": 1}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "run", "response": {"output": "done"}}}]},
+        {"role": "model", "parts": [{"executableCode": {"language": "PYTHON", "code": "1"}}]},
+    ],
+    "bedrock-converse": [
+        {"role": "user", "content": [{"text": "start"}, {"image": {"format": "png", "source": {"bytes": b"abc"}}}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", "name": "run", "input": {"a": 1}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"json": {"x": 1}}]}}]},
+    ],
+    "langchain": [
+        {"type": "human", "data": {"content": "start", "additional_kwargs": {}}},
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"id": "c1", "name": "run", "args": {"a": 1}}]}},
+        {"type": "tool", "data": {"content": "done", "tool_call_id": "c1"}},
+    ],
+}
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if way:
+        yield way
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places(one, (*way, key))
+
+
+def changed(value: Any, way: tuple[Any, ...], new: Any) -> Any:
+    copied = value.copy()
+    copied[way[0]] = changed(value[way[0]], way[1:], new) if way[1:] else new
+    return copied
+
+
+def refuses_or_reads(messages: Any, format: str | None) -> None:
+    compactor = Compactor(window=30_000, trigger=("messages", 2), keep=("messages", 1), target=("tokens", 9_000))
+    for entered in (
+        lambda: compactor.compact(messages, format=format),
+        lambda: compactor.call(lambda view: "sent", messages, format=format),
+        lambda: compactor.compact(messages, format=format, to="openai-chat" if format != "openai-chat" else "gemini"),
+        lambda: count_tokens(messages),
+    ):
+        try:
+            made = entered()
+        except ContextfoldError:
+            continue
+        record = getattr(made, "compaction", None)
+        assert record is None or Compaction.from_json(record.to_json()) == record
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("format", SAMPLES)
+def test_an_odd_value_in_any_place_of_any_format_is_read_or_refused_as_ours(format: str, odd: str) -> None:
+    wire = SAMPLES[format]
+    ways = list(places(wire))
+    for way in ways if FULL else ways[len(odd) % 4 :: 4]:
+        with quickly():
+            refuses_or_reads(changed(wire, way, ODD[odd]), format)
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_no_list_of_messages_is_refused_as_ours(odd: str) -> None:
+    for messages in (ODD[odd], [ODD[odd]], [SAMPLES["openai-chat"][0], ODD[odd]]):
+        refuses_or_reads(messages, None)
+
+
+@pytest.mark.parametrize("format", ["gemini", "bedrock-converse", "langchain", "anthropic"])
+@pytest.mark.parametrize("depth", [1_100, 10_000])
+def test_arguments_that_are_values_of_any_depth_are_compacted_in_each_format(format: str, depth: int) -> None:
+    inner = {
+        "gemini": (1, "parts", 0, "functionCall", "args"),
+        "bedrock-converse": (1, "content", 0, "toolUse", "input"),
+        "langchain": (1, "data", "tool_calls", 0, "args"),
+        "anthropic": (1, "content", 1, "input"),
+    }[format]
+    wire = changed(SAMPLES[format], inner, deep(depth))
+    said = SAMPLES[format][0]
+    compactor = Compactor(window=30_000, trigger=("messages", 2), keep=("messages", 1), target=("tokens", 9_000))
+    with quickly():
+        assert compactor.compact([said, *wire, said, said], format=format).changed
 
 
 def test_what_is_too_deep_for_the_encoder_is_written_all_the_same() -> None:

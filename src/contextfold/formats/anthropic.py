@@ -42,6 +42,7 @@ class Anthropic:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "an Anthropic message")
         role = values.role_of(entry, ROLES, index)
@@ -266,4 +267,6 @@ def _text(text: str) -> dict[str, Any]:
 def _blocks(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [_text(content)] if content.strip() else []
+    if isinstance(content, dict):
+        return [content]
     return [_text(block) if isinstance(block, str) else block for block in content or ()]

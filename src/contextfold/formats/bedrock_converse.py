@@ -91,6 +91,7 @@ class BedrockConverse:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "a Converse message")
         role = values.role_of(entry, ROLES, index)

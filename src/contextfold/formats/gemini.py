@@ -56,6 +56,7 @@ class Gemini:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         if not isinstance(wire, dict) and not shapes.is_content_object(wire):
             raise FormatError(

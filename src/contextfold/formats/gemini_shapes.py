@@ -14,6 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from contextfold.json_values import MOST_VALUES, check
+
 Shape = Literal["camel", "snake", "object"]
 
 _HUMP = re.compile(r"_([a-z])")
@@ -73,16 +75,31 @@ def filled(value: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: bytes as base64, objects as what is set in them."""
-    if isinstance(value, bytes | bytearray):
-        return base64.b64encode(value).decode("ascii")
-    if is_object(value):
-        return {name: plain(inner) for name, inner in filled(value).items()}
-    if isinstance(value, Mapping):
-        return {name: plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return value.value if hasattr(value, "value") and hasattr(type(value), "__members__") else value
+    """A value as JSON has it: bytes as base64, objects as what is set in them. A loop: nothing limits the depth.
+
+    Raises ``ValueError`` for one that contains itself or has more values than any message, ``TypeError`` for odd keys.
+    """
+    check(value)
+    made: list[Any] = [None]
+    waiting: list[tuple[Any, Any, Any]] = [(made, 0, value)]
+    for _ in range(MOST_VALUES):
+        if not waiting:
+            return made[0]
+        if len(waiting) > MOST_VALUES:
+            break
+        into, place, found = waiting.pop()
+        if isinstance(found, bytes | bytearray):
+            into[place] = base64.b64encode(found).decode("ascii")
+        elif is_object(found) or isinstance(found, Mapping):
+            fields = filled(found) if is_object(found) else found
+            into[place] = dict.fromkeys(fields)
+            waiting.extend((into[place], name, inner) for name, inner in fields.items())
+        elif isinstance(found, list | tuple):
+            into[place] = [None] * len(found)
+            waiting.extend((into[place], number, inner) for number, inner in enumerate(found))
+        else:
+            into[place] = found.value if hasattr(found, "value") and hasattr(type(found), "__members__") else found
+    raise ValueError(f"it holds more than {MOST_VALUES:,} values, or contains itself")
 
 
 def encoded(data: Any) -> str | None:

@@ -33,6 +33,7 @@ class Haystack:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(is_object(entry) for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         if not is_object(wire):
             raise FormatError(f"Haystack has ChatMessage objects, and this is {values.kind_of(wire)}", index=index)

@@ -88,6 +88,7 @@ class LangChain:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(shape_of(entry) is not None for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         kind, fields = type_and_fields(wire, index)
         keywords = fields.get("additional_kwargs")
@@ -158,7 +159,10 @@ def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index:
     """The calls a message lists beside its content."""
     listed: list[Any] = []
     for key in ("tool_calls", "invalid_tool_calls"):
-        listed.extend(fields.get(key) or ())
+        entries = fields.get(key) or ()
+        if not isinstance(entries, list | tuple):
+            raise FormatError(f"{key!r} is {values.kind_of(entries)}, and must be a list", index=index)
+        listed.extend(entries)
     calls = [_decode_entry(entry, position, index) for position, entry in enumerate(listed)]
     if not calls:  # dumps of before tool_calls existed
         calls = [_decode_raw(entry) for entry in keywords.get("tool_calls") or () if isinstance(entry, dict)]

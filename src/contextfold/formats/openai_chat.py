@@ -53,6 +53,7 @@ class OpenAIChat:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "a chat message")
         role = values.role_of(entry, ROLES, index)

@@ -38,6 +38,7 @@ class OpenAIResponses:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(_is_marked(entry) for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         item = values.as_object(wire, index, "a Responses item")
         role, parts = _decode_item(item, index)

@@ -65,6 +65,7 @@ class PydanticAI:
     def recognizes(self, wire: Sequence[Any]) -> bool:
         return any(kind_of(entry) is not None for entry in wire)
 
+    @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         kind = kind_of(wire)
         if kind is None:

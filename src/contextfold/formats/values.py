@@ -8,19 +8,52 @@ from __future__ import annotations
 
 import base64
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from typing import Any, TypeVar
 
 from contextfold import json_values
-from contextfold.errors import FormatError
-from contextfold.messages import NO_METADATA, Media, Opaque, Part, Text, ToolResult
+from contextfold.errors import ContextfoldError, FormatError
+from contextfold.messages import NO_METADATA, Media, Message, Opaque, Part, Reasoning, Text, ToolResult
 
 P = TypeVar("P", bound=Part)
+F = TypeVar("F")
 
 _UNREADABLE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
 )
 """Keys whose strings are identifiers or ciphertext: there is nothing to read in them."""
+
+
+def guarded(decode: Callable[[F, Any, int | None], Message]) -> Callable[..., Message]:
+    """A format's ``decode`` that raises kinds of ours only, and lets nothing in that cannot be written later.
+
+    A wire object may hold anything that Python has: objects that raise when they are compared, numbers that have no
+    decimal text, keys that are no strings. Each place that looks at one would have to expect that; so the border does.
+    """
+
+    @wraps(decode)
+    def decoded(format: F, wire: Any, index: int | None = None) -> Message:
+        try:
+            message = decode(format, wire, index)
+            for part in _parts(message):
+                if isinstance(part, Opaque | Reasoning):  # what others hold has been made text
+                    json_values.check(part.source)
+        except ContextfoldError:
+            raise
+        except Exception as error:
+            problem = f"it cannot be read: {type(error).__name__}: {error}"
+            raise FormatError(problem[:400], index=index) from error
+        return message
+
+    return decoded
+
+
+def _parts(message: Message) -> Iterator[Part]:
+    for part in message.parts:
+        yield part
+        if isinstance(part, ToolResult):
+            yield from part.content
 
 
 def as_object(wire: Any, index: int | None, wanted: str) -> dict[str, Any]:

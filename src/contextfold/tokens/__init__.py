@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from contextfold.errors import PolicyError
+from contextfold.errors import InputError, PolicyError
 from contextfold.tokens.counter import TokenCounter
 from contextfold.tokens.estimate import estimate
 from contextfold.tokens.media import rule_of
@@ -27,7 +27,10 @@ def count_tokens(messages: Sequence[Any], model: str | None = None, tools: Seque
     """
     from contextfold import formats
 
-    wire = list(messages)
+    try:
+        wire = list(messages)
+    except TypeError:
+        raise InputError(f"messages must be a list of messages, not {type(messages).__name__}") from None
     format = formats.detect(wire)
     counter = _counter(model, media_rule=rule_of(format.name))
     return sum(counter.message(format.decode(entry, index)) for index, entry in enumerate(wire)) + counter.tools(tools)
