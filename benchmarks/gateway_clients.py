@@ -116,7 +116,7 @@ def opencode_config(provider: ProviderServer) -> str:
 def run(client: str, folder: Path, *, alone: bool, steps: int, window: int) -> bool:
     script = Script(steps)
     with ProviderServer(default_window=window, answers=None if client == "sdks" else script) as provider:
-        command = command_of(client, folder, provider, alone=alone, steps=min(steps, 60))
+        command = command_of(client, folder, provider, alone=alone, steps=steps)
         if not alone:
             ours = [sys.executable, "-m", "contextfold", "run", "--window", str(window)]
             ours += ["--upstream", f"openai={provider.openai_url}", "--upstream", f"anthropic={provider.url}"]

@@ -116,6 +116,29 @@ def test_a_file_that_cannot_be_run_is_said_as_shells_do(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_what_is_there_and_is_no_program_is_said_as_shells_do(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.py"
+    plain.write_text("print(1)")
+    for path, told in [(plain, "may not be executed: chmod +x"), (tmp_path, "is a folder")]:
+        done = run(tmp_path, "run", "--", str(path))
+        assert (done.returncode, done.stderr.count("\n")) == (126, 1)
+        assert told in done.stderr
+
+
+def test_a_run_says_what_of_ours_failed_and_where_to_read_more(tmp_path: Path) -> None:
+    agent = """
+import os
+from tests.gateway.requests_made import *
+for messages in turns("openai-chat", 12):
+    post(os.environ["ANTHROPIC_BASE_URL"], PATHS["openai-chat"], compact(body_of("openai-chat", messages)))
+"""
+    with ProviderServer(default_window=WINDOW) as provider:
+        words = ["--window", str(WINDOW), "--upstream", f"openai={provider.openai_url}"]
+        done = run(tmp_path, "run", "--store", f"sqlite:///{tmp_path}", *words, *python(agent))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\d+ failures of its own \(\d+ store; the original requests went on; --log text", done.stderr)
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_signals_are_passed_on(tmp_path: Path, name: str) -> None:
     code = f"""
@@ -322,12 +345,12 @@ def wait_until_healthy(url: str) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int) -> None:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
     with ProviderServer(default_window=WINDOW) as provider:
-        words = ["gateway", "--port", str(port), "--upstream", f"openai={provider.openai_url}", "--window", str(WINDOW)]
+        words = ["gateway", "--port", "0", "--upstream", f"openai={provider.openai_url}", "--window", str(WINDOW)]
         words += ["--workers", str(workers), "--log", "json", "--store", f"sqlite:///{tmp_path / 'g.db'}"]
         server = started(tmp_path, words)
+        assert server.stderr is not None
+        url = server.stderr.readline().split()[-1]  # a free port was asked for, and the first line tells which
         try:
             wait_until_healthy(url)
             responses = [

@@ -144,7 +144,10 @@ def _connect(address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InputError(f"--ray {address}: {' '.join(str(error).split())[:300]}") from None
+        said = " ".join(str(error).split())[:300]
+        raise InputError(
+            f"--ray {address}: no cluster was reached; give auto, ray://HOST:PORT, or local to start one here: {said}"
+        ) from None
 
 
 def _happening(task: PartTask, parts: Sequence[tuple[int, Part]], workers: int) -> Iterator[Happened]:

@@ -228,6 +228,9 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
         elif system.isfile(path):
             info = system.info(path)
             return [(given, int(info.get("size") or 0))]
+        elif not system.exists(path):
+            # object stores have no folders, and HTTP lists nothing where nothing answers: both would look empty
+            raise InputError(f"{given}: there is no such file or folder, or nothing answers there")
         else:
             listed = system.find(path, detail=True)
             listed = {name: info for name, info in listed.items() if _is_read(name[len(path) :])}
@@ -272,8 +275,9 @@ def _holds_lines(name: str, reading: Reading) -> bool:
         return False
     value = _first_line(name)
     if isinstance(value, dict):
-        columns = (reading.column,) if reading.column else COLUMNS
-        return any(isinstance(value.get(column), list | str) for column in columns if column) and "role" not in value
+        # where a named column is missing, these are rows all the same, and each is to say so
+        columns = (*COLUMNS, reading.column) if reading.column else COLUMNS
+        return any(isinstance(value.get(column), list | str) for column in columns) and "role" not in value
     return isinstance(value, list)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
+from contextfold import formats
 from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
 from contextfold.errors import InputError
@@ -172,6 +173,8 @@ def _check(request: Request) -> None:
         )
     if request.tools is not None and (isinstance(request.tools, str | bytes | Mapping)):
         raise InputError(f"tools must be a list of declarations, not {type(request.tools).__name__}: put it in a list")
+    if request.to is not None:
+        formats.get(request.to)  # here, and not only when a view is written: a summary would be paid for by then
     if request.archive is not None and not hasattr(request.archive, "append"):
         raise InputError(
             f"archive must be the archive of one conversation, not {type(request.archive).__name__}: "

@@ -31,6 +31,7 @@ from contextfold.cli.options import (
     SummarizerName,
     at_least_one,
     complain,
+    load_settings,
     plain_errors,
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
@@ -39,7 +40,6 @@ from contextfold.cli.view import view
 if TYPE_CHECKING:
     from contextfold.compactor import CompactionResult, Compactor
     from contextfold.policy import Policy
-    from contextfold.settings import Settings
     from contextfold.summary.models import SummaryModel
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -62,7 +62,9 @@ def run() -> None:
     try:
         code = app(standalone_mode=False)
     except UsageError as error:
-        complain(error.format_message())  # type: ignore[attr-defined]  # str() leaves out which option it is
+        said = error.format_message()  # type: ignore[attr-defined]  # str() leaves out which option it is
+        if said.strip():  # a group without a command has shown its help, and says nothing more
+            complain(said.replace("Value error, ", ""))  # pydantic's, by which newer releases of typer parse
         code = BAD_INPUT
     except typer.Abort:
         complain("interrupted; nothing was written")
@@ -150,8 +152,7 @@ def compact(
     A SIZE is tokens:N, messages:N or fraction:F of the window. FILE itself is never changed, unless it is the output.
     """
     with plain_errors(file):
-        sizes = {"trigger": trigger, "target": target, "keep": keep}
-        settings = _settings(config, {name: size for name, size in sizes.items() if size is not None})
+        settings = load_settings(config, trigger, target, keep)
         name = summarizer or (settings.enabled and settings.summary_model) or EXTRACTIVE
         place = settings.place("model_name") if summarizer is None else None
         named = Named(name, base_url, summary_api, summary_window, summary_fallback or ())
@@ -172,7 +173,7 @@ def compact(
         if not quiet and report is ReportKind.json:
             _show_json(result, seconds, beside_view=output == files.STANDARD)
         elif not quiet:
-            _show_text(file, result, compactor.window.source, seconds, output)
+            _show_text(file, result, compactor.window.source, model, seconds, output)
 
 
 @app.command()
@@ -222,12 +223,6 @@ def _live_progress(summarizer: str, quiet: bool) -> Iterator[Mapping[str, Any]]:
         yield progress.hooks
 
 
-def _settings(config: str | None, options: Mapping[str, Any]) -> Settings:
-    from contextfold.settings import load
-
-    return load(config, **options)
-
-
 def _write_view(result: CompactionResult, output: str) -> None:
     from contextfold.cli.report import json_bytes
 
@@ -245,10 +240,12 @@ def _show_json(result: CompactionResult, seconds: float, *, beside_view: bool) -
     typer.echo(json_bytes(compaction_report(result, seconds)), nl=False, err=beside_view)
 
 
-def _show_text(file: str, result: CompactionResult, window_source: str, seconds: float, output: str | None) -> None:
+def _show_text(
+    file: str, result: CompactionResult, window_source: str, model: str | None, seconds: float, output: str | None
+) -> None:
     from contextfold.cli import screen
 
     beside_view = output == files.STANDARD
     target = None if beside_view else output
-    done = screen.Done(result, files.display_name(file), target, window_source, seconds)
+    done = screen.Done(result, files.display_name(file), target, window_source, seconds, model)
     screen.show_compaction(screen.console(stderr=beside_view), done)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +27,10 @@ from contextfold.cli.options import (
     SummarizerName,
     at_least_one,
     complain,
+    load_settings,
     plain_errors,
+    sharing,
+    whole,
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 
@@ -68,7 +72,9 @@ Output = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", min=0, metavar="N", help="Processes; default: one for each CPU. 0: none but this one."),
+    typer.Option(
+        "--workers", parser=whole(0), metavar="N", help="Processes; default: one for each CPU. 0: none but this one."
+    ),
 ]
 Ray = Annotated[
     str | None,
@@ -100,37 +106,65 @@ Config = Annotated[
     str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Begin again: parts that are there are removed.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit code 3 if any conversation failed.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Exit code 3 if any conversation failed; of check, also if one is invalid or cannot be made to fit.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and no summary.")]
 
 
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The options of all three commands, as they were typed."""
+
+    inputs: Inputs
+    output: Output
+    workers: Workers = None
+    ray: Ray = None
+    window: Window = None
+    model: Model = None
+    trigger: Trigger = None
+    target: Target = None
+    keep: Keep = None
+    config: Config = None
+    source_format: From = None
+    column: Column = None
+    each: EachIs = None
+    namespace: Namespace = ""
+    as_: As = None
+    fresh: Fresh = False
+    strict: Strict = False
+    report: Report = ReportKind.text
+    quiet: Quiet = False
+
+    def for_operation(self, summarizer: str | None, base_url: str | None) -> dict[str, Any]:
+        """What operations are made of."""
+        found = load_settings(self.config, self.trigger, self.target, self.keep)
+        name = summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
+        place = found.place("model_name") if summarizer is None else None
+        return {
+            "window": self.window,
+            "model": self.model,
+            "column": self.column,
+            "format": self.source_format,
+            "policy": found.policy,
+            "summarizer": Named(name, base_url).summarizer(place),
+        }
+
+
 @app.command()
+@sharing(Typed)
 def compact(
-    inputs: Inputs,
-    output: Output,
-    workers: Workers = None,
-    ray: Ray = None,
-    window: Window = None,
-    model: Model = None,
-    trigger: Trigger = None,
-    target: Target = None,
-    keep: Keep = None,
     summarizer: SummarizerName = None,
     base_url: BaseUrl = None,
-    config: Config = None,
     to: Annotated[
         str | None, typer.Option("--to", metavar="FORMAT", help="The format of the views; default: as they came.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compact also what is not due.")] = False,
-    source_format: From = None,
-    column: Column = None,
-    each: EachIs = None,
-    namespace: Namespace = "",
-    as_: As = None,
-    fresh: Fresh = False,
-    strict: Strict = False,
-    report: Report = ReportKind.text,
-    quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Make each conversation fit: its view and its record, or its error, in a row of OUTPUT.
 
@@ -139,128 +173,53 @@ def compact(
     with plain_errors("batch"):
         from contextfold.batch import CompactBatch
 
-        settings = _settings(config, trigger, target, keep, summarizer, base_url)
-        operation = CompactBatch(
-            window=window, model=model, to=to, force=force, column=column, format=source_format, **settings
-        )
-        _run(operation, inputs, output, as_, each, namespace, fresh, workers, ray, strict, report, quiet)
+        typed = Typed(**options)
+        _run(CompactBatch(to=to, force=force, **typed.for_operation(summarizer, base_url)), typed)
 
 
 @app.command()
-def measure(
-    inputs: Inputs,
-    output: Output,
-    workers: Workers = None,
-    ray: Ray = None,
-    window: Window = None,
-    model: Model = None,
-    trigger: Trigger = None,
-    target: Target = None,
-    keep: Keep = None,
-    summarizer: SummarizerName = None,
-    base_url: BaseUrl = None,
-    config: Config = None,
-    source_format: From = None,
-    column: Column = None,
-    each: EachIs = None,
-    namespace: Namespace = "",
-    as_: As = None,
-    fresh: Fresh = False,
-    strict: Strict = False,
-    report: Report = ReportKind.text,
-    quiet: Quiet = False,
-) -> None:
+@sharing(Typed)
+def measure(summarizer: SummarizerName = None, base_url: BaseUrl = None, **options: Any) -> None:
     """Replay each conversation turn by turn: what its agent would have kept, lost and paid, in a row of OUTPUT."""
     with plain_errors("batch"):
         from contextfold.batch import MeasureBatch
 
-        settings = _settings(config, trigger, target, keep, summarizer, base_url)
-        operation = MeasureBatch(window=window, model=model, column=column, format=source_format, **settings)
-        _run(operation, inputs, output, as_, each, namespace, fresh, workers, ray, strict, report, quiet)
+        typed = Typed(**options)
+        _run(MeasureBatch(**typed.for_operation(summarizer, base_url)), typed)
 
 
 @app.command()
-def check(
-    inputs: Inputs,
-    output: Output,
-    workers: Workers = None,
-    ray: Ray = None,
-    window: Window = None,
-    model: Model = None,
-    trigger: Trigger = None,
-    target: Target = None,
-    keep: Keep = None,
-    config: Config = None,
-    source_format: From = None,
-    column: Column = None,
-    each: EachIs = None,
-    namespace: Namespace = "",
-    as_: As = None,
-    fresh: Fresh = False,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Exit code 3 if any conversation failed, is invalid, or cannot be made to fit."),
-    ] = False,
-    report: Report = ReportKind.text,
-    quiet: Quiet = False,
-) -> None:
+@sharing(Typed)
+def check(**options: Any) -> None:
     """Say of each conversation whether a provider takes it, whether it fits the window, and whether it could."""
     with plain_errors("batch"):
         from contextfold.batch import CheckBatch
 
-        policy = _settings(config, trigger, target, keep, EXTRACTIVE, None)["policy"]
-        operation = CheckBatch(window=window, model=model, column=column, format=source_format, policy=policy)
-        _run(operation, inputs, output, as_, each, namespace, fresh, workers, ray, strict, report, quiet)
+        typed = Typed(**options)
+        settings = typed.for_operation(EXTRACTIVE, None)
+        del settings["summarizer"]  # whether it could fit takes no summary
+        _run(CheckBatch(**settings), typed)
 
 
-def _settings(
-    config: str | None,
-    trigger: str | None,
-    target: str | None,
-    keep: str | None,
-    summarizer: str | None,
-    base_url: str | None,
-) -> dict[str, Any]:
-    from contextfold.settings import load
-
-    sizes: dict[str, Any] = {"trigger": trigger, "target": target, "keep": keep}
-    found = load(config, **{name: size for name, size in sizes.items() if size is not None})
-    name = summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
-    place = found.place("model_name") if summarizer is None else None
-    return {"policy": found.policy, "summarizer": Named(name, base_url).summarizer(place)}
-
-
-def _run(
-    operation: Operation,
-    inputs: list[str],
-    output: str,
-    as_: RowsAs | None,
-    each: Each | None,
-    namespace: str,
-    fresh: bool,
-    workers: int | None,
-    ray: str | None,
-    strict: bool,
-    report: ReportKind,
-    quiet: bool,
-) -> None:
+def _run(operation: Operation, typed: Typed) -> None:
     from contextfold.batch.job import Job, planned_job, run
     from contextfold.batch.sources import Reading
 
-    reading = Reading(operation.column, operation.format, each.value if each else None, namespace)
-    job = Job(operation, inputs, output, as_.value if as_ else None, reading, fresh)
+    reading = Reading(operation.column, operation.format, typed.each.value if typed.each else None, typed.namespace)
+    rows_as = typed.as_.value if typed.as_ else None
+    job = Job(operation, typed.inputs, typed.output, rows_as, reading, typed.fresh)
     _check_output(job)
-    work = _work(workers, ray)
+    work = _work(typed.workers, typed.ray)
     ready = planned_job(job)
     try:
-        with _progress(ready, quiet or report is ReportKind.json) as told:
+        with _progress(ready, typed.quiet or typed.report is ReportKind.json) as told:
             outcome = run(ready, work, told)
     except KeyboardInterrupt:
         complain("interrupted; finished parts are kept, and the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
-    if not quiet:
-        _show(outcome, report)
-    raise typer.Exit(_exit_code(outcome, strict))
+    if not typed.quiet:
+        _show(outcome, typed.report)
+    raise typer.Exit(_exit_code(outcome, typed.strict))
 
 
 def _check_output(job: Job) -> None:
@@ -340,11 +299,15 @@ def _now() -> float:
     return time.monotonic()
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def says(progress: JobProgress, seconds: float) -> str:
     """How far a job is, in words."""
     rate = (progress.rows - progress.rows_before) / seconds if seconds > 0 else 0.0
     parts = [
-        f"{progress.rows:,} conversations",
+        _count(progress.rows, "conversation"),
         f"{rate:,.1f} a second",
         f"{progress.failed:,} failed",
         f"{progress.parts_done:,} of {progress.parts:,} parts",
@@ -367,7 +330,7 @@ def summary_lines(outcome: JobOutcome) -> Iterator[str]:
     sums, totals = outcome.sums, outcome.sums.totals
     data: Mapping[str, Any] = outcome.to_dict()
     failed = ", ".join(f"{count:,} {kind}" for kind, count in sums.errors.most_common())
-    yield f"{sums.rows:,} conversations, {sums.failed:,} failed{f' ({failed})' if failed else ''}"
+    yield f"{_count(sums.rows, 'conversation')}, {sums.failed:,} failed{f' ({failed})' if failed else ''}"
     if "changed" in totals:
         before, after = int(totals["tokens_before"]), int(totals["tokens_after"])
         yield f"{int(totals['changed']):,} compacted; {before:,} tokens became {after:,}"
@@ -382,9 +345,9 @@ def summary_lines(outcome: JobOutcome) -> Iterator[str]:
         if value is not None:
             yield f"  {name} {value:,.3f}" if isinstance(value, float) else f"  {name} {value:,}"
     before_ = f" ({outcome.parts_before:,} finished before)" if outcome.parts_before else ""
-    died = f", {outcome.workers_died:,} workers died and were replaced" if outcome.workers_died else ""
+    died = f", {_count(outcome.workers_died, 'worker')} died and replaced" if outcome.workers_died else ""
     yield (
-        f"{outcome.parts:,} parts{before_} in {outcome.seconds:,.1f} s: "
+        f"{_count(outcome.parts, 'part')}{before_} in {outcome.seconds:,.1f} s: "
         f"{data['conversations_per_second'] or 0:,.1f} conversations a second, "
         f"{sums.cpu_seconds:,.1f} s of CPU time{died}"
     )

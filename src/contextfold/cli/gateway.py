@@ -5,18 +5,16 @@ What belongs here: these commands and their options. What does not: what the gat
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
-from contextfold.cli.options import at_least_one, plain_errors
+from contextfold.cli.options import at_least_one, load_settings, plain_errors, seconds, sharing, whole
 from contextfold.errors import PolicyError
 
 Host = Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine by default.")]
-Port = Annotated[int, typer.Option("--port", metavar="PORT", help="0: any free one.")]
+Port = Annotated[int, typer.Option("--port", parser=whole(0, 65_535), metavar="PORT", help="0: any free one.")]
 Upstreams = Annotated[
     list[str] | None,
     typer.Option(
@@ -72,13 +70,22 @@ Usage = Annotated[
         help="Tell input tokens as the provider counted, or of the whole history.",
     ),
 ]
-MaxBody = Annotated[int, typer.Option("--max-body", metavar="BYTES", help="The largest request.")]
-MaxRequests = Annotated[int, typer.Option("--max-requests", metavar="N", help="Requests at a time, per worker.")]
+MaxBody = Annotated[int, typer.Option("--max-body", parser=at_least_one, metavar="BYTES", help="The largest request.")]
+MaxRequests = Annotated[
+    int, typer.Option("--max-requests", parser=at_least_one, metavar="N", help="Requests at a time, per worker.")
+]
 FirstByte = Annotated[
-    float, typer.Option("--first-byte-timeout", metavar="SECONDS", help="How long an upstream may be silent.")
+    float,
+    typer.Option("--first-byte-timeout", parser=seconds, metavar="SECONDS", help="How long an upstream may be silent."),
 ]
 ClientTimeout = Annotated[
-    float, typer.Option("--client-timeout", metavar="SECONDS", help="How long a client may be silent, or take nothing.")
+    float,
+    typer.Option(
+        "--client-timeout",
+        parser=seconds,
+        metavar="SECONDS",
+        help="How long a client may be silent, or take nothing.",
+    ),
 ]
 Log = Annotated[str, typer.Option("--log", metavar="text|json|none", help="One line per request, without content.")]
 
@@ -108,7 +115,7 @@ def _values(
         "store": store,
         "summarizer": summarizer,
         "base_url": base_url,
-        "policy": _policy(config, trigger, target, keep),
+        "policy": load_settings(config, trigger, target, keep).policy,
         "shadow": shadow,
         "strict": strict,
         "usage": usage,
@@ -119,27 +126,18 @@ def _values(
     }
 
 
-def _with_both(command: Callable[..., None]) -> Callable[..., None]:
-    """Let typer see the options of both commands in the place of ``**options``."""
-    parameters = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name])
-        for function in (command, _values)
-        for hints in (get_type_hints(function, include_extras=True),)
-        for one in inspect.signature(function).parameters.values()
-        if one.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    return command
-
-
-@_with_both
+@sharing(_values)
 def gateway(
     host: Host = "127.0.0.1",
     port: Port = 8642,
-    workers: Annotated[int, typer.Option("--workers", metavar="N", help="Processes that share one port.")] = 1,
+    workers: Annotated[
+        int, typer.Option("--workers", parser=at_least_one, metavar="N", help="Processes that share one port.")
+    ] = 1,
     shutdown_timeout: Annotated[
-        float, typer.Option("--shutdown-timeout", metavar="SECONDS", help="How long streams may go on at the end.")
+        float,
+        typer.Option(
+            "--shutdown-timeout", parser=seconds, metavar="SECONDS", help="How long streams may go on at the end."
+        ),
     ] = 60.0,
     log: Log = "text",
     print_config: Annotated[
@@ -160,7 +158,7 @@ def gateway(
         raise typer.Exit(serve(settings))
 
 
-@_with_both
+@sharing(_values)
 def run(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="What to run, behind the gateway.")],
     host: Annotated[str, typer.Option("--host", hidden=True)] = "127.0.0.1",
@@ -220,13 +218,6 @@ def _upstreams(given: list[str] | None) -> dict[str, str]:
             raise PolicyError(f"--upstream {one}: {name} was given before, as {found[name]}")
         found[name] = url
     return found
-
-
-def _policy(config: str | None, trigger: str | None, target: str | None, keep: str | None) -> Any:
-    from contextfold.settings import load
-
-    sizes: dict[str, Any] = {"trigger": trigger, "target": target, "keep": keep}
-    return load(config, **{name: size for name, size in sizes.items() if size is not None}).policy
 
 
 def _client_config(client: str, host: str, port: int) -> str:

@@ -5,15 +5,20 @@ What belongs here: what is typed in the same way everywhere. What does not: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from contextfold.cli import files
-from contextfold.errors import CannotFit, ContextfoldError, SummaryFailed
+from contextfold.errors import CannotFit, ContextfoldError, PolicyError, SummaryFailed
+
+if TYPE_CHECKING:
+    from contextfold.settings import Settings
 
 BAD_INPUT = 2
 CANNOT_FIT = 3
@@ -28,11 +33,31 @@ class ReportKind(StrEnum):
     json = "json"
 
 
-def at_least_one(text: str) -> int:
-    """A whole number of at least 1, or an error that repeats what was typed."""
-    if text.isascii() and text.isdigit() and int(text) >= 1:
-        return int(text)
-    raise typer.BadParameter(f"{text!r} is not a whole number of at least 1")
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A parser of whole numbers; its error repeats what was typed, which typer's own does not."""
+    allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
+
+    def parsed(text: str) -> int:
+        text = str(text)  # typer parses defaults, too
+        if text.isascii() and text.isdigit() and int(text) >= least and (most is None or int(text) <= most):
+            return int(text)
+        raise typer.BadParameter(f"{text!r} is not a whole number {allowed}")
+
+    return parsed
+
+
+at_least_one = whole(1)
+
+
+def seconds(text: str) -> float:
+    """A time above 0, or an error that repeats what was typed."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < math.inf:
+        raise typer.BadParameter(f"{text!r} is not a number of seconds above 0")
+    return found
 
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A conversation or session file; - is standard input.")]
@@ -56,6 +81,46 @@ BaseUrl = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
 ]
 Report = Annotated[ReportKind, typer.Option("--report", help="For people, or one JSON object.")]
+
+
+def load_settings(config: str | None, trigger: str | None, target: str | None, keep: str | None) -> Settings:
+    """The settings of ``--config`` and the environment, under the sizes that were typed.
+
+    Errors name an option as it was typed, not the argument that it becomes.
+    """
+    from contextfold.settings import load
+
+    typed = {
+        name: size for name, size in (("trigger", trigger), ("target", target), ("keep", keep)) if size is not None
+    }
+    try:
+        return load(config, **typed)
+    except PolicyError as error:
+        said = str(error)
+        for name in typed:
+            said = said.replace(f"the argument {name}", f"--{name}")
+        raise PolicyError(said, error.problems) from None
+
+
+def sharing(values: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let typer see the parameters of ``values`` in the place of a command's ``**options``.
+
+    So options that several commands have are written once; the command hands what was typed to ``values``.
+    """
+
+    def declared(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[one.name])
+            for function in (command, values)
+            for hints in (get_type_hints(function, include_extras=True),)
+            for one in inspect.signature(function).parameters.values()
+            if one.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        return command
+
+    return declared
 
 
 @contextmanager

@@ -78,6 +78,8 @@ class Done:
     output: str | None
     window_source: str
     seconds: float
+    model: str | None = None
+    """The receiving model, as it was named."""
 
 
 def show_compaction(out: Console, done: Done) -> None:
@@ -99,6 +101,8 @@ def show_compaction(out: Console, done: Done) -> None:
 
 def _window(done: Done) -> str:
     source = WINDOW_SOURCES.get(done.window_source)
+    if done.window_source == "default" and done.model is not None:
+        source = f"a cautious default, because the window of {done.model} is not known: give --window"
     return f"window {done.result.window:,}" + (f", {source}" if source else "")
 
 

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextfold.cli import files
-from contextfold.cli.options import BaseUrl, From, Pick, Report, ReportKind, SummarizerName, at_least_one, plain_errors
+from contextfold.cli.options import (
+    BaseUrl,
+    From,
+    Pick,
+    Report,
+    ReportKind,
+    SummarizerName,
+    at_least_one,
+    plain_errors,
+    whole,
+)
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import InputError
 
@@ -25,7 +35,9 @@ if TYPE_CHECKING:
 
 DEFAULT_STORE = "sqlite:///contextfold.db"
 
-app = typer.Typer(help="Conversations in a store: list, show, import, export, compact, undo, recall.")
+app = typer.Typer(
+    no_args_is_help=True, help="Conversations in a store: list, show, import, export, compact, undo, recall."
+)
 
 Store = Annotated[
     str,
@@ -262,7 +274,10 @@ def recall(
         datetime | None, typer.Option("--until", parser=_moment, metavar="TIME", help="Only what was appended before.")
     ] = None,
     neighbors: Annotated[
-        int, typer.Option("--neighbors", metavar="N", help="Also show as many messages before and after each.")
+        int,
+        typer.Option(
+            "--neighbors", parser=whole(0), metavar="N", help="Also show as many messages before and after each."
+        ),
     ] = 0,
     source_format: From = None,
     pick: Pick = None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextfold.cli import files
-from contextfold.cli.options import BaseUrl, From, Pick, SummarizerName, at_least_one, plain_errors
+from contextfold.cli.options import BaseUrl, From, Pick, SummarizerName, at_least_one, plain_errors, whole
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import InputError
 
@@ -65,7 +65,7 @@ def view(
     base_url: BaseUrl = None,
     source_format: From = None,
     pick: Pick = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of loopback; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option("--port", parser=whole(0, 65_535), help="Of loopback; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Print the address and open no browser.")] = False,
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="With --store: undo and compact from the page.")

@@ -59,6 +59,14 @@ class Metrics:
         """A counter over all its labels."""
         return sum(value for (known, _), value in self.values.items() if known == name)
 
+    def by_label(self, name: str, label: str) -> dict[str, float]:
+        """A counter by one of its labels, over all others; the largest first."""
+        found: defaultdict[str, float] = defaultdict(float)
+        for (known, labels), value in self.values.items():
+            if known == name:
+                found[dict(labels).get(label, "")] += value
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
     def took(self, seconds: float) -> None:
         """One request was held up for this long."""
         place = next((at for at, bound in enumerate(BUCKETS) if seconds <= bound), len(BUCKETS))

@@ -36,8 +36,14 @@ class NotExecutable(Exception):
 def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str, str] | None = None) -> int:
     """Run a command behind a gateway; its exit code, or 128 and the number of the signal that ended it."""
     environ = dict(os.environ if environ is None else environ)
-    program = shutil.which(command[0], path=environ.get("PATH"))
-    if program is None:
+    if shutil.which(command[0], path=environ.get("PATH")) is None:
+        # as shells have it: what is named by its path is there, even where the system would not run it
+        if os.path.dirname(command[0]) and os.path.exists(command[0]):
+            what = (
+                "is a folder" if os.path.isdir(command[0]) else "may not be executed: chmod +x, or name its interpreter"
+            )
+            print(f"contextfold: {command[0]} {what}", file=sys.stderr)  # noqa: T201
+            return NOT_EXECUTABLE
         print(f"contextfold: {command[0]}: no such program", file=sys.stderr)  # noqa: T201
         return NOT_FOUND
     set_up_logging(settings.log)
@@ -112,11 +118,19 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
     if money:
         parts.append(f"at least ${money:,.4f} saved")
     if failures := int(totals["failures"]):
-        parts.append(f"{failures:,} failures of its own (the original requests went on)")
+        kinds = ", ".join(
+            f"{int(count):,} {kind}" for kind, count in metrics.by_label("failures_total", "kind").items()
+        )
+        parts.append(f"{failures:,} failures of its own ({kinds}; the original requests went on; --log text says more)")
     from contextfold.store.database import resolved
 
     where = resolved(settings.store_url).render_as_string(hide_password=True).replace("+pysqlite", "")
-    return ", ".join(parts) + f"; records in {where}"
+    hint = (
+        ""
+        if totals["requests"]
+        else "; if it asked a model, it took no address from OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
+    )
+    return ", ".join(parts) + f"; records in {where}{hint}"
 
 
 class _Child:

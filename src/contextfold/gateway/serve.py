@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -35,16 +37,20 @@ BACKLOG = 2_048
 def serve(settings: GatewaySettings) -> int:
     """Serve until told to end (SIGTERM, SIGINT), then finish the streams. The exit code."""
     set_up_logging(settings.log)
+    listener = listen(settings.host, settings.port)
+    port = listener.getsockname()[1]
+    _say(settings, port)
     if settings.workers > 1:
+        # uvicorn opens the port of its workers by itself, and where it cannot, it ends without a word that is ours.
+        # Ours was opened to find that out, and which port is free.
+        listener.close()
+        settings = replace(settings, port=port)
         os.environ[VARIABLE] = packed(settings)
         with tempfile.TemporaryDirectory(prefix="contextfold-gateway-") as folder:
             os.environ[METRICS_VARIABLE] = folder
             uvicorn.run("contextfold.gateway.serve:app_from_environment", factory=True, **_options(settings))
         return 0
-    listener = listen(settings.host, settings.port)
-    config = uvicorn.Config(make_app(settings), **_options(settings))
-    server = uvicorn.Server(config)
-    _say(settings, listener.getsockname()[1])
+    server = uvicorn.Server(uvicorn.Config(make_app(settings), **_options(settings)))
     server.run(sockets=[listener])
     return 0
 
@@ -78,7 +84,9 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = (error.strerror or str(error)).lower()
-        raise InputError(f"{host}:{port} cannot be listened on: {reason}; choose another with --port") from None
+        of_this_machine = not isinstance(error, socket.gaierror) and error.errno != errno.EADDRNOTAVAIL
+        way_out = "choose another with --port" if of_this_machine else "give an address of this machine with --host"
+        raise InputError(f"{host}:{port} cannot be listened on: {reason}; {way_out}") from None
     listener.set_inheritable(True)
     return listener
 

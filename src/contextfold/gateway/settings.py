@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from contextfold.errors import PolicyError
 from contextfold.policy import Policy
 
 DEFAULT_PORT = 8642
 UPSTREAMS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+RESERVED = ("v1", "healthz", "metrics")
+"""First words of paths that are the gateway's own, so that an upstream of that name would never be reached."""
 SAME = "same"
 EXTRACTIVE = "extractive"
 
@@ -33,8 +37,13 @@ class Upstream:
     @classmethod
     def of(cls, name: str, url: str) -> Upstream:
         """Raises ``PolicyError`` for what is no address of a server."""
+        if not re.fullmatch(r"[\w.~-]+", name, re.ASCII) or name in RESERVED:
+            raise PolicyError(
+                f"upstream {name}={url}: {name!r} is no name for the path /{name}/v1/...: take letters, digits, "
+                f"'.', '_', '~' and '-', and none of {', '.join(RESERVED)}"
+            )
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        if parts.scheme not in ("http", "https") or not _has_host(parts) or parts.query or parts.fragment:
             raise PolicyError(
                 f"upstream {name}={url}: give the base URL that a client would be given, "
                 "such as openai=https://api.openai.com/v1"
@@ -56,6 +65,14 @@ class Upstream:
     def endpoint(self) -> str:
         """What windows that refusals taught are kept under."""
         return self.root + self.base
+
+
+def _has_host(parts: SplitResult) -> bool:
+    """Whether it names a host, and a port that there can be: aiohttp would refuse each request otherwise."""
+    try:
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +114,12 @@ class GatewaySettings:
             raise PolicyError(f"log is {self.log!r}; it is text, json or none")
         if not 0 <= self.port <= 65_535:
             raise PolicyError(f"port is {self.port}; it is a number from 0 (any free one) to 65535")
-        if self.workers < 1:
-            raise PolicyError(f"workers is {self.workers}; it is a number of at least 1")
+        for name in ("workers", "max_body", "max_requests"):
+            if getattr(self, name) < 1:
+                raise PolicyError(f"{name} is {getattr(self, name)}; it is a number of at least 1")
+        for name in ("first_byte_seconds", "client_seconds", "shutdown_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise PolicyError(f"{name} is {getattr(self, name)}; it is a number of seconds above 0")
         if self.workers > 1 and ":memory:" in self.store:
             raise PolicyError("several workers need a store that they share, not one in memory")
         for name, url in self.upstreams.items():

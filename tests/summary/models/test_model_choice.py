@@ -63,8 +63,8 @@ def test_what_names_no_model_is_refused_in_one_line_with_what_is_known(value: An
     ("fields", "words"),
     [
         ({"model": " "}, "it must be a name"),
-        ({"api": "completions"}, "it may be chat, responses"),
-        ({"model": "anthropic:x", "api": "chat"}, "it may be messages"),
+        ({"api": "completions"}, "for openai it is chat or responses"),
+        ({"model": "anthropic:x", "api": "chat"}, "for anthropic it is messages"),
         ({"window": 100}, "window is 100: it must be a whole number of at least 1,024 tokens"),
         ({"max_output_tokens": 0}, "max_output_tokens is 0"),
         ({"client": object()}, "client is a object: it must be a client of the SDK openai or anthropic"),

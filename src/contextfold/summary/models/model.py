@@ -7,6 +7,7 @@ can summarize (``chain``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -56,7 +57,7 @@ class SummaryModel:
         self._check_shape()
         sdk = SDKS[self.provider]
         if self.api is not None and self.api not in sdk.apis:
-            raise PolicyError(f"api is {self.api!r}: for {self.provider} it may be {', '.join(sdk.apis)}")
+            raise PolicyError(f"api is {self.api!r}: for {self.provider} it is {' or '.join(sdk.apis)}")
         if self.client is None:
             sdk.check_installed(self.model)
             if not sdk.has_key() and sdk.address(self.base_url) is None:
@@ -73,6 +74,10 @@ class SummaryModel:
                 raise PolicyError(f"{name} is {value!r}: it must be a whole number of at least {smallest:,} tokens")
         if self.client is not None and self.base_url is not None:
             raise PolicyError("give either client or base_url, not both: a client knows its address")
+        if self.base_url is not None and not re.match(r"https?://[^/\s]", str(self.base_url)):
+            raise PolicyError(
+                f"base_url is {self.base_url!r}: it must be an address such as 'http://localhost:8000/v1'"
+            )
         if isinstance(self.fallbacks, str):
             raise PolicyError(
                 f"fallbacks is the text {self.fallbacks!r}: it must be a list, such as [{self.fallbacks!r}]"
