@@ -42,6 +42,8 @@ ANSWER = {
     "usage": {"prompt_tokens": 1_000, "completion_tokens": 40, "total_tokens": 1_040},
 }
 EVENTS = 30
+LENGTH = b"\r\ncontent-length:"
+"""With the line break: litellm hands the upstream's headers on as ``llm_provider-content-length`` and the like."""
 WARM = 2
 """Requests of each connection before anything is measured: a conversation is read whole once."""
 
@@ -179,8 +181,8 @@ async def one_connection(port: int, bodies: list[bytes], times: list[float], war
         lower = answer.lower()
         if not answer.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(f"{answer[:300]!r} {await reader.read(500)!r}")
-        if b"content-length:" in lower:
-            await reader.readexactly(int(lower.partition(b"content-length:")[2].partition(b"\r\n")[0]))
+        if LENGTH in lower:
+            await reader.readexactly(int(lower.partition(LENGTH)[2].partition(b"\r\n")[0]))
         else:
             await _chunked(reader)
         if number >= WARM:

@@ -90,7 +90,7 @@ def load_settings(config: str | None, trigger: str | None, target: str | None, k
     """
     from contextfold.settings import load
 
-    typed = {
+    typed: dict[str, Any] = {
         name: size for name, size in (("trigger", trigger), ("target", target), ("keep", keep)) if size is not None
     }
     try:
