@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -14,6 +16,7 @@ from emulator import ProviderServer
 from contextfold import Compaction, Compactor, Policy
 from contextfold.integrations.anthropic import BETA, with_compaction
 from contextfold.overflow import classify
+from contextfold.store import Session, open_store
 
 REFUSAL = "Invalid signature in thinking block. The block is bound to a different conversation prefix."
 
@@ -78,6 +81,43 @@ def test_no_thinking_is_sent_under_another_view_than_it_was_made_under(previous_
     assert passes > 3
     assert kept > 20
     assert refused == 0
+
+
+@pytest.mark.parametrize("prepared_elsewhere", [False, True], ids=["here", "by another worker"])
+def test_a_session_that_adopts_a_prepared_summary_sends_no_thinking_of_the_view_before(
+    tmp_path: Path, prepared_elsewhere: bool
+) -> None:
+    """What is thought while a summary waits was thought under the view that it replaces."""
+    store = open_store(f"sqlite:///{tmp_path / 'talk.db'}")
+    options = {"upper_threshold": 3_000, "lower_threshold": 1_500, "min_messages": 4, "min_new_messages": 2}
+    told: list[str] = []
+
+    def opened(background: bool) -> Session:
+        compactor = Compactor(window=64_000, on_event=lambda event: told.append(event.name))
+        switched = {**options, "background": background, "soft_ratio": 0.5}
+        return compactor.session("thread", store, format="anthropic", options=switched)
+
+    session, worker = opened(not prepared_elsewhere), opened(True)
+    session.append([{"role": "user", "content": "read all logs"}])
+    views: list[list[Any]] = []
+    for n in range(60):
+        view = session.view()
+        assert not invalid(view), f"turn {n}: {told[-3:]}"
+        views.append(view)
+        if prepared_elsewhere:
+            worker.view()
+        worker.join()
+        session.join()  # what is prepared now is adopted some turns later
+        session.append([answer(view, n), result(n)])
+    assert told.count("summary_adopted") > 3
+    thoughts = [sum("thinking" in str(message) for message in view) for view in views]
+    assert sum(map(bool, thoughts)) > 20
+    grown = [later[: len(earlier)] == earlier for earlier, later in itertools.pairwise(views)]
+    assert grown.count(False) <= told.count("summary_adopted")
+    before = session.view()
+    assert session.undo() is not None
+    assert session.view() != before
+    assert all(summary.trigger == "background" for summary in session.summaries())
 
 
 def test_a_refusal_is_answered_without_thinking_once_and_for_good() -> None:

@@ -131,7 +131,7 @@ class Flow:
         while True:
             state = await self.reader.state(ports)
             summary = await self.reader.summary(state.summary_id, ports)
-            while summary is not None and summary.trigger == "recall":  # it stands and falls with its summary
+            while summary is not None and summary.trigger in recording.COMPANIONS:
                 summary = await self.reader.summary(summary.parent_id, ports)
             if summary is None:
                 return None
@@ -504,7 +504,21 @@ class _Settling:
         if await ask(self.ports, swap, flow.thread, prepared.id, links):
             text = f"summary {prepared.id} of session {flow.thread} was prepared, and is in force now"
             self.observer.emit("summary_adopted", text, summary=prepared.id, trigger=prepared.trigger)
+            await self._unbind(prepared, history, state.revision + 1)
         return True
+
+    async def _unbind(self, prepared: StoredSummary, history: loading.PartialHistory, revision: int) -> None:
+        """What was thought while a summary waited was thought under the old view. Where the session changes meanwhile,
+        a refusal teaches it.
+        """
+        start = prepared.record.thinking_from
+        if not start or not any(message.is_bound for message in history.messages[start:]):
+            return
+        store, thread = self.flow.store, self.flow.thread
+        row = recording.without_thinking(prepared, len(history.messages), revision=revision)
+        stored: StoredSummary = await ask(self.ports, store.record_summary, thread, row)
+        if not await ask(self.ports, partial(store.put_in_force, revision=revision), thread, stored.id, []):
+            self._discard(stored.id, "the session changed while it was made")
 
     async def _wait(self, state: SessionState) -> None:
         """Wait for the worker that is summarizing. Its summary will do, unless there were instructions."""

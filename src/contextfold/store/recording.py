@@ -7,6 +7,7 @@ not: writing them (the store).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from contextfold.conversation.ledger import Fate, Ledger, Run, runs
@@ -87,18 +88,34 @@ def with_recalled(summary: StoredSummary, found: Recalled, *, revision: int, tok
 
     ``tokens``: of the view before it.
     """
-    fields = {name: getattr(summary, name) for name in NewSummary.__dataclass_fields__}
     record = summary.record.model_copy(update={"recalled": (*summary.record.recalled, found)})
+    row = _beside(summary, record, "recall", found.reason, revision)
+    return replace(row, tokens_before=tokens, tokens_after=tokens + found.tokens)
+
+
+def without_thinking(summary: StoredSummary, until: int, *, revision: int) -> NewSummary:
+    """What is recorded where a summary comes into force that was prepared: the same, without the thinking before the
+    place ``until``, which was thought under the view that it replaces.
+    """
+    record = summary.record.changed(thinking_from=until)
+    return _beside(summary, record, "thinking", "thinking that was made under an earlier view", revision)
+
+
+COMPANIONS: tuple[Trigger, ...] = ("recall", "thinking")
+"""Rows beside a summary: they say its words again, and come into force and go with it."""
+
+
+def _beside(summary: StoredSummary, record: Compaction, trigger: Trigger, reason: str, revision: int) -> NewSummary:
+    """The row of a summary again, with another record; it took nothing."""
+    fields = {name: getattr(summary, name) for name in NewSummary.__dataclass_fields__}
     took: dict[str, Any] = {"input_tokens": 0, "output_tokens": 0, "calls": 0, "chunk_count": 0, "max_depth": 0}
     own: dict[str, Any] = {
         "parent_id": summary.id,
         "base_revision": revision,
-        "trigger": "recall",
-        "reason": storable(found.reason),
+        "trigger": trigger,
+        "reason": storable(reason),
         "cost": None,
         "seconds": 0.0,
-        "tokens_before": tokens,
-        "tokens_after": tokens + found.tokens,
         "record": record,
     }
     return NewSummary(**{**fields, **took, **own})

@@ -419,7 +419,7 @@ class Session:
 
     async def _compactions(self, ports: Ports) -> list[StoredSummary]:
         """Without the rows of what came back by itself, which are no summaries of their own."""
-        return [found for found in await self._summaries(ports) if found.trigger != "recall"]
+        return [found for found in await self._summaries(ports) if found.trigger not in recording.COMPANIONS]
 
     async def _ledger(self, ports: Ports) -> Ledger:
         state = await self._flow.reader.state(ports)

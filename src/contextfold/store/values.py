@@ -21,7 +21,7 @@ from contextfold.recall.words import Query
 from contextfold.record.compaction import Compaction
 from contextfold.store.layout import Layout
 
-Trigger = Literal["proactive", "overflow_retry", "manual", "background", "recall"]
+Trigger = Literal["proactive", "overflow_retry", "manual", "background", "recall", "thinking"]
 
 LONGEST_NAMESPACE = 200
 """Characters. It is part of every key, and PostgreSQL's keys have at most 2,700 bytes."""
