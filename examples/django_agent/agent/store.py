@@ -60,6 +60,8 @@ class DjangoStore:
     def __init__(self, user: Any = None, *, using: str = DEFAULT_DB_ALIAS) -> None:
         self.user = user
         self.using = using
+        self._unseen: set[str] = set()
+        """Owners of leases that were taken inside of a caller's transaction."""
 
     # ---- messages ----
 
@@ -208,21 +210,35 @@ class DjangoStore:
 
     # ---- the lease ----
 
-    @_in_transaction
     def acquire_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
+        within = transaction.get_connection(self.using).in_atomic_block
+        got = self._acquire_lease(thread, owner, seconds)
+        if got and within:
+            self._unseen.add(owner)
+        return got
+
+    @_in_transaction
+    def _acquire_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
         now = timezone.now()
         free = Q(is_summarizing=False) | Q(lease_until__lte=now) | Q(lease_owner=owner)
         until = now + timedelta(seconds=seconds)
         taken = self._sessions(thread).filter(free)
         return taken.update(is_summarizing=True, lease_owner=owner, lease_until=until) == 1
 
-    @_in_transaction
     def renew_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
+        """From a thread of contextfold's own, with another connection: that would wait for the caller's transaction, in
+        which the lease was taken and no one else sees it. No one can take it before that one ends, either.
+        """
+        return owner in self._unseen or self._renew_lease(thread, owner, seconds)
+
+    @_in_transaction
+    def _renew_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
         until = timezone.now() + timedelta(seconds=seconds)
         return self._sessions(thread).filter(lease_owner=owner).update(lease_until=until) == 1
 
     @_in_transaction
     def release_lease(self, thread: Thread, owner: str) -> None:
+        self._unseen.discard(owner)
         held = self._sessions(thread).filter(lease_owner=owner)
         held.update(is_summarizing=False, lease_owner=None, lease_until=None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -16,6 +17,7 @@ from django.test import Client, TestCase, TransactionTestCase, override_settings
 from agent.conversations import areply, asession_for, compactor, get_optimization_config, reply, session_for
 from agent.models import AgentMessage, AgentSession, DialogStyle, SessionSummary, SummaryMessage
 from agent.store import DjangoStore
+from contextfold import Compactor
 from contextfold.errors import StoreUnavailable
 from contextfold.testing.summary_store import SummaryStoreTests
 
@@ -171,6 +173,33 @@ class TransactionTests(Fresh, TransactionTestCase):
         self.assertLess(len(session.view()), 80)
         self.assertEqual(SessionSummary.objects.count(), 1)
 
+    def test_a_lease_inside_of_a_transaction_waits_for_no_lock_of_its_own_and_goes_with_it(self) -> None:
+        store = WatchedStore(self.user)
+
+        def slow(prompt: str) -> str:
+            time.sleep(1.5)  # far longer than the lease: it has to be renewed
+            return "A summary of what was said."
+
+        made = Compactor(window=16_000, summarizer=slow)
+        session = made.session("thread", store, options={"lease_seconds": 1.0})
+        session.append(said(80))
+        for ends_well in (False, True):
+            started = time.monotonic()
+            with contextlib.suppress(ZeroDivisionError), transaction.atomic():
+                self.assertLess(len(session.view()), 80)
+                self.assertFalse(session.state().is_summarizing)
+                self.assertTrue(store.renewed and all(store.renewed), store.renewed)
+                if not ends_well:
+                    raise ZeroDivisionError
+            self.assertLess(time.monotonic() - started, 10)
+            self.assertEqual(store.seen, [True])  # by the one that holds it
+            self.assertFalse(AgentSession.objects.get().is_summarizing)
+            self.assertEqual(SessionSummary.objects.count(), int(ends_well))
+            store.seen.clear()
+            store.renewed.clear()
+        again = made.session("thread", WatchedStore(self.user))
+        self.assertLess(len(again.view()), 80)
+
     def test_others_see_nothing_before_the_commit_and_writers_take_turns(self) -> None:
         session = session_for(self.user, "thread")
         session.append(said(2))
@@ -213,6 +242,25 @@ class TransactionTests(Fresh, TransactionTestCase):
             store = DjangoStore(using="default")
             with connections["default"].execute_wrapper(_gone):
                 store.load(session_for(self.user, "thread").thread)
+
+
+class WatchedStore(DjangoStore):
+    """Tells what came of each renewal of a lease; one that waits has no answer yet."""
+
+    def __init__(self, user: Any) -> None:
+        super().__init__(user)
+        self.renewed: list[bool] = []
+        self.seen: list[bool] = []
+
+    def renew_lease(self, *arguments: Any) -> bool:
+        place = len(self.renewed)
+        self.renewed.append(False)
+        self.renewed[place] = super().renew_lease(*arguments)
+        return self.renewed[place]
+
+    def release_lease(self, thread: Any, owner: str) -> None:
+        self.seen.append(self.load(thread).is_summarizing)
+        super().release_lease(thread, owner)
 
 
 def _gone(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
