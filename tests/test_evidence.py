@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ import plain_choice
 from contextfold import Compactor, evidence
 from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, lines_of, select
 from contextfold.evidence.clips import clips
+from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
 from contextfold.tokens import estimate
 from effort import examples
@@ -529,3 +531,49 @@ def _praise(n: int) -> str:
 
 def _own(n: int) -> str:
     return f"Last week I took my brother to the market hall in Port{n}berg, and we stayed until ten in the evening."
+
+
+def test_a_relative_date_stands_with_the_day_of_its_session_once_for_a_stretch_and_is_read_back() -> None:
+    days = ("(1:56 pm on 8 May, 2023) ", "(7:55 pm on 9 June, 2023) ")
+    messages = [
+        said("user", f"{days[0]}I went to the support group in Malmo yesterday."),
+        said("assistant", "My sister and I are moving to Oslo next month."),
+        said("user", "I have two cats named Pelle and Olga."),
+        said("user", f"{days[1]}I painted my boat blue last week."),
+    ]
+    text = "\n".join(_evidence_of_talk(messages))
+    marks = [line for line in text.splitlines() if line.startswith("[")]
+    assert marks == ["[user, 8 May, 2023]", "[assistant]", "[user]", "[user, 9 June, 2023]"]
+    read = [(line.source, line.text, line.date) for line in evidence.read(text)]
+    assert ("assistant", "My sister and I are moving to Oslo next month.", "8 May, 2023") in read
+    again = select([(100, evidence.read(text))], budget=400, already=(), count=count, now=100)
+    assert "[assistant, 8 May, 2023]" in again or "[user, 8 May, 2023]" in again
+    assert "[user, 9 June, 2023]" in again
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [said("user", "I went there yesterday with my brother."), said("assistant", "(8 friends) came to us today.")],
+        [said("user", "(8 May, 2023) I went to Malmo yesterday."), said("assistant", "We leave for Oslo tomorrow.")],
+        [said("user", "(8 May, 2023) I live in Malmo."), said("user", "(9 May, 2023) My cat is named Pelle.")],
+    ],
+    ids=["no dates", "one date says nothing of what comes long after", "nothing that needs a date"],
+)
+def test_no_date_stands_where_none_is_known_or_needed(messages: list[Message]) -> None:
+    assert not [line for line in _evidence_of_talk(messages) if line.startswith("[") and "," in line]
+
+
+def test_metadata_tells_the_day_too() -> None:
+    messages = [
+        replace(said("user", "I saw my dentist today."), metadata={"timestamp": "2031-03-11T09:30:00Z"}),
+        replace(said("user", "I bought my boat yesterday."), metadata={"timestamp": "2031-04-02T09:30:00Z"}),
+    ]
+    assert _evidence_of_talk(messages)[0] == "[user, 2031-03-11]"
+
+
+def _evidence_of_talk(messages: Sequence[Message]) -> list[str]:
+    candidates = [(100 * (n + 1), lines_of(message)) for n, message in enumerate(messages)]
+    dates = dates_of(messages)
+    text = select(candidates, budget=400, already=(), count=count, now=400, is_talk=True, dates=dates)
+    return text.splitlines()

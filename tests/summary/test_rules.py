@@ -51,6 +51,25 @@ def test_questions_and_plain_words_are_no_rules() -> None:
 
 
 @pytest.mark.parametrize(
+    "talk",
+    [
+        "That must have been great fun for all of you!",
+        "You must be so proud of your sister.",
+        "It must've been such a long way home.",
+        "I've always wanted to see the sea there.",
+        "Never been there before, is it far?",
+        "Taking time for yourself is so important.",
+        "It is important to me that people listen.",
+        "Don't worry, it went well in the end.",
+        "I'm always here for you!",
+    ],
+)
+def test_what_people_say_of_their_lives_is_no_rule(talk: str) -> None:
+    assert not cues.PROHIBITION.search(talk)
+    assert not cues.STRICT.search(talk)
+
+
+@pytest.mark.parametrize(
     ("said", "left"),
     [
         (["The budget is $300 in total.", "The budget is $900 in total."], ["The budget is $900 in total."]),

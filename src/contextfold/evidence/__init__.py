@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from contextfold.evidence.blocks import Block, Vocabulary
     from contextfold.evidence.choice import select
     from contextfold.evidence.lines import WIDTH, Line, lines_of
-    from contextfold.evidence.section import PARTS, read
+    from contextfold.evidence.section import MARK, PARTS, read
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
 
 __all__ = [
+    "MARK",
     "PARTS",
     "WIDTH",
     "Block",
@@ -38,6 +39,7 @@ _HOMES = {
     "Line": "lines",
     "WIDTH": "lines",
     "lines_of": "lines",
+    "MARK": "section",
     "PARTS": "section",
     "read": "section",
     "EstimatedSizes": "sizes",

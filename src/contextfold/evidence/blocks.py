@@ -82,11 +82,12 @@ class Vocabulary:
 class Block:
     """Lines of one message. Per line: its text, its speaker, plain words, characters, bonus and what it would show."""
 
-    __slots__ = ("_counts", "_floats", "_ints", "_told", "shapes", "sizes", "speakers", "texts")
+    __slots__ = ("_counts", "_floats", "_ints", "_told", "dates", "shapes", "sizes", "speakers", "texts")
 
     def __init__(self, lines: Sequence[Line], words: Vocabulary) -> None:
         self.texts = tuple(line.text for line in lines)
         self.speakers = bytes(SOURCES.index(line.source) for line in lines)
+        self.dates = tuple(line.date for line in lines) if any(line.date for line in lines) else ()
         self._told: Floats | None = None
         self.sizes: Ints | None = None
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""

@@ -39,6 +39,7 @@ from contextfold.evidence.clips import SHARE, clips
 from contextfold.evidence.lines import BARE, ENOUGH_WORDS, Line
 from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
+from contextfold.evidence.told import is_relative
 
 __all__ = ["FADING", "LEAST_WORTH", "MENTION", "PAIR", "RARITY", "TERM", "YOUNGEST", "select"]
 
@@ -83,6 +84,7 @@ def select(
     words: Vocabulary | None = None,
     shown: str = "",
     is_talk: bool = False,
+    dates: Sequence[str] = (),
 ) -> str:
     """The lines most worth their tokens, in their original order under short marks of who said them.
 
@@ -94,7 +96,8 @@ def select(
     For a caller that keeps what is known of a message: ``words`` is the vocabulary of all blocks among the candidates,
     ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does. ``shown`` is a text
     that stands beside the lines: what a user said that stands there word for word is not quoted again. ``is_talk``:
-    the history is a dialogue without tools, in which lines count by what they tell (``told``).
+    the history is a dialogue without tools, in which lines count by what they tell (``told``). ``dates``: for each
+    candidate the day of its stretch of talk, where that is known. It stands with lines that say ``yesterday``.
     """
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes
@@ -104,11 +107,12 @@ def select(
     choice = _Choice(material, weights, _needless(blocks, beside, shown))
     chosen = choice.make(budget)
     quoted = {n: as_quoted(material.texts[n]) for n in chosen}
-    text, _ = _fitted(quoted, material.speakers, chosen, budget, sizes)
+    dated = material.dated(chosen, dates)
+    text, _ = _fitted(quoted, material.speakers, chosen, budget, sizes, dated)
     if not choice.missing(chosen):
         return text
     # Names are missing: the last lines give way to parts of lines, which show more names for their tokens.
-    text, size = _fitted(quoted, material.speakers, chosen, int(budget * (1 - SHARE)), sizes)
+    text, size = _fitted(quoted, material.speakers, chosen, int(budget * (1 - SHARE)), sizes, dated)
     missing = choice.missing(chosen)
     parts = clips(missing, [block for _, block in blocks], words, budget - size - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
@@ -121,16 +125,21 @@ def _numbers(already: Collection[str], beside: Iterable[Block], words: Vocabular
 
 
 def _fitted(
-    quoted: Mapping[int, str], speakers: bytes, chosen: list[int], budget: int, sizes: Sizes
+    quoted: Mapping[int, str],
+    speakers: bytes,
+    chosen: list[int],
+    budget: int,
+    sizes: Sizes,
+    dates: Mapping[int, str],
 ) -> tuple[str, int]:
     """The chosen lines as a text of at most ``budget`` tokens, and its size. What is too much is taken off the end of
     ``chosen``.
     """
-    lines = lines_under_marks(quoted, speakers, chosen)
+    lines = lines_under_marks(quoted, speakers, chosen, dates)
     while (excess := (size := sizes.joined(lines)) - budget) > 0 and chosen:
         # several at a time while far off: each look counts the whole text
         del chosen[-max(1, excess // 40) :]
-        lines = lines_under_marks(quoted, speakers, chosen)
+        lines = lines_under_marks(quoted, speakers, chosen, dates)
     return "\n".join(lines), size
 
 
@@ -205,6 +214,18 @@ class _Material:
         kept = len(shapes) - 1 - newest
         once[kept] = bonuses[kept]
         return once
+
+    def dated(self, chosen: Iterable[int], dates: Sequence[str]) -> dict[int, str]:
+        """The days of those of these lines that mean nothing without."""
+        first = np.cumsum([0, *map(len, self.blocks)])
+        found: dict[int, str] = {}
+        for n in chosen:
+            message = int(self.message[n])
+            block = self.blocks[message]
+            date = (block.dates[n - int(first[message])] if block.dates else "") or (dates[message] if dates else "")
+            if date and is_relative(self.texts[n]):
+                found[n] = date
+        return found
 
     def weights(self, now: int, already: Ints) -> Floats:
         """For every number of the vocabulary, how much it will be missed; 0 for what the candidates do not mention.

@@ -90,7 +90,7 @@ class Line(NamedTuple):
     ``names`` are the identifiers in it and the parts that they may be called by, ``worths`` what each would cost to get
     wrong (0 to 1). ``words`` counts the plain words beside them, up to ``ENOUGH_WORDS``. ``bonus`` is what the line
     counts besides its names. ``terms`` are the plain words of what was said, each behind a blank so that none is taken
-    for a name.
+    for a name. ``date``: when it was said, where a section that is read back told it.
     """
 
     text: str
@@ -100,6 +100,7 @@ class Line(NamedTuple):
     words: int = 0
     bonus: float = 0.0
     terms: tuple[str, ...] = ()
+    date: str = ""
 
 
 Known = dict[tuple[str, Source], Line]

@@ -15,30 +15,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from contextfold import quoting
 from contextfold.evidence.blocks import SOURCES
 from contextfold.evidence.lines import Line, lines_of
 from contextfold.messages import Message, Text, ToolResult
 
+NO_DATES: Mapping[int, str] = MappingProxyType({})
+
 PARTS = "[parts of lines]"
 """Stands above parts of lines, as the marks of the speakers stand above lines. Most parts are of tools' outputs."""
 
-_MARK = re.compile(rf"^(?:\[(user|assistant|tool)\]|{re.escape(PARTS)})$", re.MULTILINE)
+MARK = rf"(?:\[(user|assistant|tool)(?:, ([^\[\]\n]+))?\]|{re.escape(PARTS)})"
+"""A mark, with its speaker and its date where it has one."""
+
+_MARK = re.compile(rf"^{MARK}$", re.MULTILINE)
 
 
-def lines_under_marks(quoted: Mapping[int, str], speakers: bytes, chosen: Iterable[int]) -> list[str]:
+def lines_under_marks(
+    quoted: Mapping[int, str], speakers: bytes, chosen: Iterable[int], dates: Mapping[int, str] = NO_DATES
+) -> list[str]:
     """The chosen ones of the lines, by their numbers, in their order. A mark stands where the speaker changes.
 
     ``quoted``: the lines as they may stand there (``as_quoted``). ``speakers``: for each line the place of its speaker
-    in ``blocks.SOURCES``.
+    in ``blocks.SOURCES``. ``dates``: of lines that mean nothing without one. It stands in the mark, and holds on until
+    another one does.
     """
     lines: list[str] = []
-    speaker = -1
+    speaker, date = -1, ""
     for n in sorted(chosen):
-        if speakers[n] != speaker:
+        new = dates.get(n, date)
+        if speakers[n] != speaker or new != date:
             speaker = speakers[n]
-            lines.append(f"[{SOURCES[speaker]}]")
+            lines.append(f"[{SOURCES[speaker]}]" if new == date else f"[{SOURCES[speaker]}, {new}]")
+            date = new
         lines.append(quoted[n])
     return lines
 
@@ -60,15 +71,20 @@ def parts_under_mark(parts: Sequence[str]) -> list[str]:
 
 def read(text: str) -> tuple[Line, ...]:
     """The lines and parts of lines of such a text. What stands above the first mark counts as the assistant's."""
-    return tuple(line for message in _as_messages(text) for line in lines_of(message))
+    return tuple(
+        line._replace(date=date) if date else line for message, date in _as_messages(text) for line in lines_of(message)
+    )
 
 
-def _as_messages(text: str) -> Iterator[Message]:
+def _as_messages(text: str) -> Iterator[tuple[Message, str]]:
+    """What stands under each mark, with the date that holds there."""
     first, *rest = _MARK.split(text)
-    first, rest[1::2] = quoting.unquoted(first), [quoting.unquoted(said) for said in rest[1::2]]
-    yield Message("assistant", (Text(first),))
-    for speaker, said in zip(rest[::2], rest[1::2], strict=True):
+    yield Message("assistant", (Text(quoting.unquoted(first)),)), ""
+    date = ""
+    for speaker, new, quoted in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        said = Text(quoting.unquoted(quoted))
+        date = new or date
         if speaker in ("tool", None):
-            yield Message("tool", (ToolResult("evidence", (Text(said),)),))
+            yield Message("tool", (ToolResult("evidence", (said,)),)), ""
         else:
-            yield Message("user" if speaker == "user" else "assistant", (Text(said),))
+            yield Message("user" if speaker == "user" else "assistant", (said,)), date

@@ -242,7 +242,7 @@ def summary_entry(summary: SummaryRecord, after: int, shared: Shared, gone: Coll
     }
 
 
-_MARK = re.compile(rf"\[(user|assistant|tool)\]|{re.escape(lines_for_quoting.PARTS)}")
+_MARK = re.compile(lines_for_quoting.MARK)
 
 
 def evidence_lines(text: str) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from contextfold import evidence as quoting
 from contextfold.conversation import pins
+from contextfold.evidence import told
 from contextfold.identifiers import names
 from contextfold.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.decide import Plan
@@ -146,7 +147,9 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     shortened: dict[int, list[Edit]] = {}
     for edit in plan.edits:
         shortened.setdefault(edit.index, []).append(edit)
-    candidates = [(ends[n], _lines(question, n)) for n in sorted({*plan.gone, *shortened})]
+    quotable = sorted({*plan.gone, *shortened})
+    candidates = [(ends[n], _lines(question, n)) for n in quotable]
+    dates = told.dates_of(history.messages) if question.is_talk else []
     visible = _names(quoting.lines_of(Message("assistant", (Text(prose),))))
     gone = set(plan.gone)
     whole = []
@@ -168,6 +171,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
         words=history.words,
         shown=prose,
         is_talk=question.is_talk,
+        dates=[dates[n] for n in quotable] if dates else (),
     )
     return redact(lines) if question.policy.redact else lines
 

@@ -54,6 +54,13 @@ class Cue:
 _NOT_SAID_OF_ONESELF = r"(?<!\bi )(?<!\bwe )(?<!\bit )(?<!\bthey )"
 """``do not touch it`` is a constraint, ``I do not see it`` is none."""
 
+_NOT_OF_THE_PAST = r"(?<!['’]ve )(?<!\bhave )(?<!\bhas )(?<!\bhad )(?<!['’]m )(?<!['’]re )"
+_DEMANDS = (
+    rf"{_NOT_SAID_OF_ONESELF}{_NOT_OF_THE_PAST}\b(?:must(?:n['’]t)?(?!['’]ve| have been| be (?:so|such|really|very)\b)"
+    r"|never(?! been| tried| seen| heard| had| gets?\b)|always|do(?: not|n['’]t)(?! worry))\b"
+)
+"""``you must ask`` is a demand; ``it must have been great``, ``I've always wanted to`` and ``don't worry`` are talk."""
+
 CONSTRAINT = Cue(
     rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
     r"|\b(?:should(?: not|n['’]t)?(?! i\b| we\b)|avoid|only|without|prefer|at (?:most|least)"
@@ -80,9 +87,10 @@ CONSTRAINT = Cue(
 )
 
 PROHIBITION = Cue(
-    rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t))\b"
+    rf"{_DEMANDS}"
     r"|\b(?:forbidden|not allowed|prohibited|only|at (?:most|least)|no (?:more|less|later|longer|earlier) than"
-    r"|make sure|important|not exceed|budget|deadline|due (?:on|by|date)|unless|under no circumstances|stop and"
+    r"|make sure|(?<!how )important(?=:| that\b| to (?!me\b|us\b|you\b))|not exceed|budget|deadline"
+    r"|due (?:on|by|date)|unless|under no circumstances|stop and"
     r"|(?:rule|constraint|requirement|policy|restriction|limit)s?:|(?:limit|cap)(?:ed)? (?:is|of|to|at)|report all"
     r"|up to \$?\d|by (?:\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|jan|feb|mar(?:ch)?\b|apr|may \d|june?\b"
     r"|july?\b|aug|sep|oct|nov|dec|tomorrow|tonight|noon|midnight|next (?:week|month)|(?:the )?end of|eod\b))"
@@ -113,7 +121,7 @@ PROHIBITION = Cue(
 """The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
 
 STRICT = Cue(
-    rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
+    rf"{_DEMANDS}|{_NOT_SAID_OF_ONESELF}\b(?:cannot|can['’]t)\b"
     r"|\b(?:forbidden|not allowed|prohibited|not exceed|under no circumstances|deadline|budget|at most"
     r"|no more than)\b"
     r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|verboten|immer|jamais|toujours|doit|doivent|interdit\w*"
