@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from contextfold import identifiers, quoting
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM
-from contextfold.evidence.choice import ENOUGH_WORDS, FADING, JOINED, RARITY, YOUNGEST
+from contextfold.evidence.choice import ENOUGH_WORDS, FADING, JOINED, QUALITIES, RARITY, UNIT, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
 from contextfold.evidence.lines import BARE, PLAIN_WORD, Line, is_cjk
 from contextfold.evidence.section import parts_as_text
@@ -108,12 +108,13 @@ class _Choice:
     ) -> None:
         self.lines = [line for _, lines in candidates for line in lines]
         self.weights = weights
+        self.units = {name: round(weight * UNIT) for name, weight in weights.items()}
         self.message = [number for number, (_, lines) in enumerate(candidates) for _ in lines]
-        self.bonus = _once(self.lines)
+        self.bonus = [QUALITIES[-1] * round(bonus * UNIT) for bonus in _once(self.lines)]
         self.wanted = [_wanted(line, weights) for line in self.lines]
         self.spans = self._offered()
         self.sizes = {n: count(self.lines[n].text) + 1 for span in self.spans for n in span}  # 1: the line break
-        self.shown: dict[str, float] = {}  # name -> how well it is shown, up to 1
+        self.shown: dict[str, int] = {}  # name -> how well it is shown
         self.chosen: set[int] = set()
 
     def make(self, budget: int) -> list[int]:
@@ -129,7 +130,7 @@ class _Choice:
             gain = self._gain(spans[number])
             if gain <= 0:
                 continue
-            if gain < -expected * (1 - 1e-9):
+            if gain < -expected:
                 heapq.heappush(queue, (-gain, number))
                 continue
             new = [n for n in range(spans[number].first, spans[number].last + 1) if n not in self.chosen]
@@ -182,31 +183,31 @@ class _Choice:
     def _gain(self, span: Span) -> float:
         """What the span would add per token."""
         quality = self._quality(span)
-        value = cost = 0.0
+        value = cost = 0
         for n in range(span.first, span.last + 1):
             if n not in self.chosen:
                 cost += self.sizes[n]
                 value += self.bonus[n]
             for name in self.wanted[n]:
-                better = quality - self.shown.get(name, 0.0)
+                better = quality - self.shown.get(name, 0)
                 if better > 0:
-                    value += better * self.weights[name]
+                    value += better * self.units[name]
         return value / cost if cost else 0.0
 
-    def _quality(self, span: Span) -> float:
-        """How well the span would show its names: 1 with enough plain words in it or in a chosen line next to it."""
+    def _quality(self, span: Span) -> int:
+        """How well the span would show its names: best with enough plain words in it or in a chosen line next to it."""
         words = sum(self.lines[n].words for n in range(span.first, span.last + 1))
         for inner, outer in ((span.first, span.first - 1), (span.last, span.last + 1)):
             if outer in self.chosen and self.message[inner] == self.message[outer]:
                 words += self.lines[outer].words
-        return BARE + (1 - BARE) * min(1.0, words / ENOUGH_WORDS)
+        return QUALITIES[min(words, ENOUGH_WORDS)]
 
     def _take(self, span: Span, new: Iterable[int]) -> None:
         quality = self._quality(span)
         self.chosen.update(new)
         for n in range(span.first, span.last + 1):
             for name in self.wanted[n]:
-                self.shown[name] = max(self.shown.get(name, 0.0), quality)
+                self.shown[name] = max(self.shown.get(name, 0), quality)
 
 
 def _once(lines: Sequence[Line]) -> list[float]:

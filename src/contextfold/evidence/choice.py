@@ -19,11 +19,10 @@ an identifier counts in full only where plain words stand with it, in its line o
 quoted too. Lines are chosen greedily by what they add per token, alone or with a neighbor; what is shown
 already adds nothing.
 
-**How is that quick?** A choice lowers what others would add, except for its neighbors, which are looked at again, so a
-heap with lazy updates finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set
-functions", 1978). Weights and gains of all lines are computed in arrays; only the best few thousand enter the heap, and
-when most of what the heap holds is out of date, or what is left out might be better, all gains are computed again. Sums
-run in the order of the lines, so the outcome is that of a plain greedy choice to the last bit.
+**How is that quick?** A choice lowers what others would add, except for its neighbors, so a heap with lazy updates finds
+the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978). What each line
+adds at first is computed in arrays. From then on every choice takes off what it shows, line by line that shows the same:
+in whole numbers, so the outcome is that of a plain greedy choice that weighs every line again.
 """
 
 from __future__ import annotations
@@ -62,11 +61,12 @@ LEAST_SAID = 3
 JOINED = 200
 """Characters. Two neighboring lines longer than this together are not offered as a pair."""
 
-_HELD = 2000
-"""Spans that enter the heap at a time. Most others are never looked at."""
+QUALITIES = [round(1000 * (BARE + (1 - BARE) * words / ENOUGH_WORDS)) for words in range(ENOUGH_WORDS + 1)]
+"""How well a name is shown with no, one, ... plain words beside it, in thousandths."""
 
-_STALE = 2000
-"""Spans that are looked at for nothing before all gains are computed again, which takes about as long."""
+UNIT = 1 << 32
+"""What a weight of 1 is in whole numbers. Sums of those are the same in any order, so what is shown by now can be taken
+off what a line adds, instead of weighing the line again."""
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -257,6 +257,11 @@ class _Material:
         return weights
 
 
+def in_units(weights: Floats) -> Numbers:
+    """Weights as whole numbers."""
+    return np.rint(weights * UNIT).astype(np.int64)
+
+
 def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate([np.empty(0, np.int32), *parts])
 
@@ -268,21 +273,40 @@ class _Choice:
         self.material = material
         self.weights = weights
         material.bonuses[needless] = 0.0
-        known = (weights[material.shown] > 0) & ~np.repeat(needless, material.counts)
+        units = in_units(weights)
+        known = (units[material.shown] > 0) & ~np.repeat(needless, material.counts)
         line_of = np.repeat(np.arange(len(material.counts)), material.counts)[known]
-        self.wanted = material.shown[known]
+        wanted = material.shown[known]
         """What the lines show and is wanted, line by line."""
-        self.counts = np.bincount(line_of, minlength=len(material.counts))
-        self.starts = np.concatenate([[0], np.cumsum(self.counts)])
-        self.offered = (self.counts > 0) | (material.bonuses > 0)
-        self.poor = self.offered & (material.words < ENOUGH_WORDS)
-        self.pairs = self._pairs()
-        self.shown = [0.0] * len(weights)
-        """How well each name or term is shown, up to 1."""
-        self.chosen: set[int] = set()
-        self._prepare()
+        counts = np.bincount(line_of, minlength=len(material.counts))
+        offered = (counts > 0) | (material.bonuses > 0)
+        poor = offered & (material.words < ENOUGH_WORDS)
+        # What the loop reads of one at a time is kept in lists, which are quicker for that than arrays.
+        self._numbers: list[int] = wanted.tolist()
+        self._starts: list[int] = [0, *np.cumsum(counts).tolist()]
+        self._units: list[int] = units.tolist()
+        self._words: list[int] = material.words.tolist()
+        self._message: list[int] = material.message.tolist()
+        self._sizes: list[int] = (material.sizes + 1).tolist()  # 1: the line break
+        self._bonuses: list[int] = (in_units(material.bonuses) * QUALITIES[-1]).tolist()
+        self._shown = [0] * len(weights)
+        """How well each name or term is shown, in thousandths."""
+        self._is_chosen = bytearray(len(counts))
+        self._spans(offered, poor)
+        self._weigh(wanted, counts, units)
 
-    def _pairs(self) -> Flags:
+    def _spans(self, offered: Flags, poor: Flags) -> None:
+        singles, pairs = np.flatnonzero(offered), np.flatnonzero(self._pairs(poor))
+        first, last = np.concatenate([singles, pairs]), np.concatenate([singles, pairs + 1])
+        self.first, self.last = first, last
+        # Of spans that add the same the first wins, in the order: a line, with the one before it, with the one after.
+        self.order = np.concatenate([3 * singles, np.where(poor[pairs], 3 * pairs + 2, 3 * pairs + 4)])
+        self._single = _places(singles, 0, len(offered))
+        """For each line, the number of the span that it is; -1 for none. Two more stand for lines around the first."""
+        self._pair = _places(pairs, len(singles), len(offered))
+        """The same for the span that it is with the next line."""
+
+    def _pairs(self, poor: Flags) -> Flags:
         """For each line, whether it is offered together with the next one."""
         material = self.material
         if not len(material.counts):
@@ -290,201 +314,140 @@ class _Choice:
         near = (material.message[:-1] == material.message[1:]) & (
             material.characters[:-1] + material.characters[1:] <= JOINED
         )
-        return np.append(near & (self.poor[:-1] | self.poor[1:]), False)
+        return np.append(near & (poor[:-1] | poor[1:]), False)
 
-    def _prepare(self) -> None:
-        """The spans as arrays, and what the loop reads of lines as lists: those are quicker for one at a time."""
-        material = self.material
-        singles, pairs = np.flatnonzero(self.offered), np.flatnonzero(self.pairs)
-        self.first = np.concatenate([singles, pairs])
-        self.last = np.concatenate([singles, pairs + 1])
-        # Of spans that add the same the first wins, in the order: a line, with the one before it, with the one after.
-        self.order = np.concatenate([3 * singles, np.where(self.poor[pairs], 3 * pairs + 2, 3 * pairs + 4)])
-        self.worth = self.weights.tolist()
-        self._open = list(self.worth)
-        """What showing each name or term in full would add. Most lines do, so most gains are sums of these."""
-        self._numbers, self._starts = self.wanted.tolist(), self.starts.tolist()
-        self._ids: list[list[int] | None] = [None] * len(material.counts)
-        self._words = material.words.tolist()
-        self._sizes = (material.sizes + 1).tolist()  # 1: the line break
-        self._bonuses = material.bonuses.tolist()
-        self._message = material.message.tolist()
-        self._paired = self.pairs.tolist()
-        self._poor = self.poor.tolist()
-        self._entries()
-
-    def _entries(self) -> None:
-        """All that spans show, one after the other: the first entry of each line is its bonus (number -1)."""
-        lines = np.concatenate([np.column_stack([self.first, self.last])[:, k] for k in (0, 1)])
-        spans = np.concatenate([np.arange(len(self.first))] * 2)
-        twice = np.concatenate([np.ones(len(self.first), dtype=bool), self.first != self.last])
-        lines, spans = lines[twice], spans[twice]
-        by_span = np.argsort(spans, kind="stable")
-        lines, spans = lines[by_span], spans[by_span]
-        lengths = self.counts[lines] + 1
-        ends = np.cumsum(lengths)
-        heads = ends - lengths
-        places = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(heads, lengths)
-        source = np.repeat(self.starts[lines] - 1, lengths) + places
-        numbers = self.wanted[np.maximum(source, 0)] if len(self.wanted) else np.zeros(len(source), dtype=np.int32)
-        self._entry_number = np.where(places == 0, 0, numbers)
-        self._entry_weight = np.where(places == 0, 0.0, self.weights[self._entry_number] if len(self.weights) else 0.0)
-        self._entry_span = np.repeat(spans, lengths)
-        self._heads, self._head_line, self._head_span = heads, lines, spans
-
-    def _gains(self, left: int) -> Floats:
-        """What each span would add per token now; 0 for those that do not fit what is left."""
-        material = self.material
-        is_chosen = np.zeros(len(material.counts) + 2, dtype=bool)  # one more at each end
-        if self.chosen:
-            is_chosen[np.fromiter(self.chosen, dtype=np.int64) + 1] = True
-        message = np.concatenate([[-1], material.message, [-1]])
-        words = np.concatenate([[0], material.words, [0]])
-        inside = words[self.first + 1] + np.where(self.first == self.last, 0, words[self.last + 1])
-        for inner, outer in ((self.first + 1, self.first), (self.last + 1, self.last + 2)):
-            inside = inside + np.where(is_chosen[outer] & (message[inner] == message[outer]), words[outer], 0)
-        quality = BARE + (1 - BARE) * np.minimum(1.0, inside / ENOUGH_WORDS)
-        better = quality[self._entry_span] - np.array(self.shown or [0.0])[self._entry_number]
-        values = np.where(better > 0, better * self._entry_weight, 0.0)
-        new = ~is_chosen[self._head_line + 1]
-        values[self._heads] = np.where(new, material.bonuses[self._head_line], 0.0)
-        value = np.bincount(self._entry_span, weights=values, minlength=len(self.first))
-        sizes = np.where(new, material.sizes[self._head_line] + 1, 0)
-        cost = np.bincount(self._head_span, weights=sizes, minlength=len(self.first))
-        return np.where((cost > 0) & (cost <= left), value / np.maximum(cost, 1.0), 0.0)
+    def _weigh(self, wanted: Ints, counts: Numbers, units: Numbers) -> None:
+        """What each span would add at first, what it costs, and the spans that show each name or term."""
+        material, first, last = self.material, self.first, self.last
+        is_pair = first != last
+        inside = material.words[first] + np.where(is_pair, material.words[last], 0)
+        quality = np.array(QUALITIES)[np.minimum(inside, ENOUGH_WORDS)]
+        self._quality: list[int] = quality.tolist()
+        sizes, bonuses = np.array(self._sizes, dtype=np.int64), np.array(self._bonuses, dtype=np.int64)
+        self.cost = sizes[first] + np.where(is_pair, sizes[last], 0)
+        # a span's lines stand side by side, and so does what they show
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        begin, end = starts[first], starts[last + 1]
+        sums = np.concatenate([[0], np.cumsum(units[wanted])])
+        self.value = quality * (sums[end] - sums[begin]) + bonuses[first] + np.where(is_pair, bonuses[last], 0)
+        lengths = end - begin
+        entries = np.repeat(begin - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
+        numbers = wanted[entries]
+        by_number = np.argsort(numbers, kind="stable")
+        self._showing: list[int] = np.repeat(np.arange(len(first)), lengths)[by_number].tolist()
+        """Numbers of the spans that show each name or term, from ``_showing_from`` of its number on."""
+        self._showing_from: list[int] = [0, *np.cumsum(np.bincount(numbers, minlength=len(units))).tolist()]
 
     def make(self, budget: int) -> list[int]:
         """Numbers of the chosen lines, best first, within ``budget`` tokens."""
-        order: list[int] = []
+        gains = self.value / np.maximum(self.cost, 1)
+        best = np.lexsort((self.order, -gains))
+        best = best[gains[best] > 0]
+        # What each span adds at first, the best first. What was found to add less waits in a heap.
+        fresh = zip((-gains[best]).tolist(), self.order[best].tolist(), best.tolist(), strict=True)
+        self._value: list[int] = self.value.tolist()
+        self._cost: list[int] = self.cost.tolist()
+        first, last, order = self.first.tolist(), self.last.tolist(), self.order.tolist()
+        value, cost = self._value, self._cost
+        waiting: list[tuple[float, int, int]] = []
+        ahead = next(fresh, None)
+        chosen: list[int] = []
         left = budget
-        queue, least = self._best(left)
-        # The newest entry of each span in the heap. A span that became no better has one that is good enough: it is
-        # looked at again when its turn comes.
-        entered = {number: -gain for gain, number, _, _ in queue}
-        stale = 0
         while left > 0:
-            if not queue or -queue[0][0] < least or stale > _STALE:
-                if stale <= _STALE and least == 0.0:
-                    break
-                queue, least = self._best(left)
-                entered = {number: -gain for gain, number, _, _ in queue}
-                stale = 0
-                if not queue:
-                    break
-            expected, number, first, last = heapq.heappop(queue)
-            gain = self._gain(first, last)
-            entered[number] = 0.0
-            if gain <= 0:
+            if waiting and (ahead is None or waiting[0] < ahead):
+                expected, _, span = heapq.heappop(waiting)
+            elif ahead is not None:
+                expected, _, span = ahead
+                ahead = next(fresh, None)
+            else:
+                break
+            if value[span] <= 0 or not cost[span]:
                 continue
-            if gain < -expected * (1 - 1e-9):
-                heapq.heappush(queue, (-gain, number, first, last))
-                entered[number] = gain
-                stale += 1
+            gain = float(value[span]) / cost[span]
+            if gain < -expected:
+                heapq.heappush(waiting, (-gain, order[span], span))
                 continue
-            new = [n for n in range(first, last + 1) if n not in self.chosen]
-            cost = sum(self._sizes[n] for n in new)
-            if cost > left:
+            if cost[span] > left:
                 continue
-            left -= cost
-            order += new
-            self._take(first, last, new)
-            for span in {span for n in new for span in self._touching(n)}:
-                gain = self._gain(span[1], span[2])  # a neighbor may have become cheaper or better
-                if gain > entered.get(span[0], 0.0):
-                    heapq.heappush(queue, (-gain, *span))
-                    entered[span[0]] = gain
-        return order
+            left -= cost[span]
+            lines = range(first[span], last[span] + 1)
+            new = [n for n in lines if not self._is_chosen[n]]
+            chosen += new
+            for other in self._take(lines, new, self._quality[span]):
+                if value[other] > 0 and cost[other]:
+                    heapq.heappush(waiting, (-(float(value[other]) / cost[other]), order[other], other))
+        return chosen
 
-    def _best(self, left: int) -> tuple[list[tuple[float, int, int, int]], float]:
-        """A heap of the best spans, and the gain below which others, left out of it, may be better."""
-        gains = self._gains(left)
-        found = np.flatnonzero(gains > 0)
-        least = 0.0
-        if len(found) > 2 * _HELD:
-            least = float(np.partition(gains[found], len(found) - _HELD)[len(found) - _HELD])
-            found = found[gains[found] >= least]
-        rows = (-gains[found], self.order[found], self.first[found], self.last[found])
-        heap = list(zip(*(row.tolist() for row in rows), strict=True))
-        heapq.heapify(heap)
-        return heap, least
-
-    def _touching(self, n: int) -> Iterable[tuple[int, int, int]]:
-        """The spans that line ``n`` can have made better by being chosen: number, first line, last line.
-
-        What stands beside it has its plain words now, where it has any; what it is part of has become cheaper. A line
-        that has plain words of its own is neither.
+    def _take(self, lines: Iterable[int], new: Sequence[int], quality: int) -> set[int]:
+        """Lines are chosen: other spans add less, and some of their neighbors (which are returned) cost less or add
+        more.
         """
-        poor, chosen = self._poor, self.chosen
-        reach = 1 if self._words[n] else 0
-        if reach:
-            for first in (n - 1, n + 1):
-                if 0 <= first < len(poor) and poor[first] and first not in chosen:
-                    yield 3 * first, first, first
-        for first in range(max(0, n - 1 - reach), min(len(poor), n + 1 + reach)):
-            if self._paired[first] and not (first in chosen and first + 1 in chosen):
-                yield 3 * first + (2 if poor[first] else 4), first, first + 1
+        value, cost, qualities, shown = self._value, self._cost, self._quality, self._shown
+        for n in lines:
+            for number in self._wanted(n):
+                before = shown[number]
+                if quality <= before:
+                    continue
+                shown[number] = quality
+                unit = self._units[number]
+                for span in self._showing[self._showing_from[number] : self._showing_from[number + 1]]:
+                    at = qualities[span]
+                    if at > before:
+                        value[span] -= unit * ((at if at < quality else quality) - before)
+        touched: set[int] = set()
+        for n in new:
+            self._is_chosen[n] = 1
+            for span in (self._single[n], self._pair[n - 1], self._pair[n]):
+                if span >= 0:
+                    cost[span] -= self._sizes[n]
+                    value[span] -= self._bonuses[n]
+                    touched.add(span)
+        for n in new:
+            if self._words[n]:
+                for span, start, end in (
+                    (self._single[n - 1], n - 1, n - 1),
+                    (self._single[n + 1], n + 1, n + 1),
+                    (self._pair[n - 2], n - 2, n - 1),
+                    (self._pair[n + 1], n + 1, n + 2),
+                ):
+                    if span >= 0 and qualities[span] < QUALITIES[-1]:
+                        self._better(span, start, end)
+                        touched.add(span)
+        return touched
+
+    def _better(self, span: int, first: int, last: int) -> None:
+        """A line beside the span was chosen: its names may be shown better now."""
+        words = self._words[first] if first == last else self._words[first] + self._words[last]
+        message = self._message[first]
+        for n in (first - 1, last + 1):
+            if 0 <= n < len(self._message) and self._is_chosen[n] and self._message[n] == message:
+                words += self._words[n]
+        before, quality = self._quality[span], QUALITIES[min(words, ENOUGH_WORDS)]
+        if quality > before:
+            self._quality[span] = quality
+            for number in self._numbers[self._starts[first] : self._starts[last + 1]]:
+                if quality > (shown := self._shown[number]):
+                    self._value[span] += self._units[number] * (quality - max(before, shown))
 
     def missing(self, chosen: Sequence[int]) -> dict[int, float]:
         """The names that none of these lines shows and that say something without their line: number -> weight."""
         is_missing = self.weights > 0
-        for n in chosen:
-            is_missing[self._wanted(n)] = False
+        is_missing[[number for n in chosen for number in self._wanted(n)]] = False
         telling = np.zeros(len(is_missing), dtype=bool)
         telling[_joined([block.telling for block in self.material.blocks])] = True
         numbers = np.flatnonzero(is_missing & telling)
         return dict(zip(numbers.tolist(), self.weights[numbers].tolist(), strict=True))
 
     def _wanted(self, n: int) -> list[int]:
-        found = self._ids[n]
-        if found is None:
-            found = self._ids[n] = self._numbers[self._starts[n] : self._starts[n + 1]]
-        return found
+        return self._numbers[self._starts[n] : self._starts[n + 1]]
 
-    def _gain(self, first: int, last: int) -> float:
-        """What the span would add per token."""
-        shown, worth, chosen = self.shown, self.worth, self.chosen
-        if first == last:  # most spans
-            if first in chosen:
-                return 0.0
-            if self._words[first] >= ENOUGH_WORDS:
-                value = self._bonuses[first]
-                for added in map(self._open.__getitem__, self._ids[first] or self._wanted(first)):
-                    value += added
-                gain: float = value / self._sizes[first]
-                return gain
-        quality = 1.0 if self._words[first] >= ENOUGH_WORDS else self._quality(first, last)
-        value = cost = 0.0
-        for n in (first,) if first == last else (first, last):
-            if n not in chosen:
-                cost += self._sizes[n]
-                value += self._bonuses[n]
-            wanted = self._ids[n] or self._wanted(n)
-            if quality == 1.0:
-                for added in map(self._open.__getitem__, wanted):
-                    value += added
-                continue
-            for number in wanted:
-                better = quality - shown[number]
-                if better > 0:
-                    value += better * worth[number]
-        return value / cost if cost else 0.0
 
-    def _quality(self, first: int, last: int) -> float:
-        """How well the span would show its names: 1 with enough plain words in it or in a chosen line next to it."""
-        words = self._words[first] if first == last else self._words[first] + self._words[last]
-        if words < ENOUGH_WORDS:
-            if first - 1 in self.chosen and self._message[first] == self._message[first - 1]:
-                words += self._words[first - 1]
-            if last + 1 in self.chosen and self._message[last] == self._message[last + 1]:
-                words += self._words[last + 1]
-        share: float = min(1.0, words / ENOUGH_WORDS)
-        return BARE + (1 - BARE) * share
+def _places(lines: Numbers, start: int, length: int) -> list[int]:
+    """For each of ``length`` lines its place among ``lines``, counted from ``start``; -1 for those that are not there.
 
-    def _take(self, first: int, last: int, new: Iterable[int]) -> None:
-        quality = self._quality(first, last)
-        self.chosen.update(new)
-        for n in range(first, last + 1):
-            for number in self._wanted(n):
-                if quality > self.shown[number]:
-                    self.shown[number] = quality
-                    self._open[number] = (1.0 - quality) * self.worth[number]
+    Two more at the end, for the lines behind the last one and, counted from the end, before the first.
+    """
+    places = np.full(length + 2, -1)
+    places[lines] = np.arange(start, start + len(lines))
+    found: list[int] = places.tolist()
+    return found
