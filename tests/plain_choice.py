@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from contextfold import identifiers, quoting
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM
-from contextfold.evidence.choice import ENOUGH_WORDS, FADING, JOINED, QUALITIES, RARITY, UNIT, YOUNGEST
+from contextfold.evidence.choice import FADING, JOINED, QUALITIES, RARITY, UNIT, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
-from contextfold.evidence.lines import BARE, PLAIN_WORD, Line, is_cjk
+from contextfold.evidence.lines import BARE, ENOUGH_WORDS, PLAIN_WORD, Line, is_cjk
 from contextfold.evidence.section import parts_as_text
 
 _FIGURES = re.compile(r"\d+")
@@ -60,7 +60,8 @@ def _fitted(lines: Sequence[Line], chosen: list[int], budget: int, count: Callab
     """The chosen lines as a text of at most ``budget`` tokens. What is too much is taken off the end of ``chosen``."""
     text = lines_as_text(lines, chosen)
     while chosen and (excess := count(text) - budget) > 0:
-        del chosen[-max(1, excess // 40) :]
+        while excess > 0 and chosen:
+            excess -= count(lines[chosen.pop()].text) + 1
         text = lines_as_text(lines, chosen)
     return text
 

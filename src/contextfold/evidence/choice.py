@@ -19,10 +19,10 @@ an identifier counts in full only where plain words stand with it, in its line o
 quoted too. Lines are chosen greedily by what they add per token, alone or with a neighbor; what is shown
 already adds nothing.
 
-**How is that quick?** A choice lowers what others would add, except for its neighbors, so a heap with lazy updates finds
-the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978). What each line
-adds at first is computed in arrays. From then on every choice takes off what it shows, line by line that shows the same:
-in whole numbers, so the outcome is that of a plain greedy choice that weighs every line again.
+**How is that quick?** A choice lowers what others would add, except for its neighbors, so a heap with lazy updates
+finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978). What each
+line adds at first is computed in arrays. From then on every choice takes off what it shows, for each line that shows
+the same: in whole numbers, so the outcome is that of a plain greedy choice that weighs every line again.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ def select(
     chosen = choice.make(budget)
     quoted = {n: as_quoted(material.texts[n]) for n in chosen}
     dated = material.dated(chosen, dates)
-    text, _ = _fitted(quoted, material.speakers, chosen, budget, sizes, dated)
+    text, _ = _fitted(quoted, material, chosen, budget, sizes, dated)
     if not choice.missing(chosen):
         return text
     # Names are missing: the last lines give way to parts of lines, which show more names for their tokens.
-    text, size = _fitted(quoted, material.speakers, chosen, int(budget * (1 - SHARE)), sizes, dated)
+    text, size = _fitted(quoted, material, chosen, int(budget * (1 - SHARE)), sizes, dated)
     missing = choice.missing(chosen)
     parts = clips(missing, [block for _, block in blocks], words, budget - size - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
@@ -126,7 +126,7 @@ def _numbers(already: Collection[str], beside: Iterable[Block], words: Vocabular
 
 def _fitted(
     quoted: Mapping[int, str],
-    speakers: bytes,
+    material: _Material,
     chosen: list[int],
     budget: int,
     sizes: Sizes,
@@ -135,11 +135,12 @@ def _fitted(
     """The chosen lines as a text of at most ``budget`` tokens, and its size. What is too much is taken off the end of
     ``chosen``.
     """
-    lines = lines_under_marks(quoted, speakers, chosen, dates)
+    lines = lines_under_marks(quoted, material.speakers, chosen, dates)
     while (excess := (size := sizes.joined(lines)) - budget) > 0 and chosen:
-        # several at a time while far off: each look counts the whole text
-        del chosen[-max(1, excess // 40) :]
-        lines = lines_under_marks(quoted, speakers, chosen, dates)
+        # as many as take the excess by themselves; a look at the whole tells what their breaks and marks took
+        while excess > 0 and chosen:
+            excess -= int(material.sizes[chosen.pop()]) + 1
+        lines = lines_under_marks(quoted, material.speakers, chosen, dates)
     return "\n".join(lines), size
 
 
@@ -379,55 +380,68 @@ class _Choice:
         return chosen
 
     def _take(self, lines: Iterable[int], new: Sequence[int], quality: int) -> set[int]:
-        """Lines are chosen: other spans add less, and some of their neighbors (which are returned) cost less or add
-        more.
-        """
-        value, cost, qualities, shown = self._value, self._cost, self._quality, self._shown
-        for n in lines:
-            for number in self._wanted(n):
-                before = shown[number]
-                if quality <= before:
-                    continue
-                shown[number] = quality
-                unit = self._units[number]
-                for span in self._showing[self._showing_from[number] : self._showing_from[number + 1]]:
-                    at = qualities[span]
-                    if at > before:
-                        value[span] -= unit * ((at if at < quality else quality) - before)
+        """Lines are chosen, which show their names this well. Returns the spans that became cheaper or better by it."""
+        self._show([number for n in lines for number in self._wanted(n)], quality)
         touched: set[int] = set()
         for n in new:
             self._is_chosen[n] = 1
             for span in (self._single[n], self._pair[n - 1], self._pair[n]):
                 if span >= 0:
-                    cost[span] -= self._sizes[n]
-                    value[span] -= self._bonuses[n]
+                    self._cost[span] -= self._sizes[n]
+                    self._value[span] -= self._bonuses[n]
                     touched.add(span)
         for n in new:
             if self._words[n]:
-                for span, start, end in (
-                    (self._single[n - 1], n - 1, n - 1),
-                    (self._single[n + 1], n + 1, n + 1),
-                    (self._pair[n - 2], n - 2, n - 1),
-                    (self._pair[n + 1], n + 1, n + 2),
-                ):
-                    if span >= 0 and qualities[span] < QUALITIES[-1]:
-                        self._better(span, start, end)
-                        touched.add(span)
+                touched |= self._beside(n)
         return touched
 
-    def _better(self, span: int, first: int, last: int) -> None:
-        """A line beside the span was chosen: its names may be shown better now."""
+    def _show(self, numbers: Iterable[int], quality: int) -> None:
+        """Names and terms are shown this well: the spans that show those that were not add less."""
+        value, qualities, shown, showing, start = (
+            self._value,
+            self._quality,
+            self._shown,
+            self._showing,
+            self._showing_from,
+        )
+        for number in numbers:
+            before = shown[number]
+            if quality > before:
+                shown[number] = quality
+                unit = self._units[number]
+                for span in showing[start[number] : start[number + 1]]:
+                    at = qualities[span]
+                    if at > before:
+                        value[span] -= unit * ((at if at < quality else quality) - before)
+
+    def _beside(self, n: int) -> set[int]:
+        """The spans next to a chosen line with plain words, which may show their names better by it."""
+        touched: set[int] = set()
+        for span, first, last in (
+            (self._single[n - 1], n - 1, n - 1),
+            (self._single[n + 1], n + 1, n + 1),
+            (self._pair[n - 2], n - 2, n - 1),
+            (self._pair[n + 1], n + 1, n + 2),
+        ):
+            if span >= 0 and self._quality[span] < QUALITIES[-1] and self._is_better(span, first, last):
+                touched.add(span)
+        return touched
+
+    def _is_better(self, span: int, first: int, last: int) -> bool:
+        """Whether the span shows its names better than before, now that a line beside it is chosen."""
         words = self._words[first] if first == last else self._words[first] + self._words[last]
         message = self._message[first]
         for n in (first - 1, last + 1):
             if 0 <= n < len(self._message) and self._is_chosen[n] and self._message[n] == message:
                 words += self._words[n]
         before, quality = self._quality[span], QUALITIES[min(words, ENOUGH_WORDS)]
-        if quality > before:
-            self._quality[span] = quality
-            for number in self._numbers[self._starts[first] : self._starts[last + 1]]:
-                if quality > (shown := self._shown[number]):
-                    self._value[span] += self._units[number] * (quality - max(before, shown))
+        if quality <= before:
+            return False
+        self._quality[span] = quality
+        for number in self._numbers[self._starts[first] : self._starts[last + 1]]:
+            if quality > (shown := self._shown[number]):
+                self._value[span] += self._units[number] * (quality - max(before, shown))
+        return True
 
     def missing(self, chosen: Sequence[int]) -> dict[int, float]:
         """The names that none of these lines shows and that say something without their line: number -> weight."""

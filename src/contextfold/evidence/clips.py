@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,10 @@ CONSIDERED = 1.5
 """Names that are looked at, per token of room: several times more than fit."""
 
 
+_TOGETHER = 64
+"""Parts of lines whose sizes are counted together."""
+
+
 class Clip(NamedTuple):
     """Part of a line, word for word. ``quality``: as in ``choice``, 1 where plain words stand beside the name."""
 
@@ -60,10 +65,10 @@ def clips(weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabula
     taken: list[str] = []
     shown: set[str] = set()
     left = room - sizes.text(parts_as_text([""]))
-    for name in ranked:
+    for name, size in _sized(ranked, found, sizes):
         if words.texts[name] in shown:
             continue
-        left -= sizes.text(found[name].text) + 1
+        left -= size + 1
         if left < 0:
             break
         taken.append(found[name].text)
@@ -71,6 +76,13 @@ def clips(weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabula
     while taken and (excess := sizes.joined(parts_under_mark(taken)) - room) > 0:
         del taken[-max(1, excess // 8) :]
     return parts_as_text(taken)
+
+
+def _sized(ranked: Sequence[int], found: Mapping[int, Clip], sizes: Sizes) -> Iterator[tuple[int, int]]:
+    """The names in their order with the sizes of their parts of lines, counted some at a time: most are not taken."""
+    for start in range(0, len(ranked), _TOGETHER):
+        names = ranked[start : start + _TOGETHER]
+        yield from zip(names, sizes.each([found[name].text for name in names]), strict=True)
 
 
 def _heaviest(weights: Mapping[int, float], words: Vocabulary, room: int) -> set[int]:
@@ -152,10 +164,10 @@ def _plain_words(text: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _named(text: str) -> Iterator[str]:
-    for name in identifiers.names(text):
-        yield name
-        yield from identifiers.endings(name)
+@lru_cache(maxsize=2_048)
+def _named(text: str) -> tuple[str, ...]:
+    """All that a part of a line shows. The next pass takes most of the same parts."""
+    return tuple(one for name in identifiers.names(text) for one in (name, *identifiers.endings(name)))
 
 
 def _price(clip: Clip) -> int:

@@ -23,10 +23,11 @@ class Sizes:
     def lines(self, block: Block) -> Ints:
         """Tokens of each line of a block; counted once, and kept with it."""
         if block.sizes is None:
-            block.sizes = np.array(self._each(block.texts), dtype=np.int32)
+            block.sizes = np.array(self.each(block.texts), dtype=np.int32)
         return block.sizes
 
-    def _each(self, texts: Sequence[str]) -> list[int]:
+    def each(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each of these texts."""
         return list(map(self.text, texts))
 
     def joined(self, lines: Sequence[str]) -> int:
@@ -49,7 +50,7 @@ class EstimatedSizes(Sizes):
         super().__init__(count)
         self._known: dict[str, int] = {}
 
-    def _each(self, texts: Sequence[str]) -> list[int]:
+    def each(self, texts: Sequence[str]) -> list[int]:
         return sizes(texts)
 
     def joined(self, lines: Sequence[str]) -> int:
@@ -125,6 +126,9 @@ class ScaledSizes(Sizes):
         sizes = self._sizes.lines(block)
         table = [self._scale(size) for size in range(int(sizes.max(initial=0)) + 1)]
         return np.array(table, dtype=np.int32)[sizes]
+
+    def each(self, texts: Sequence[str]) -> list[int]:
+        return list(map(self._scale, self._sizes.each(texts)))
 
     def joined(self, lines: Sequence[str]) -> int:
         return self._scale(self._sizes.joined(lines))
