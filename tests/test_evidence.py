@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import plain_choice
 from contextfold import Compactor, evidence
-from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, lines_of, select
+from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, lines_of, select
 from contextfold.evidence.clips import clips
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
@@ -451,7 +451,9 @@ def test_the_size_of_lines_is_that_of_their_text(lines: list[str]) -> None:
     assert EstimatedSizes(estimate).joined(lines) == estimate("\n".join(lines))
 
 
-def test_a_choice_among_many_lines_that_say_nearly_the_same_equals_the_plain_one() -> None:
+def test_a_choice_among_lines_that_are_not_all_put_in_order_equals_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     messages = [
         said("assistant", f"step {n % 97} sets module_{n % 211:04} to value_{n % 13} again") for n in range(600)
     ]
@@ -462,8 +464,10 @@ def test_a_choice_among_many_lines_that_say_nearly_the_same_equals_the_plain_one
         count=count,
         now=20_000,
     )
-    candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
-    assert select(candidates, budget=900, already=(), count=count, now=20_000) == plain
+    for at_once in (1, 40, 1000):
+        monkeypatch.setattr(choice, "_AT_ONCE", at_once)
+        candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
+        assert select(candidates, budget=900, already=(), count=count, now=20_000) == plain
 
 
 def test_of_a_very_long_output_both_ends_and_a_sample_are_read() -> None:

@@ -1,0 +1,126 @@
+"""A pass over large inputs beside an event loop: no step of it keeps the loop from its other work for long.
+
+Two things do: what the loop's own thread computes between two turns, and one call of a function written in C in a
+worker thread, since the interpreter changes threads between its own instructions alone. Both are measured in CPU time
+of the thread, so a busy machine changes nothing. The collector of cyclic garbage is off meanwhile: what it takes
+depends on all that the process holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+from benchmarks.passes import WINDOW, Message, large_inputs, session, short
+
+from contextfold import Compactor
+
+AT_MOST = 0.020
+"""Seconds. A loop that answers others as well is late by no more than a frame of a film."""
+
+TRIES = 3
+"""A thread may be slowed down by what runs beside it; what the code does comes back."""
+
+Holds = list[tuple[float, str]]
+
+
+@contextmanager
+def watched(holds: Holds) -> Iterator[None]:
+    """Notes how long each call of a C function takes in threads that are started meanwhile, where it calls nothing."""
+    own = threading.local()
+
+    def look(frame: FrameType, event: str, called: Any) -> None:
+        calls: list[float] = own.__dict__.setdefault("calls", [])
+        if event == "c_call":
+            calls.append(time.thread_time())
+        elif event.startswith("c_") and calls:
+            holds.append((time.thread_time() - calls.pop(), f"{called.__qualname__} in {frame.f_code.co_qualname}"))
+            holds[:] = [max(holds)] if len(holds) > 100 else holds
+        elif event == "call":  # a C function that runs Python code holds nothing
+            calls[:] = [math.inf] * len(calls)
+
+    threading.setprofile(look)
+    try:
+        yield
+    finally:
+        threading.setprofile(None)
+
+
+async def turns(holds: Holds) -> None:
+    """Notes how long the loop's own thread computes from one turn of this task to the next."""
+    before = time.thread_time()
+    while True:
+        await asyncio.sleep(0.001)
+        now = time.thread_time()
+        holds.append((now - before, "the loop's own thread"))
+        before = now
+
+
+async def longest_hold(messages: list[Message]) -> tuple[float, str]:
+    holds: Holds = []
+    heart = asyncio.create_task(turns(holds))
+    gc.disable()
+    try:
+        with watched(holds):
+            out = await Compactor(window=WINDOW).acompact(messages)
+    finally:
+        gc.enable()
+        heart.cancel()
+    assert out.changed
+    return max(holds)
+
+
+def the_loop_is_free_during(messages: list[Message]) -> None:
+    found: Holds = []
+    for _ in range(TRIES):
+        found.append(asyncio.run(longest_hold(messages)))
+        if found[-1][0] <= AT_MOST:
+            return
+    pytest.fail(f"the event loop was held too long: {found}")
+
+
+def test_a_hold_is_noticed_in_a_worker_and_in_the_loop() -> None:
+    text = "a" * 3_000_000
+
+    async def work(holds: Holds) -> None:
+        heart = asyncio.create_task(turns(holds))
+        await asyncio.sleep(0.005)
+        with watched(holds):
+            thread = threading.Thread(target=lambda: sum(text.count(letter) for letter in "bcdefghijk"))
+            thread.start()
+            thread.join()
+        sum(range(2_000_000))
+        await asyncio.sleep(0.005)
+        heart.cancel()
+
+    holds: Holds = []
+    asyncio.run(work(holds))
+    assert max(hold for hold, where in holds if where.startswith("str.count")) > 0.0005
+    assert max(hold for hold, where in holds if where.startswith("the loop")) > 0.005
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: session(200_000), lambda: [short(message) for message in session(700_000, seed=7)]],
+    ids=["long messages", "many messages"],
+)
+def test_a_conversation_leaves_the_event_loop_free(make: Callable[[], list[Message]]) -> None:
+    the_loop_is_free_during(make())
+
+
+@pytest.mark.strict
+@pytest.mark.parametrize("name", ["5 MB of log", "1 MB of CSV on one line", "1 MB of names", "20,000 messages"])
+def test_large_inputs_leave_the_event_loop_free(name: str) -> None:
+    inputs = large_inputs()
+    if name in inputs:
+        the_loop_is_free_during(inputs[name])
+    else:
+        the_loop_is_free_during([short(message) for message in session(34_000_000, seed=7)[:20_000]])
