@@ -18,6 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from promise_faces import FACES, SUMMARY, WINDOW, Model, Setting, Tell
 
 from contextfold import ContextOverflow, PolicyError, count_tokens
+from contextfold.calls.memory import KnownConversation
 from contextfold.record.view import ViewItem
 from leftovers import collected
 
@@ -58,6 +59,17 @@ def played(face: Face, setting: Setting, turns: int = 14, words: int = 300) -> l
 
 def texts(messages: Sequence[BaseMessage]) -> list[str]:
     return [str(message.text) for message in messages]
+
+
+def sent(messages: Sequence[BaseMessage]) -> list[tuple[Any, ...]]:
+    """All that a model reads of messages: who speaks, words, calls, and what a result answers."""
+    calls = [
+        [(call["id"], call["name"], call["args"]) for call in getattr(message, "tool_calls", ())]
+        for message in messages
+    ]
+    answers = [getattr(message, "tool_call_id", None) for message in messages]
+    said = [(message.type, message.text) for message in messages]
+    return list(zip(said, calls, answers, strict=True))
 
 
 def unnamed(view: Sequence[BaseMessage]) -> list[str]:
@@ -155,10 +167,10 @@ def append_only(face: Face) -> None:
     setting = Setting()
     tell, before, grown = face(setting), 0, 0
     for turn in range(16):
-        tell(question(turn))
+        tell(work(turn) if turn % 4 == 1 else question(turn))
         if turn and len(setting.writer.sent) == before:
             earlier, later = setting.views[-2:]
-            assert texts(later)[: len(earlier)] == texts(earlier)
+            assert sent(later)[: len(earlier)] == sent(earlier)
             grown += 1
         before = len(setting.writer.sent)
     assert grown >= 8
@@ -351,6 +363,37 @@ def test_a_view_that_is_not_mended_fails_the_row_of_what_is_valid_to_send(
     monkeypatch.setattr("contextfold.record.view.ready", nothing_mended)
     with pytest.raises(AssertionError):
         valid_to_send(FACES[face])
+
+
+def other_words(entry: BaseMessage) -> BaseMessage:
+    return entry.model_copy(update={"content": f"{entry.content} "}) if isinstance(entry, HumanMessage) else entry
+
+
+def other_arguments(entry: BaseMessage) -> BaseMessage:
+    if not isinstance(entry, AIMessage) or not entry.tool_calls:
+        return entry
+    return entry.model_copy(update={"tool_calls": [{**call, "args": {"room": -1}} for call in entry.tool_calls]})
+
+
+@pytest.mark.parametrize("face", ["compact", "call", "CompactionMiddleware"])
+@pytest.mark.parametrize("changed", [other_words, other_arguments])
+def test_a_view_whose_beginning_changes_without_a_summary_fails_the_row_of_what_is_append_only(
+    changed: Callable[[BaseMessage], BaseMessage], face: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message of the view is another one, from the seventh turn on."""
+    append = KnownConversation.append
+
+    def sabotaged(self: KnownConversation, wire: Sequence[Any]) -> None:
+        append(self, wire)
+        if len(self.history.wire) >= 13:
+            entries = self.view.wire
+            place = next((n for n, entry in enumerate(entries) if changed(entry) is not entry), None)
+            if place is not None:
+                entries[place] = changed(entries[place])
+
+    monkeypatch.setattr(KnownConversation, "append", sabotaged)
+    with pytest.raises(AssertionError):
+        append_only(FACES[face])
 
 
 def test_the_table_in_the_docs_is_this_table() -> None:
