@@ -35,6 +35,7 @@ BEHIND_VIEW = "behind_view_v1"
 async def run_pass(question: Question, means: Means) -> Made | Nothing:
     """``decide``, then ``perform``, both told in events. Raises what they raise."""
     try:
+        means.ports.check()
         plan = await means.ports.compute(decide, question)
         if isinstance(plan, Plan):
             return await perform(question, plan, means)
@@ -54,6 +55,7 @@ async def perform(question: Question, plan: Plan, means: Means) -> Made | Nothin
     nor the fallback. Nothing has changed then.
     """
     _announce(question, plan, means.observer)
+    means.ports.check()  # each step takes seconds where ten thousand messages leave the view
     summary = await _prose(question, plan, means) if plan.makes_summary else None
     if isinstance(summary, Nothing):
         return summary
@@ -68,6 +70,8 @@ async def _checked(
 ) -> tuple[Compaction, SummaryStats]:
     """The record, whose view meets the target, and what its summary took. The hooks around a summary hear its end."""
     took = summary.stats if summary is not None else SummaryStats()
+    if not took.calls:  # a summary that is paid for is not thrown away
+        means.ports.check()
     try:
         compaction = await means.ports.compute(_complete, question, plan, summary, _address(means))
     except CannotFit as error:

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, Literal
 
 from contextfold.calls.background import Background
-from contextfold.errors import ContextfoldError
+from contextfold.errors import Cancelled, ContextfoldError
 from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
@@ -62,6 +62,10 @@ Step = Literal["made", "nothing", "busy", "lost"]
 
 ENOUGH_TOKENS, ENOUGH_MESSAGES = 3_000_000, 25_000
 """What is read before a pass of a session that was imported, at most: some hundred megabytes of memory."""
+
+PAID_TOKENS, PAID_MESSAGES = 600_000, 5_000
+"""The same where a model is asked for the summary. Each pass is kept, so this is all that an interruption may cost; and
+four passes over 20,000 messages took as long as one."""
 
 
 class Flow:
@@ -205,7 +209,9 @@ class _Settling:
             if due is None:
                 self._report(rules, size)
                 return Settled(loaded, rules, size, self.before, self.changed, await self._wire(loaded))
-            self._tell_progress(loaded, complete)
+            if not complete:
+                text = f"what leaves the view is summarized, up to message {loaded.until:,} of {state.message_count:,}"
+                self._tell_progress(text, loaded)
             self.ports.check()  # what is in force stays in force: the next call goes on behind it
             await self._compact(loaded, rules, size, due, complete)
 
@@ -229,12 +235,10 @@ class _Settling:
         format = conversation.history.format
         return tuple(alternating(view.wire, format) if self.flow.is_strict else view.wire)
 
-    def _tell_progress(self, loaded: Loaded, complete: bool) -> None:
+    def _tell_progress(self, text: str, loaded: Loaded) -> None:
         """How far the first view of many messages has come."""
         total = loaded.state.message_count
-        if not complete:
-            text = f"{loaded.until:,} of {total:,} messages are read, and what leaves the view is summarized"
-            self.observer.emit("session_progress", text, messages=loaded.until, total=total)
+        self.observer.emit("session_progress", text, messages=loaded.until, total=total)
 
     async def prepare(self) -> None:
         """A summary of what is there now, recorded for later."""
@@ -248,12 +252,23 @@ class _Settling:
         compacted first. An import of some ten thousand messages is one pass: each pass reads again what the one before
         it left, so a row of small ones takes several times as long and quotes less well."""
         loaded = await self.reader.view(state, self.ports)
+        is_free, total = self.flow.means.summarizer is None, state.message_count
+        most_tokens, most_messages = (
+            (ENOUGH_TOKENS, ENOUGH_MESSAGES) if is_free else (PAID_TOKENS, PAID_MESSAGES)
+        )
         while True:
             rules, size = self._measure(loaded)
-            is_enough = size.new_tokens > ENOUGH_TOKENS or size.new_messages > ENOUGH_MESSAGES
-            if loaded.until >= state.message_count or (is_enough and not resting and rules.due(size)):
+            is_enough = size.new_tokens > most_tokens or size.new_messages > most_messages
+            if loaded.until >= total or (is_enough and not resting and rules.due(size)):
                 return loaded, rules, size
+            try:
+                self.ports.check()
+            except Cancelled:
+                self.reader.remember(loaded)  # the next view goes on reading behind it
+                raise
             await self.reader.next_page(loaded, self.ports)
+            if loaded.until < total:
+                self._tell_progress(f"{loaded.until:,} of {total:,} messages are read", loaded)
 
     def _measure(self, loaded: Loaded) -> tuple[SessionRules, SessionSize]:
         overhead = self._overhead(loaded)
