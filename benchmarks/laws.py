@@ -141,7 +141,7 @@ def run_task(task: Task, pairs: Sequence[tuple[int, int | None]]) -> Tally:
         label = f"{name} window={window} summarizer={limit or 'extractive'}"
         tally.add(run(task.format, messages, entries, sizes, window, limit, label))
     if wire.as_json(messages) != before:
-        tally.violations.append(f"{name}: L6 the caller's messages were changed")
+        tally.violations.append(f"{name}: mutation: the caller's messages were changed")
     return tally
 
 
@@ -249,7 +249,7 @@ def report(work: Sequence[Task], totals: dict[str, Tally], seconds: float) -> No
         _row(name, sum(task.format == name for task in work), tally)
         whole.add(tally)
     _row("all", len({(task.file, task.number) for task in work}), whole)
-    laws = Counter(text.split(": ", 1)[1].split()[0] for text in whole.violations)
+    laws = Counter(text.split(": ")[1] for text in whole.violations)
     if laws:
         print("violations by law:", ", ".join(f"{law} {times}" for law, times in sorted(laws.items())))
     print(f"{seconds:.0f} seconds, {WORKERS} processes")

@@ -100,16 +100,16 @@ class Session:
         same_objects = len(given) == len(history) and all(a is b for a, b in zip(given, history, strict=True))
         if same_objects and (not before or wire.as_json(given) == before):
             return []
-        return ["L6 the caller's messages were changed"]
+        return ["mutation: the caller's messages were changed"]
 
     def _acted_when_due(self, out: Any) -> list[str]:
         """At the trigger a pass starts, below it none does; unless a summary failed, and that was said."""
         excused = {"summary_failed", "cannot_fit"} & {event.name for event in out.events}
         size = out.tokens_before
         if out.changed and size < self.trigger:
-            return [f"L5 a pass started at {size} tokens, below the trigger of {self.trigger}"]
+            return [f"progress: a pass started at {size} tokens, below the trigger of {self.trigger}"]
         if not out.changed and size >= self.trigger and not excused:
-            return [f"L5 no pass at {size} tokens, and the trigger is {self.trigger}"]
+            return [f"progress: no pass at {size} tokens, and the trigger is {self.trigger}"]
         return []
 
     def _repeated(self, given: list[Any], out: Any) -> list[str]:
@@ -118,13 +118,13 @@ class Session:
         record = through_json(out.compaction)
         again = self.compactor.compact(given, previous=record, **self._options)
         if again.changed:
-            problems.append("L8 compacting an unchanged history again made a new compaction")
+            problems.append("one-summary: compacting an unchanged history again made a new compaction")
         if wire.as_json(again.messages) != wire.as_json(out.messages):
-            problems.append("L8 compacting an unchanged history again gave another view")
+            problems.append("one-summary: compacting an unchanged history again gave another view")
         twin = self.make().compact(copy.deepcopy(given), previous=self.record, **self._options)
-        problems += [f"L9 {text}" for text in differences(out, twin)]
+        problems += [f"determinism: {text}" for text in differences(out, twin)]
         later = asyncio.run(self.make().acompact(given, previous=self.record, **self._options))
-        problems += [f"L10 acompact: {text}" for text in differences(out, later)]
+        problems += [f"one-engine: acompact: {text}" for text in differences(out, later)]
         return problems
 
     def _remember(self, out: Any) -> None:
@@ -163,13 +163,13 @@ def floor_is_honest(format: str, history: Sequence[Any], error: CannotFit, targe
     """``CannotFit`` names its items, their sum is above its limit, and what must stay really leaves no room."""
     problems = []
     if not error.floor or any(size <= 0 for size in error.floor.values()):
-        problems.append(f"L5 CannotFit without a floor: {error.floor}")
+        problems.append(f"progress: CannotFit without a floor: {error.floor}")
     if error.needed <= error.limit:
-        problems.append(f"L5 CannotFit although {error.needed} tokens are within {error.limit}")
+        problems.append(f"progress: CannotFit although {error.needed} tokens are within {error.limit}")
     entries = wire.read(format, history)
     needed = contextfold.count_tokens([history[index] for index in sorted(must_stay(entries))])
     if needed < (1 - ROOM) * target:
-        problems.append(f"L5 CannotFit, but all that must stay has {needed} tokens, and the target is {target}")
+        problems.append(f"progress: CannotFit, but all that must stay has {needed} tokens, and the target is {target}")
     return problems
 
 

@@ -35,7 +35,7 @@ INJECTED = (
     "<command-name>",
     "<system-reminder>",
 )
-"""How user messages begin that coding agents write by themselves: nobody's first words."""
+"""How user messages begin that coding agents write by themselves: no one's first words."""
 
 FRAME = 4
 """Tokens that a message takes besides its content."""
@@ -56,7 +56,7 @@ class Pass:
     """Tokens at which compaction starts; None: no such trigger."""
     previous_view: Sequence[Any] | None = None
     accepted: Sequence[str] | None = None
-    """The prompts that were answered in this call; None where nobody recorded them."""
+    """The prompts that were answered in this call; None where no one recorded them."""
     told: frozenset[int] = frozenset()
     """Messages whose text was in an earlier answered prompt, and which the record in force already covered."""
 
@@ -131,21 +131,21 @@ def violations(
     return [problem for check in CHECKS for problem in check(case)]
 
 
-# ---- L1 conservation --------------------------------------------------------------------------------------------
+# ---- conservation ----------------------------------------------------------------------------------------------------
 
 
 def every_message_has_one_fate(case: Pass) -> Iterator[str]:
     indices = [entry.index for entry in case.ledger]
     if indices != list(range(len(case.history))):
-        yield f"L1 the ledger has entries for {indices[:9]}..., and the history {len(case.history)} messages"
+        yield f"conservation: the ledger has entries for {indices[:9]}..., and the history {len(case.history)} messages"
     for entry in case.ledger:
         if entry.fate not in FATES:
-            yield f"L1 message {entry.index} has the fate {entry.fate!r}"
+            yield f"conservation: message {entry.index} has the fate {entry.fate!r}"
         if entry.fate != "kept" and not entry.reason:
-            yield f"L1 message {entry.index} is {entry.fate} without a reason"
+            yield f"conservation: message {entry.index} is {entry.fate} without a reason"
     counted = Counter(entry.fate for entry in case.ledger)
     if {fate: n for fate, n in case.out.ledger.counts().items() if n} != dict(counted):
-        yield f"L1 counts() says {case.out.ledger.counts()}, the entries {dict(counted)}"
+        yield f"conservation: counts() says {case.out.ledger.counts()}, the entries {dict(counted)}"
 
 
 def kept_messages_are_whole(case: Pass) -> Iterator[str]:
@@ -154,22 +154,22 @@ def kept_messages_are_whole(case: Pass) -> Iterator[str]:
         if entry.fate in ("kept", "pinned") and entry.index not in case.own:
             original = case.entries[entry.index]
             if not original.is_empty and not any(holds(part, original) for part in case.changed_view):
-                yield f"L1 message {entry.index} ({original.role}) is {entry.fate} and not whole in the view"
+                yield f"conservation: message {entry.index} ({original.role}) is {entry.fate} and not whole in the view"
 
 
 def gone_messages_are_gone(case: Pass) -> Iterator[str]:
     for entry in case.ledger:
         if entry.fate in GONE and entry.index in case.own:
-            yield f"L1 message {entry.index} is {entry.fate} and still in the view"
+            yield f"conservation: message {entry.index} is {entry.fate} and still in the view"
         if entry.fate == "shortened" and entry.index in case.own:
-            yield f"L1 message {entry.index} is shortened and unchanged in the view"
+            yield f"conservation: message {entry.index} is shortened and unchanged in the view"
 
 
 def nothing_unreadable_is_called_summarized(case: Pass) -> Iterator[str]:
-    """What nobody can read cannot be in a prompt: it must be kept, or dropped with a reason."""
+    """What no one can read cannot be in a prompt: it must be kept, or dropped with a reason."""
     for entry in case.ledger:
         if entry.fate == "summarized" and case.entries[entry.index].unreadable:
-            yield f"L1 message {entry.index} is summarized, but only its provider can read it"
+            yield f"conservation: message {entry.index} is summarized, but only its provider can read it"
 
 
 def summarized_messages_were_read(case: Pass) -> Iterator[str]:
@@ -187,7 +187,7 @@ def summarized_messages_were_read(case: Pass) -> Iterator[str]:
             if not was_read(text, prompts[0]) and not was_read(escaped(text), prompts[0])
         ]
         if missing:
-            yield f"L1 message {entry.index} is summarized, but no answered prompt had {missing[0][:60]!r}"
+            yield f"conservation: message {entry.index} is summarized, but no answered prompt had {missing[0][:60]!r}"
 
 
 def readable(entry: Entry) -> Iterator[str]:
@@ -235,7 +235,7 @@ def _longest_beginning(text: str, prompts: str) -> int:
     return low
 
 
-# ---- L2 integrity -----------------------------------------------------------------------------------------------
+# ---- integrity -------------------------------------------------------------------------------------------------------
 
 
 def a_provider_accepts_the_view(case: Pass) -> Iterator[str]:
@@ -246,7 +246,7 @@ def a_provider_accepts_the_view(case: Pass) -> Iterator[str]:
         if case.in_force and not (kind == "call without result" and never_answered[call_id]):
             tolerated = tolerated if kind == "text before a result" else 0
         if times > tolerated:
-            yield f"L2 a provider refuses the view: {kind} ({call_id})"
+            yield f"integrity: a provider refuses the view: {kind} ({call_id})"
 
 
 def nothing_in_the_view_breaks_a_rule_of_its_format(case: Pass) -> Iterator[str]:
@@ -254,7 +254,7 @@ def nothing_in_the_view_breaks_a_rule_of_its_format(case: Pass) -> Iterator[str]
     if not all(entry.is_instruction for entry in case.entries):
         read_as = getattr(case.out, "format", case.format)  # nothing but roles and text is read as openai-chat
         for what, times in wire.rule_breaks(read_as, case.out.messages).items():
-            yield f"L2 a provider refuses the view: {what} ({times} times)"
+            yield f"integrity: a provider refuses the view: {what} ({times} times)"
 
 
 def unanswered(entries: Sequence[Entry]) -> Counter[str]:
@@ -274,7 +274,7 @@ def parallel_calls_stay_whole(case: Pass) -> Iterator[str]:
         unique = [call_id for call_id in turn if in_history[call_id] == 1]
         there = [call_id for call_id in unique if in_view[call_id]]
         if there and len(there) < len(unique):
-            yield f"L2 of the parallel calls {unique} only {there} are in the view"
+            yield f"integrity: of the parallel calls {unique} only {there} are in the view"
 
 
 def turns_with_calls(format: str, entries: Sequence[Entry]) -> list[list[str]]:
@@ -297,21 +297,21 @@ def pending_calls_are_kept(case: Pass) -> Iterator[str]:
     in_view = {call_id for entry in case.view for call_id in entry.call_ids}
     for call_id in case.entries[start].call_ids if start >= 0 else ():
         if never_answered[call_id] and call_id not in in_view:
-            yield f"L2 the pending call {call_id} is not in the view"
+            yield f"integrity: the pending call {call_id} is not in the view"
 
 
 def reasoning_is_whole_or_gone(case: Pass) -> Iterator[str]:
     known = {block for entry in case.entries for block in entry.reasoning}
     for entry in case.view:
         if any(block not in known for block in entry.reasoning):
-            yield f"L2 a reasoning block was changed: {entry.reasoning[0][:80]}"
+            yield f"integrity: a reasoning block was changed: {entry.reasoning[0][:80]}"
     newest = next((entry for entry in reversed(case.entries) if entry.role == "assistant"), None)
     if newest is None or not newest.calls:
         return
     there = [entry for entry in case.view if set(newest.calls) <= set(entry.calls)]
     wanted = {block for block in newest.reasoning if not is_signed(block)}
     if there and not any(wanted <= set(entry.reasoning) for entry in there):
-        yield "L2 the reasoning of the newest turn, which called tools, is gone"
+        yield "integrity: the reasoning of the newest turn, which called tools, is gone"
 
 
 def is_signed(block: str) -> bool:
@@ -323,7 +323,7 @@ def is_signed(block: str) -> bool:
 def no_thinking_is_under_a_view_that_it_was_not_made_under(case: Pass) -> Iterator[str]:
     """Signed thinking is refused behind anything but what stood before it when it was made."""
     if case.out.changed and any(is_signed(block) for entry in case.view for block in entry.reasoning):
-        yield "L2 signed thinking of before the pass is in the view that it made"
+        yield "integrity: signed thinking of before the pass is in the view that it made"
 
 
 def reasoning_items_stay_with_their_neighbors(case: Pass) -> Iterator[str]:
@@ -340,7 +340,8 @@ def reasoning_items_stay_with_their_neighbors(case: Pass) -> Iterator[str]:
         wanted = follower.get(wire.canonical(item))
         got = case.out.messages[place + 1] if place + 1 < len(case.out.messages) else None
         if wanted is not None and (got is None or got.get("id") != wanted.get("id")):
-            yield f"L2 the reasoning item {item.get('id')} is not followed by {wanted.get('id') or wanted.get('type')}"
+            missing = wanted.get("id") or wanted.get("type")
+            yield f"integrity: the reasoning item {item.get('id')} is not followed by {missing}"
 
 
 def roles_are_in_order(case: Pass) -> Iterator[str]:
@@ -349,15 +350,15 @@ def roles_are_in_order(case: Pass) -> Iterator[str]:
     if not before:
         return
     if not after:
-        yield "L2 nothing but instructions is in the view"
+        yield "integrity: nothing but instructions is in the view"
         return
     if before[0] == "user" and after[0] != "user":
-        yield f"L2 the view begins with {after[0]}, the history with user"
+        yield f"integrity: the view begins with {after[0]}, the history with user"
     if before[-1] != "assistant" and after[-1] == "assistant" and not _ends_with_late_results(case):
-        yield f"L2 the view ends with assistant, the history with {before[-1]}"
+        yield f"integrity: the view ends with assistant, the history with {before[-1]}"
     alternated = case.format in wire.TAKE_TURNS and not case.instructed_late and _alternates(case.spoken)
     if alternated and not _alternates(case.view):
-        yield "L2 roles alternate in the history and not in the view"
+        yield "integrity: roles alternate in the history and not in the view"
 
 
 def _ends_with_late_results(case: Pass) -> bool:
@@ -377,10 +378,10 @@ def the_end_of_the_history_is_in_the_view(case: Pass) -> Iterator[str]:
         return
     if replace(case.entries[-1], reasoning=()).is_empty:
         return  # nothing but thinking, which a pass leaves out where it was made under an earlier view
-    yield f"L2 the newest message is {case.ledger[-1].fate} ({case.ledger[-1].reason})"
+    yield f"integrity: the newest message is {case.ledger[-1].fate} ({case.ledger[-1].reason})"
 
 
-# ---- L4 to L8 ---------------------------------------------------------------------------------------------------
+# ---- stability, progress, mutation, verbatim, one summary ------------------------------------------------------------
 
 
 def the_view_only_grows_between_passes(case: Pass) -> Iterator[str]:
@@ -400,30 +401,30 @@ def the_view_only_grows_between_passes(case: Pass) -> Iterator[str]:
     differing = (n for n, (new, old) in enumerate(zip(grown, before, strict=False)) if new != old)
     first = next((n for n in differing if UNANSWERED not in wire.as_json([before[n]])), len(grown))
     if first < len(before):
-        yield f"L4 no new compaction, and the view differs from the last one at message {first}"
+        yield f"stability: no new compaction, and the view differs from the last one at message {first}"
 
 
 def a_pass_ends_at_its_target(case: Pass) -> Iterator[str]:
     out = case.out
     if out.changed:
         if out.tokens_after > case.target:
-            yield f"L5 a pass ended at {out.tokens_after} tokens, above the target of {case.target}"
+            yield f"progress: a pass ended at {out.tokens_after} tokens, above the target of {case.target}"
         if out.tokens_after >= out.tokens_before:
-            yield f"L5 a pass made {out.tokens_before} tokens into {out.tokens_after}"
+            yield f"progress: a pass made {out.tokens_before} tokens into {out.tokens_after}"
         if case.trigger is not None and case.target >= case.trigger:
-            yield f"L5 the target {case.target} is not below the trigger {case.trigger}"
+            yield f"progress: the target {case.target} is not below the trigger {case.trigger}"
         if out.tokens_after != out.compaction.tokens_after:
-            yield f"L5 tokens_after is {out.tokens_after}, and {out.compaction.tokens_after} in the record"
+            yield f"progress: tokens_after is {out.tokens_after}, and {out.compaction.tokens_after} in the record"
     counted = contextfold.count_tokens(list(out.messages))
     apart = sum(entry.fate not in GONE for entry in case.ledger) + 1  # and the summary
     joined = FRAME * max(0, apart - len(case.view))  # a message that was joined has no frame of its own
     if not counted <= out.tokens_after <= counted + joined:
-        yield f"L5 tokens_after is {out.tokens_after}, and the view counts {counted}"
+        yield f"progress: tokens_after is {out.tokens_after}, and the view counts {counted}"
 
 
 def lists_are_not_shared(case: Pass) -> Iterator[str]:
     if case.out.messages is case.history:
-        yield "L6 the view is the caller's own list: changing one changes the other"
+        yield "mutation: the view is the caller's own list: changing one changes the other"
 
 
 def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
@@ -439,7 +440,7 @@ def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
             continue
         said = Entry(entry.role, entry.texts, others=entry.others)  # results in the same message may be shortened
         if not any(holds(part, said) for part in case.changed_view):
-            yield f"L7 the {what} (message {index}) is not in the view word for word"
+            yield f"verbatim: the {what} (message {index}) is not in the view word for word"
 
 
 def there_is_one_summary(case: Pass) -> Iterator[str]:
@@ -453,9 +454,9 @@ def there_is_one_summary(case: Pass) -> Iterator[str]:
     )
     wanted = int(case.in_force and case.out.compaction.summary is not None)
     if not wanted <= marks <= wanted + given:
-        yield f"L8 {marks} summaries are in the view, and {wanted} in the record"
+        yield f"one-summary: {marks} summaries are in the view, and {wanted} in the record"
     if not wanted and any(entry.fate == "summarized" for entry in case.ledger):
-        yield "L8 messages are summarized, and there is no summary"
+        yield "one-summary: messages are summarized, and there is no summary"
 
 
 def holds(part: Entry, original: Entry) -> bool:

@@ -261,13 +261,12 @@ class TestUnusual:
         assert not wire.refusals("openai-chat", wire.read("openai-chat", view))
 
     def test_a_user_message_of_300_000_characters_is_refused_for_its_size(self, tmp_path: Path) -> None:
-        """The newest user message is never cut (L7), so nothing can be done."""
+        """The newest user message is never cut, so nothing can be done."""
         (tmp_path / "in.json").write_text(json.dumps([{"role": "user", "content": "word " * 60_000}]))
         line = complaint(run("compact", "in.json", "--window", "8000", folder=tmp_path), 3)
         assert "user message" in line
 
     def test_a_message_that_is_nothing_but_an_image_of_5_megabytes_is_priced_as_an_image(self, tmp_path: Path) -> None:
-        """R20."""
         data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(5_000_000)).decode()
         block = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
         (tmp_path / "in.json").write_text(json.dumps([{"role": "user", "content": [block]}]))
@@ -354,7 +353,7 @@ class TestLibrary:
             Compactor(**settings)
 
     def test_the_floor_is_itemized_where_nothing_fits(self) -> None:
-        """R16: each item with its tokens, their sum above the limit."""
+        """Each item with its tokens, their sum above the limit."""
         messages = [{"role": "system", "content": "Follow the rules. " * 2_000}, *long_conversation(3_000)]
         with pytest.raises(CannotFit) as caught:
             Compactor(window=4_000).compact(messages)

@@ -65,7 +65,7 @@ def test_a_long_one_ends_below_the_target_and_every_message_is_accounted_for() -
 
 
 def test_between_passes_the_view_only_grows() -> None:
-    """R37, L4: byte for byte, with the record going through JSON at every turn."""
+    """Byte for byte, with the record going through JSON at every turn."""
     wire = conversation(120)
     compactor = Compactor(window=8_000)
     record: Compaction | None = None
@@ -94,7 +94,6 @@ def test_an_instance_without_memory_of_the_conversation_gives_the_same_view() ->
 
 
 def test_compacting_an_unchanged_history_again_is_a_no_op() -> None:
-    """R13."""
     wire = conversation(80)
     compactor = Compactor(window=8_000)
     out = compactor.compact(wire)
@@ -130,7 +129,6 @@ def test_a_message_changed_in_place_is_noticed_at_the_next_pass() -> None:
 
 
 def test_system_prompt_and_tools_count() -> None:
-    """R17."""
     wire = conversation(5)
     tools = [{"type": "function", "function": {"name": "run", "description": "Run it. " * 200, "parameters": {}}}]
     compactor = Compactor(window=100_000)
@@ -141,7 +139,6 @@ def test_system_prompt_and_tools_count() -> None:
 
 
 def test_a_window_below_the_floor_is_an_error_that_lists_the_floor() -> None:
-    """R16."""
     wire = [{"role": "system", "content": "Rules. " * 3000}, *conversation(30)[1:]]
     with pytest.raises(CannotFit) as caught:
         Compactor(window=2_000).compact(wire)
@@ -161,7 +158,6 @@ def test_force_compacts_below_the_trigger_and_twice_is_once() -> None:
 
 
 def test_sync_and_async_give_the_same() -> None:
-    """L10."""
     wire = conversation(80)
 
     def summarize(prompt: str) -> str:
@@ -182,7 +178,6 @@ AT_ONCE = {"retries_on_failure": 0}
 
 
 def test_a_failing_summarizer_changes_nothing_while_the_view_fits() -> None:
-    """R1, L3."""
 
     def down(prompt: str) -> str:
         raise ConnectionError("429: slow down")
@@ -215,7 +210,7 @@ def test_when_it_does_not_fit_the_fallback_runs_or_a_typed_error_is_raised() -> 
 
 
 def test_a_history_that_carries_an_earlier_summary_gets_one_summary_not_two() -> None:
-    """L8: a caller who stores views as histories."""
+    """A caller who stores views as histories."""
     compactor = Compactor(window=8_000)
     stored = compactor.compact(conversation(80)).messages + conversation(80, words=110)[2:]
     out = compactor.compact(stored)
@@ -240,7 +235,6 @@ def test_many_conversations_share_one_instance() -> None:
 
 
 def test_a_call_compacts_before_it_sends_and_once_more_after_an_overflow() -> None:
-    """R22."""
     wire = conversation(30)
     sent: list[int] = []
 
@@ -308,7 +302,7 @@ def test_what_is_not_a_message_is_named_by_its_place(wire: list[Any]) -> None:
 
 
 def test_a_long_history_never_holds_up_the_event_loop() -> None:
-    """R33: decoding, planning and evidence of thousands of messages happen beside the loop."""
+    """Decoding, planning and evidence of thousands of messages happen beside the loop."""
     wire = conversation(1_000)
 
     async def longest_pause() -> float:

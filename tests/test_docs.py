@@ -172,3 +172,20 @@ def test_every_option_of_a_command_is_documented(command: str) -> None:
 def test_the_readme_is_read_in_two_minutes() -> None:
     words = (ROOT / "README.md").read_text(encoding="utf-8").split()
     assert len(words) <= 700, f"{len(words)} words: move something to its page"
+
+
+NUMBERED = re.compile(r"(?<![\w./-])[RL][0-9]{1,2}(?![\w/-]|\.\w)")
+WORDS_OF_OURS = ("src", "tests", "benchmarks", "emulator", "examples", "docs", ".ci", ".github")
+
+
+def test_nothing_refers_to_a_list_of_numbers_that_a_reader_does_not_have() -> None:
+    """A law or a requirement is named by what it says."""
+    files = [file for name in WORDS_OF_OURS for kind in ("*.py", "*.md", "*.yml") for file in (ROOT / name).rglob(kind)]
+    assert len(files) > 500
+    told = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in files
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if NUMBERED.search(line)
+    ]
+    assert told == []

@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 TOOLS = {"test", "test-clients", "dev", "docs", "bench"}
-"""Extras for work on contextfold itself. Nobody else depends on them."""
+"""Extras for work on contextfold itself. No one else depends on them."""
 OLDEST = (".venv-oldest", ".venv-oldest-deepagents")
 
 
@@ -63,13 +63,13 @@ def extras(environment: str) -> set[str]:
 
 
 def test_the_bounds_of_the_package_are_what_the_oldest_environment_installs() -> None:
-    """R39. The text must be the same, ``6.0.0`` for ``6.0.0``, so that nobody has to think about it."""
+    """The text must be the same, ``6.0.0`` for ``6.0.0``, so that no one has to think about it."""
     assert bounds(PROJECT["dependencies"]).items() <= pins(OLDEST[0]).items()
 
 
 @pytest.mark.parametrize("extra", sorted(set(PROJECT["optional-dependencies"]) - TOOLS))
 def test_the_bounds_of_an_extra_are_what_an_oldest_environment_installs(extra: str) -> None:
-    """R39. All of them together in one environment: a range of each alone would say nothing."""
+    """All of them together in one environment: a range of each alone would say nothing."""
     wanted = bounds(PROJECT["optional-dependencies"][extra])
     assert wanted
     environments = [one for one in (*OLDEST, ".venv") if extra in extras(one)]  # some support one release so far

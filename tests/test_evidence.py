@@ -1,4 +1,4 @@
-"""Exact lines of what left the view survive, with the words around them, in a bounded section (R12)."""
+"""Exact lines of what left the view survive, with the words around them, in a bounded section."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_parts_never_exceed_their_room(room: int) -> None:
 
 
 def test_planted_facts_are_still_there_after_many_passes() -> None:
-    """The originals are read again at each pass, so nothing decays (R12)."""
+    """The originals are read again at each pass, so nothing decays."""
     facts = [
         "The staging host is stage-17.internal.example",
         "Release ticket is REL-4471 for Friday",

@@ -1,4 +1,4 @@
-"""Groups: what stands or falls together, for every way in which a history can be shaped or broken (R5)."""
+"""Groups: what stands or falls together, for every way in which a history can be shaped or broken."""
 
 from __future__ import annotations
 

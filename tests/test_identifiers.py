@@ -1,4 +1,4 @@
-"""What must be repeated exactly is recognized by its shape, in any language around it (R12)."""
+"""What must be repeated exactly is recognized by its shape, in any language around it."""
 
 from __future__ import annotations
 

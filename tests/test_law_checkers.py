@@ -85,7 +85,9 @@ def summarized(history: list[Any], start: int, stop: int) -> Outcome:
 
 def found(format: str, history: list[Any], out: Outcome, **more: Any) -> set[str]:
     """The laws that are said to be violated."""
-    return {text.split()[0] for text in laws.violations(format, history, out, target=9_000, trigger=9_500, **more)}
+    return {
+        text.partition(":")[0] for text in laws.violations(format, history, out, target=9_000, trigger=9_500, **more)
+    }
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -120,30 +122,30 @@ def _replaced(place: int, **fields: Any) -> Callable[[Outcome], None]:
 
 
 SABOTAGE: dict[str, tuple[str, Callable[[Outcome], None]]] = {
-    "a result is lost": ("L2", _without(3)),
-    "a call is lost and its result stays": ("L2", _without(2)),
-    "a result stands before its call": ("L2", _swapped(2, 3)),
+    "a result is lost": ("integrity", _without(3)),
+    "a call is lost and its result stays": ("integrity", _without(2)),
+    "a result stands before its call": ("integrity", _swapped(2, 3)),
     "one of two parallel calls is lost": (
-        "L2",
+        "integrity",
         lambda out: _replaced(2, tool_calls=out.messages[2]["tool_calls"][:1])(out),
     ),
-    "reasoning was rewritten": ("L2", _replaced(7, reasoning_content="better")),
-    "the reasoning of the newest turn is lost": ("L2", _replaced(7, reasoning_content="")),
-    "the newest message is summarized": ("L2", _fate(8, "summarized")),
-    "the view ends with the model": ("L2", _without(8)),
-    "the view begins with the model": ("L2", _without(1)),
-    "the system message is lost": ("L7", _without(0)),
-    "the system message was rewritten": ("L7", _replaced(0, content="Be brief.")),
-    "the newest user message was cut": ("L7", _replaced(6, content="note")),
-    "the first user message is lost": ("L7", _without(1)),
-    "a message has no fate": ("L1", lambda out: out.fates.pop()),
-    "a message has a fate that there is not": ("L1", _fate(3, "lost")),
-    "a drop has no reason": ("L1", _fate(3, "dropped", "")),
-    "a dropped message is still there": ("L1", _fate(3, "dropped")),
-    "a shortened message is as it was": ("L1", _fate(3, "shortened")),
-    "a kept message was cut": ("L1", _replaced(3, content="note")),
-    "a summary that no record knows": ("L8", lambda out: out.messages.append(SUMMARY)),
-    "the caller's list is handed back": ("L6", lambda out: setattr(out, "messages", out.given)),
+    "reasoning was rewritten": ("integrity", _replaced(7, reasoning_content="better")),
+    "the reasoning of the newest turn is lost": ("integrity", _replaced(7, reasoning_content="")),
+    "the newest message is summarized": ("integrity", _fate(8, "summarized")),
+    "the view ends with the model": ("integrity", _without(8)),
+    "the view begins with the model": ("integrity", _without(1)),
+    "the system message is lost": ("verbatim", _without(0)),
+    "the system message was rewritten": ("verbatim", _replaced(0, content="Be brief.")),
+    "the newest user message was cut": ("verbatim", _replaced(6, content="note")),
+    "the first user message is lost": ("verbatim", _without(1)),
+    "a message has no fate": ("conservation", lambda out: out.fates.pop()),
+    "a message has a fate that there is not": ("conservation", _fate(3, "lost")),
+    "a drop has no reason": ("conservation", _fate(3, "dropped", "")),
+    "a dropped message is still there": ("conservation", _fate(3, "dropped")),
+    "a shortened message is as it was": ("conservation", _fate(3, "shortened")),
+    "a kept message was cut": ("conservation", _replaced(3, content="note")),
+    "a summary that no record knows": ("one-summary", lambda out: out.messages.append(SUMMARY)),
+    "the caller's list is handed back": ("mutation", lambda out: setattr(out, "messages", out.given)),
 }
 
 
@@ -160,7 +162,7 @@ def test_sabotage_is_noticed(case: str) -> None:
 def test_a_text_that_no_prompt_had_is_noticed() -> None:
     history = render(STORY, "openai-chat")
     prompts = [str(message) for message in history if message.get("tool_call_id") != "c2"]
-    assert "L1" in found("openai-chat", history, summarized(history, 2, 6), accepted=prompts)
+    assert "conservation" in found("openai-chat", history, summarized(history, 2, 6), accepted=prompts)
     assert found("openai-chat", history, summarized(history, 2, 6), accepted=prompts, told=frozenset({4})) == set()
 
 
@@ -175,7 +177,7 @@ def test_two_summaries_are_noticed() -> None:
     history = render(STORY, "openai-chat")
     out = summarized(history, 2, 6)
     out.messages.insert(2, dict(SUMMARY))
-    assert "L8" in found("openai-chat", history, out)
+    assert "one-summary" in found("openai-chat", history, out)
 
 
 def test_a_rewritten_prefix_is_noticed() -> None:
@@ -183,7 +185,7 @@ def test_a_rewritten_prefix_is_noticed() -> None:
     before = copy.deepcopy(history[:6])
     assert found("openai-chat", history, untouched(history), previous_view=before) == set()
     before[2]["content"] = "something else"
-    assert found("openai-chat", history, untouched(history), previous_view=before) == {"L4"}
+    assert found("openai-chat", history, untouched(history), previous_view=before) == {"stability"}
 
 
 @pytest.mark.parametrize(
@@ -194,7 +196,7 @@ def test_a_pass_that_misses_its_target_is_noticed(target: int, trigger: int, bef
     out = summarized(history, 2, 6)
     out.tokens_before = before
     problems = laws.violations("openai-chat", history, out, target=target, trigger=trigger)
-    assert {problem.split()[0] for problem in problems} == {"L5"}
+    assert {problem.partition(":")[0] for problem in problems} == {"progress"}
 
 
 def test_parted_reasoning_items_are_noticed() -> None:
@@ -204,17 +206,17 @@ def test_parted_reasoning_items_are_noticed() -> None:
     place = next(n for n, item in enumerate(history) if item.get("type") == "reasoning")
     item = out.messages.pop(place)
     out.messages.insert(1, item)
-    assert "L2" in found("openai-responses", history, out)
+    assert "integrity" in found("openai-responses", history, out)
 
 
 def test_lost_pending_calls_and_alternation_are_noticed() -> None:
     history = render(STORY[:-1], "anthropic")
     out = untouched(history)
     out.messages.pop()
-    assert "L2" in found("anthropic", history, out)
+    assert "integrity" in found("anthropic", history, out)
     out = untouched(history)
     out.messages.insert(2, {"role": "user", "content": "more"})
-    assert "L2" in found("anthropic", history, out)
+    assert "integrity" in found("anthropic", history, out)
 
 
 @pytest.mark.parametrize(
@@ -237,4 +239,4 @@ def test_what_a_format_refuses_is_noticed(format: str, message: dict[str, Any]) 
 
 def test_a_history_that_begins_with_the_model_is_noticed() -> None:
     history = [{"role": "assistant", "content": "Hello."}, *render(STORY[1:], "anthropic")]
-    assert "L2" in found("anthropic", history, untouched(history))
+    assert "integrity" in found("anthropic", history, untouched(history))

@@ -28,7 +28,7 @@ from contextfold.testing import (
 )
 from contextfold.testing.plots import AssistantSays, Plot, PlotCall, PlotWords, Result, ToolsAnswer, UserSays
 from driver import Session
-from effort import FULL
+from effort import FULL, crossed
 
 FORMATS = ("openai-chat", "openai-responses", "anthropic", "langchain", "gemini", "bedrock-converse")
 EXAMPLES = int(os.environ.get("CONTEXTFOLD_EXAMPLES", "8" if FULL else "3"))
@@ -114,13 +114,12 @@ def renumbered(plot: Plot, number: int) -> Plot:
     return tuple(event(one) for one in plot)
 
 
-@pytest.mark.parametrize("broken", [False, True], ids=["valid", "broken"])
-@pytest.mark.parametrize("format", FORMATS)
+@crossed(format=FORMATS, broken=(False, True))
 class TestAnyHistory:
     @law
     @given(data=st.data())
     def test_one_call_keeps_all_laws(self, format: str, broken: bool, data: st.DataObject) -> None:
-        """L1, L2, L5 to L10 (R1 to R9, R15, R16, R23) for one history, whatever is in it."""
+        """For one history, whatever is in it."""
         history = render(data.draw(stories(format, broken=broken)), format)
         one = session(format, data.draw(compactors()), data.draw(summarizers())())
         assert one.step(history) == []
@@ -128,7 +127,7 @@ class TestAnyHistory:
     @settings(law, max_examples=max(2, EXAMPLES // 2))
     @given(data=st.data())
     def test_many_passes_keep_all_laws(self, format: str, broken: bool, data: st.DataObject) -> None:
-        """L4, L8, R13: a conversation is told again and again until it was compacted five times."""
+        """A conversation is told again and again until it was compacted five times."""
         plot = data.draw(stories(format, broken=broken))
         chosen = data.draw(compactors())
         one = session(format, chosen, data.draw(summarizers())(), thorough=False)
@@ -148,7 +147,7 @@ class TestAnyHistory:
     def test_an_edited_or_rewound_history_never_gets_the_view_of_another(
         self, format: str, broken: bool, data: st.DataObject
     ) -> None:
-        """R13, R29: the record is set aside, and that is said, or it still holds; the laws hold either way."""
+        """The record is set aside, and that is said, or it still holds; the laws hold either way."""
         plot = data.draw(stories(format, broken=broken))
         one = session(format, data.draw(compactors()), data.draw(summarizers())())
         assert one.step(render(plot, format)) == []
@@ -200,7 +199,7 @@ def same_beginning(one: list[Any], other: list[Any]) -> int:
     )
 
 
-# ---- L3: failure changes nothing --------------------------------------------------------------------------------
+# ---- failure changes nothing --------------------------------------------------------------------------------
 
 AT_ONCE = {"retries_on_failure": 0}
 """Nothing is asked again after a pause: a hundred examples would wait for minutes."""
@@ -224,7 +223,7 @@ FAILURES: dict[str, Callable[[], Any]] = {
 @law
 @given(data=st.data())
 def test_a_failing_summarizer_changes_nothing(failure: str, data: st.DataObject) -> None:
-    """L3, R1, R2, R4: the old view, the fallback (said), or a typed error; no error text in any view."""
+    """The old view, the fallback (said), or a typed error; no error text in any view."""
     format = data.draw(st.sampled_from(FORMATS))
     plot = data.draw(stories(format, broken=data.draw(st.booleans())))
     chosen = data.draw(compactors())
@@ -261,7 +260,7 @@ def test_a_failing_summarizer_changes_nothing(failure: str, data: st.DataObject)
     "format", [*FORMATS[:2], *(pytest.param(name, marks=pytest.mark.strict) for name in FORMATS[2:])]
 )
 def test_five_compactions_of_one_long_conversation(format: str) -> None:
-    """R13, R23: a conversation of 90 rounds, compacted at least five times by a summarizer of 2,000 tokens."""
+    """A conversation of 90 rounds, compacted at least five times by a summarizer of 2,000 tokens."""
     rounds: Plot = ()
     for number in range(90):
         calls = tuple(PlotCall(f"c{number}_{n}", "read_file", PlotWords("code", 3)) for n in range(1 + number % 3))
@@ -281,7 +280,7 @@ def test_five_compactions_of_one_long_conversation(format: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_message_larger_than_the_summarizers_window_is_read_to_its_end(format: str) -> None:
-    """R3, R23: one output of many thousand tokens reaches a summarizer of 2,000 tokens in segments."""
+    """One output of many thousand tokens reaches a summarizer of 2,000 tokens in segments."""
     plot: Plot = (
         UserSays(PlotWords("english", 1)),
         AssistantSays(calls=(PlotCall("big"),)),

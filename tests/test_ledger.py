@@ -1,4 +1,4 @@
-"""The ledger gives every message exactly one fate (L1)."""
+"""The ledger gives every message exactly one fate."""
 
 from __future__ import annotations
 

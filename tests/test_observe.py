@@ -1,4 +1,4 @@
-"""Events: each decision once, to the log at its level and to the caller's hook, which can do no harm (R36)."""
+"""Events: each decision once, to the log at its level and to the caller's hook, which can do no harm."""
 
 from __future__ import annotations
 

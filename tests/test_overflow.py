@@ -601,7 +601,6 @@ NAMED = [
 def test_the_text_says_what_is_too_long_and_by_how_much(
     kind: Any, text: str, limit: int | None, used: int | None
 ) -> None:
-    """R22."""
     assert classify(message=text) == Overflow(kind, limit, used)
 
 
@@ -612,7 +611,6 @@ def test_unpaired_calls_and_roles_are_a_malformed_history(text: str) -> None:
 
 @pytest.mark.parametrize("text", LOOK_ALIKES)
 def test_look_alikes_are_left_alone(text: str) -> None:
-    """R22."""
     assert classify(message=text, status=400) is None
 
 

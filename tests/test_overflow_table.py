@@ -26,7 +26,7 @@ MISSED = {"snowflake cortex", "tts", "dalle"}
 
 
 def test_what_the_classifier_says_is_right_and_it_misses_little() -> None:
-    """R22: a false alarm compacts for nothing, a miss ends a conversation."""
+    """A false alarm compacts for nothing, a miss ends a conversation."""
     precision, recall = TABLE["rates"](TABLE["matrix"](EXAMPLES))
     assert precision == 1.0
     assert recall > 0.98

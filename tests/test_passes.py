@@ -51,7 +51,7 @@ def after_passes(compactor: Compactor, wire: Wire, passes: int) -> tuple[Compact
 
 
 def test_pins_survive_any_number_of_passes_with_their_whole_group() -> None:
-    """R10: by id, by tool, by metadata, by predicate."""
+    """By id, by tool, by metadata, by predicate."""
     wire = conversation(80)
     wire[4] = {**wire[4], "id": "keep-me"}
     call = {"id": "plan_1", "type": "function", "function": {"name": "save_plan", "arguments": '{"text": "port 8471"}'}}
@@ -78,7 +78,6 @@ def test_a_message_can_be_pinned_by_its_metadata() -> None:
 
 
 def test_pins_larger_than_the_window_are_an_error_that_says_so() -> None:
-    """R10."""
     with pytest.raises(CannotFit, match="pinned by policy"):
         Compactor(window=8_000, policy=Policy(pins=Pins(tools={"read_file"}))).compact(conversation(80))
 
@@ -127,7 +126,6 @@ def test_a_trigger_by_messages_fires_on_their_number_and_ends_below_it() -> None
 
 
 def test_clauses_are_any_of_and_within_one_all_of() -> None:
-    """R21."""
     wire = conversation(30)
     both = Compactor(window=1_000_000, trigger={"messages": 40, "tokens": 500_000})
     assert not both.compact(wire).changed
@@ -144,7 +142,6 @@ def test_off_means_off_and_a_trigger_in_tokens_holds_beside_another() -> None:
 
 
 def test_an_explicit_target_is_met_or_refused_and_a_default_one_gives_way() -> None:
-    """R16."""
     wire = [{"role": "system", "content": "Rule. " * 2_150}, *conversation(40)[1:]]
     with pytest.raises(CannotFit) as caught:
         Compactor(window=8_000, target=("fraction", 0.5)).compact(wire)
@@ -154,7 +151,7 @@ def test_an_explicit_target_is_met_or_refused_and_a_default_one_gives_way() -> N
 
 
 def test_a_pass_that_frees_too_little_is_not_made_while_the_view_fits() -> None:
-    """R37: a rewrite has to pay."""
+    """A rewrite has to pay."""
     wire = [{"role": "system", "content": "Rule. " * 2_750}, *conversation(6)[1:]]
     out = Compactor(window=8_000, policy=Policy(minimum_gain=0.3)).compact(wire)
     assert not out.changed
@@ -202,7 +199,6 @@ def test_a_large_result_beside_a_pending_call_is_clipped_and_the_call_is_not() -
 
 @pytest.mark.parametrize(("role", "place"), [("system", "after_system"), ("user", "after_first_user")])
 def test_the_summary_has_the_role_and_the_place_it_was_given(role: Any, place: Any) -> None:
-    """R7."""
     out = Compactor(window=8_000, policy=Policy(summary_role=role, summary_place=place)).compact(conversation(80))
     where = 1 if place == "after_system" else 2
     assert out.messages[where]["role"] == role
@@ -225,7 +221,6 @@ def test_neighbors_are_joined_where_roles_must_alternate_and_only_there() -> Non
 
 
 def test_instructions_reach_the_summarizer_and_the_language_is_the_users() -> None:
-    """R14, R24."""
     wire = conversation(80)
     wire[1] = {"role": "user", "content": "请找出发票延迟的原因，绝对不要修改 ledger_2019 表。"}
     summarizer = ScriptedSummarizer(lambda prompt: "发票延迟的原因尚未找到。")
@@ -238,7 +233,6 @@ def test_instructions_reach_the_summarizer_and_the_language_is_the_users() -> No
 
 
 def test_a_second_pass_updates_the_summary_instead_of_asking_about_everything_again() -> None:
-    """L8."""
     summarizer = ScriptedSummarizer(lambda prompt: f"Summary number {len(summarizer.prompts)}.")
     compactor = Compactor(window=8_000, summarizer=summarizer)
     out, _ = after_passes(compactor, conversation(80), 2)
@@ -250,7 +244,7 @@ def test_a_second_pass_updates_the_summary_instead_of_asking_about_everything_ag
 
 
 def test_a_window_that_a_refusal_taught_is_respected_at_all_later_passes() -> None:
-    """R23: also behind a pass in which nothing was refused."""
+    """Also behind a pass in which nothing was refused."""
     summarizer = LimitedSummarizer(2_500)
     compactor = Compactor(window=16_000, summarizer=summarizer)
     wire = conversation(160)
@@ -266,7 +260,6 @@ def test_a_window_that_a_refusal_taught_is_respected_at_all_later_passes() -> No
 
 
 def test_a_failed_summary_is_not_asked_for_again_until_something_changed() -> None:
-    """R16."""
     asked = 0
 
     def down(prompt: str) -> str:
@@ -299,7 +292,6 @@ def test_what_a_framework_raises_to_steer_a_program_passes_through() -> None:
 
 @pytest.mark.parametrize("answer", ["", "   ", "Previous conversation was too long to summarize."])
 def test_no_blank_or_placeholder_answer_ever_becomes_a_summary(answer: str) -> None:
-    """R2, R4."""
     strict = Policy(fallback=None)
     with pytest.raises(SummaryFailed) as caught:
         Compactor(window=8_000, policy=strict, summarizer=lambda prompt: answer).compact(conversation(80))
@@ -316,7 +308,6 @@ def test_a_summary_longer_than_its_room_is_cut_and_said() -> None:
 @given(st.integers(0, 30))
 @settings(max_examples=examples(10), deadline=None)
 def test_tools_and_system_prompt_never_push_a_pass_over_its_target(copies: int) -> None:
-    """R17."""
     tools = [{"name": f"tool_{n}", "description": "does things " * 10, "input_schema": {}} for n in range(copies)]
     out = Compactor(window=8_000).compact(conversation(80), system="Be brief. " * copies, tools=tools)
     assert out.tokens_after <= out.target
@@ -352,7 +343,7 @@ def test_what_is_no_record_is_refused_in_one_line(text: str, problem: str) -> No
 
 
 def test_a_record_is_small_however_long_the_history() -> None:
-    """R31: it grows with what the view holds, not with the history."""
+    """It grows with what the view holds, not with the history."""
     long = Compactor(window=8_000).compact(conversation(800)).compaction
     short = Compactor(window=8_000).compact(conversation(100)).compaction
     assert long is not None
@@ -381,7 +372,7 @@ def unread(characters: int) -> Wire:
 
 @pytest.mark.parametrize("trigger", [None, ("fraction", 0.8)])
 def test_a_default_trigger_waits_for_large_results_to_be_read_and_an_explicit_one_does_not(trigger: Any) -> None:
-    """R37: until then they cannot leave, and would take the place of what could be carried."""
+    """Until then they cannot leave, and would take the place of what could be carried."""
     wire = unread(3_000)
     size = count_tokens(wire)
     window = int(size / 0.87)  # above the trigger, below the window

@@ -106,7 +106,7 @@ def test_what_depends_on_the_window_is_checked_with_the_window(policy: Policy, w
 
 @given(st.integers(100, 10**7), st.integers(1, 10**7))
 def test_the_default_target_is_always_below_the_trigger(window: int, trigger: int) -> None:
-    """R16: hysteresis, whatever the trigger."""
+    """Hysteresis, whatever the trigger."""
     for policy in (Policy(), Policy(trigger=("tokens", min(trigger, window)))):
         limits = Limits.of(policy, window)
         assert limits.trigger is not None

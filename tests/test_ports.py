@@ -128,7 +128,6 @@ def test_threads_see_the_context_of_the_caller() -> None:
 
 
 def test_blocking_work_never_holds_the_event_loop() -> None:
-    """R33."""
 
     async def beat() -> int:
         beats = 0

@@ -100,7 +100,6 @@ def names(result: CompactionResult) -> list[str]:
 @COLORS
 @pytest.mark.parametrize("names_limit", [True, False])
 def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(color: str, names_limit: bool) -> None:
-    """R22."""
     wire = conversation(100)
     before = copy.deepcopy(wire)
     provider = Provider(10_000, names_limit)
@@ -115,7 +114,7 @@ def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(color:
 
 @COLORS
 def test_what_cannot_be_made_to_fit_is_a_typed_error_with_the_floor_and_the_providers_error(color: str) -> None:
-    """R16: the user's own words are never cut."""
+    """The user's own words are never cut."""
     wire = [*conversation(40), {"role": "user", "content": "Read this: " + "fact " * 4_000}]
     provider = Provider(2_000)
     with pytest.raises(StillTooLong) as caught:
@@ -141,7 +140,7 @@ def test_a_refusal_that_stays_is_answered_once_not_for_ever(color: str) -> None:
 
 @COLORS
 def test_the_next_turn_does_not_overflow_again(color: str) -> None:
-    """R21: what an endpoint proved holds for later calls, though the window was declared larger."""
+    """What an endpoint proved holds for later calls, though the window was declared larger."""
     compactor = Compactor(window=100_000)
     provider = Provider(10_000)
     wire = conversation(100)
@@ -179,7 +178,6 @@ def test_options_of_compact_are_options_of_call() -> None:
 
 @COLORS
 def test_where_allowed_the_older_half_goes_step_by_step_and_each_drop_is_in_the_ledger(color: str) -> None:
-    """L1, and the third seed's halving of the history limit."""
     wire = conversation(100)
     provider = Provider(1_200, names_limit=False)
     policy = Policy(on_overflow="drop_oldest", keep=("fraction", 0.4))
@@ -482,7 +480,7 @@ class Closable:
 
 @COLORS
 def test_a_prompt_that_was_read_in_part_is_compacted_and_sent_again(color: str) -> None:
-    """R22: usage says fewer input tokens than were sent."""
+    """Usage says fewer input tokens than were sent."""
     provider = Truncating(6_000)
     response, result = call(color, Compactor(window=100_000), provider, conversation(100))
     assert len(provider.sent) == 2
@@ -542,7 +540,6 @@ def test_an_answer_that_the_window_cut_off_is_asked_for_again_with_room(color: s
 
 
 def test_small_prompts_and_hosted_tools_are_never_taken_for_truncated() -> None:
-    """R18."""
     for wire, answer in (
         (conversation(2), {"usage": {"prompt_tokens": 20}}),
         (conversation(40), {"usage": {"input_tokens": 20, "server_tool_use": {"web_search_requests": 2}}}),
@@ -560,7 +557,6 @@ def test_small_prompts_and_hosted_tools_are_never_taken_for_truncated() -> None:
 @COLORS
 @pytest.mark.parametrize("ratio", [0.75, 1.4])
 def test_usage_for_what_was_sent_corrects_the_next_turn_in_both_directions(color: str, ratio: float) -> None:
-    """R18."""
     wire = conversation(50)
     provider = Provider(100_000, ratio=ratio)
     compactor = Compactor(window=100_000)
@@ -573,7 +569,7 @@ def test_usage_for_what_was_sent_corrects_the_next_turn_in_both_directions(color
 
 @pytest.mark.parametrize("ratio", [0.7, 1.3, 1.9])
 def test_a_calibrated_pass_ends_below_the_target_as_the_provider_counts(ratio: float) -> None:
-    """R16, R18: also where the newest result has to be clipped."""
+    """Also where the newest result has to be clipped."""
     wire = conversation(100)
     wire[-1]["content"] = " ".join(f"/var/log/app_{n}.log" for n in range(4_000))
     calibration = Calibration(ratio, 4)
@@ -585,7 +581,7 @@ def test_a_calibrated_pass_ends_below_the_target_as_the_provider_counts(ratio: f
 
 
 def test_the_same_state_decides_the_same_way_with_and_without_memory() -> None:
-    """L9: the calibration is an argument, and nothing else of usage is remembered."""
+    """The calibration is an argument, and nothing else of usage is remembered."""
     wire = conversation(100)
     used = Compactor(window=10_000)
     used.compact(wire, calibration=Calibration(1.6, 3))
@@ -651,7 +647,6 @@ class AsyncStored(Stored):
 @COLORS
 @pytest.mark.parametrize("kind", [Stored, AsyncStored])
 def test_a_stated_window_outlives_the_process_for_its_endpoint_and_model(color: str, kind: type[Stored]) -> None:
-    """R21."""
     store = kind()
     wire = conversation(100)
     options = {"model": "m", "endpoint": "http://here/"}
@@ -731,7 +726,6 @@ def test_a_trigger_above_a_learned_window_comes_down_with_it(trigger: Any) -> No
 
 
 def test_off_stays_off_and_an_overflow_is_still_recovered() -> None:
-    """R21."""
     compactor = Compactor(window=100_000, trigger=None)
     provider = Provider(10_000)
     _, result = call("sync", compactor, provider, conversation(100))
@@ -768,7 +762,7 @@ def test_a_summary_that_was_made_for_a_larger_window_shrinks_with_it(color: str)
 
 
 def test_what_a_tiny_request_took_is_no_reason_to_take_a_later_one_for_truncated() -> None:
-    """R18: "Hello" and its frame are nine tokens for some, and four for others."""
+    """ "Hello" and its frame are nine tokens for some, and four for others."""
     provider = Provider(100_000)
     wire = conversation(50)
     compactor = Compactor(window=100_000)
@@ -797,7 +791,7 @@ def test_reasoning_and_media_that_a_provider_does_not_count_are_no_reason_either
 
 @COLORS
 def test_a_guess_gives_way_before_it_makes_a_conversation_impossible(color: str) -> None:
-    """The instructions take nearly all of a window that nobody ever named."""
+    """The instructions take nearly all of a window that no one ever named."""
     wire = conversation(6)
     wire[0]["content"] = "Rule number one. " * 1_850
     provider = Provider(8_000, names_limit=False)

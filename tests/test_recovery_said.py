@@ -143,12 +143,12 @@ def test_where_a_prompt_leaves_no_room_for_an_answer_it_is_compacted(color: str)
     assert (sent[1][1] or 0) > window / 4
 
 
-# ---- windows that nobody named ----
+# ---- windows that no one named ----
 
 
 @COLORS
 def test_what_must_stay_is_sent_where_only_a_default_says_that_it_does_not_fit(color: str) -> None:
-    """R21: nobody knows the model, so the provider is asked instead of giving up."""
+    """No one knows the model, so the provider is asked instead of giving up."""
     wire = [*conversation(3), {"role": "user", "content": "Read this: " + "fact and figure " * 24_000}]
     assert count_tokens(wire[-1:]) > 64_000
     events: list[Event] = []

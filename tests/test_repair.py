@@ -1,4 +1,4 @@
-"""Repair: what a provider would refuse is put right, nothing is lost, and what is right stays untouched (R5, L2)."""
+"""Repair: what a provider would refuse is put right, nothing is lost, and what is right stays untouched."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_white_space_behind_the_last_words_of_the_assistant_goes_only_when_they_
 
 
 def test_a_call_that_is_overtaken_by_the_next_step_is_looked_at_closely() -> None:
-    """Responses: its late result is right behind other results, but the call may have left the view by then (R5)."""
+    """Responses: its late result is right behind other results, but the call may have left the view by then."""
     overtaken = [calls("a", split=True), calls("b", split=True), result("b"), calls("c", split=True), result("c")]
     assert not is_clean([user(), *overtaken, result("a")], Seen(formats.get("openai-responses")))
     parallel = [
@@ -329,7 +329,7 @@ def without_instructions(format: str, view: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("format", BLANKS)
 def test_whatever_comes_in_a_provider_accepts_what_is_sent(format: str) -> None:
-    """L2, with and without a compaction, at every length of a growing history; and views only grow (L4)."""
+    """With and without a compaction, at every length of a growing history; and views only grow."""
 
     @settings(max_examples=examples(20), deadline=None, derandomize=True)
     @given(wire=broken(format), window=st.sampled_from([3_000, 100_000]))
@@ -350,7 +350,7 @@ def test_whatever_comes_in_a_provider_accepts_what_is_sent(format: str) -> None:
 
 @pytest.mark.parametrize("format", BLANKS)
 def test_what_is_mended_for_one_provider_stays_so_while_the_conversation_grows(format: str) -> None:
-    """L4: a blank message, a repeated id or a missing beginning never changes what was sent before."""
+    """A blank message, a repeated id or a missing beginning never changes what was sent before."""
 
     @settings(max_examples=examples(25), deadline=None, derandomize=True)
     @given(plain=histories(format, max_turns=3, max_units=3, huge_units=9), data=st.data())

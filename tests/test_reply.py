@@ -1,4 +1,4 @@
-"""What answers say about their requests, in every shape, and what is not taken from them (R18)."""
+"""What answers say about their requests, in every shape, and what is not taken from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the window comes from (R21): explicit, profile, registry, learned, default, in this order."""
+"""Where the window comes from: explicit, profile, registry, learned, default, in this order."""
 
 from __future__ import annotations
 

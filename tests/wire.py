@@ -31,7 +31,7 @@ class Entry:
     row: str | None = None
     text_before_result: bool = False
     unreadable: bool = False
-    """It stands for something that nobody but the provider can read."""
+    """It stands for something that no one but the provider can read."""
 
     @property
     def call_ids(self) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class TestReadingBack:
 
     @given(texts=st.lists(st.text(), min_size=1, max_size=8), cuts=st.lists(st.integers(1, 3), max_size=4))
     def test_any_words_in_any_number_of_sections_come_back(self, texts: list[str], cuts: list[int]) -> None:
-        """R30: whatever is said, marks of our own included, cannot break the file."""
+        """Whatever is said, marks of our own included, cannot break the file."""
         marks = ["<!-- end of section -->\n\n", "\n## x\n\n<!-- section bytes=1 sha256=" + "0" * 64 + " -->\n\n"]
         messages = dict(enumerate(said(text) for text in [*texts, *marks]))
         thread = open_archive("memory://any").thread("".join(texts))
@@ -155,7 +155,6 @@ class TestAppending:
         assert thread.indices() == list(range(6))
 
     def test_a_section_is_never_changed_once_it_is_written(self, archive: Archive) -> None:
-        """R30"""
         thread = archive.thread("one")
         before = b""
         for n in range(5):
@@ -253,7 +252,6 @@ class TestDamage:
             archive.thread("one").append({3: said("third")})
 
     def test_a_file_system_that_lies_about_success_is_found_out(self, archive: Archive, monkeypatch: Any) -> None:
-        """R30"""
         thread = archive.thread("one")
         thread.append({1: said("first")})
         before = raw(thread)
@@ -350,7 +348,7 @@ class TestPrivacy:
 
 
 class TestNames:
-    """R30: names are made by us."""
+    """Names are made by us."""
 
     @pytest.mark.parametrize("thread", ["../../etc/passwd", "x" * 10_000, "对话", "", "a/b\\c\0d\n", "-->", "\ud800"])
     def test_any_thread_id_stays_inside_the_folder(self, thread: str, tmp_path: Path) -> None:
@@ -416,7 +414,7 @@ for n in range(int(sys.argv[2]), 10_000):
 
 
 def test_a_killed_writer_leaves_all_that_it_had_saved(tmp_path: Path) -> None:
-    """R30: killed at any moment, the file reads back whole and the next writer goes on."""
+    """Killed at any moment, the file reads back whole and the next writer goes on."""
     address, saved = f"file://{tmp_path}", -1
     for pause in (0.002, 0.011, 0.023, 0.037):
         command = [sys.executable, "-c", WRITER, address, str(saved + 1)]

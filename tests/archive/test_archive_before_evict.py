@@ -52,7 +52,7 @@ def names(out: Any) -> list[str]:
 
 
 def test_everything_that_is_not_in_the_view_word_for_word_is_in_the_archive(tmp_path: Path) -> None:
-    """R30, over several compactions, images included."""
+    """Over several compactions, images included."""
     thread = open_archive(f"file://{tmp_path}").thread("one")
     picture = base64.b64encode(b"\x89PNG pretend " * 40).decode()
     url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}

@@ -28,7 +28,7 @@ def shape(conversation: Conversation) -> list[tuple[str, Any]]:
 
 
 def test_results_stand_behind_their_calls() -> None:
-    """However late a result comes, and whatever comes between; one that nobody asked for is left out."""
+    """However late a result comes, and whatever comes between; one that no one asked for is left out."""
 
     def use(call_id: str) -> dict[str, Any]:
         return {"type": "tool_use", "id": call_id, "name": "read", "input": {"path": f"/{call_id}"}}

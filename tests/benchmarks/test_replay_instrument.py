@@ -113,7 +113,7 @@ def test_an_invalid_view_is_counted() -> None:
 
 
 def test_a_lost_user_message_and_a_changed_one_are_counted() -> None:
-    """The newest user message must be there word for word, and nobody may change the caller's messages."""
+    """The newest user message must be there word for word, and no one may change the caller's messages."""
 
     def no_users(messages: Messages, _: object) -> Messages:
         return [message for message in messages if message["role"] != "user"]

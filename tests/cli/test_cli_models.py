@@ -144,7 +144,7 @@ def test_it_is_drawn_on_a_terminal_and_nowhere_else() -> None:
 
 
 def test_hooks_that_come_late_draw_nothing() -> None:
-    """An answer that nobody waits for any more may still arrive."""
+    """An answer that no one waits for any more may still arrive."""
     progress = LiveProgress(console(terminal=True), "openai:small")
     progress.on_progress(HALFWAY)
     progress.on_stream(SummaryPiece("abc", "chunk", 1))

@@ -116,7 +116,7 @@ def test_an_edited_result_keeps_its_artifact_status_and_name(shape: str) -> None
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_new_message_takes_the_shape_of_the_others(shape: str) -> None:
-    """L10: a summary stands in the list as what the caller's own code can read."""
+    """A summary stands in the list as what the caller's own code can read."""
     summary = Message("user", (Text("summary"),), metadata={"contextfold": "summary"})
     known = decoded(SHAPES[shape], "langchain")
     first, *rest = LANGCHAIN.encode([summary, *known])

@@ -38,7 +38,7 @@ def assert_crosses(wire: list[Any], name: str, target: str) -> list[Any]:
 
 
 def test_real_conversations_encode_to_the_very_same_objects(transcripts: Path) -> None:
-    """L6: what nobody changed is handed back untouched, and decoding changes nothing in it."""
+    """What no one changed is handed back untouched, and decoding changes nothing in it."""
     for conversation in conversations(transcripts):
         before = copy.deepcopy(conversation.messages)
         assert_identity(conversation.messages, conversation.format)
@@ -46,7 +46,7 @@ def test_real_conversations_encode_to_the_very_same_objects(transcripts: Path) -
 
 
 def test_real_conversations_cross_to_every_format_with_all_calls_and_results(transcripts: Path) -> None:
-    """R5: call ids, results and their pairing survive any change of format, and nothing becomes newly invalid."""
+    """Call ids, results and their pairing survive any change of format, and nothing becomes newly invalid."""
     for conversation in conversations(transcripts):
         for target in NAMES:
             if target == conversation.format:
@@ -70,7 +70,7 @@ def test_real_conversations_are_detected_as_what_they_were_encoded_to(transcript
 
 
 def test_conversations_crossing_into_anthropic_alternate(transcripts: Path) -> None:
-    """R7: user and assistant take turns where the provider demands it."""
+    """User and assistant take turns where the provider demands it."""
     for conversation in conversations(transcripts):
         if conversation.format != "anthropic":
             crossed = formats.get("anthropic").encode(decoded(conversation.messages, conversation.format))

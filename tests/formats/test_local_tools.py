@@ -66,7 +66,7 @@ def refused_and_mended(wire: list[Any]) -> tuple[list[dict[str, Any]], Compactio
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_call_that_was_never_answered_gets_an_output_of_its_own_type(kind: str) -> None:
-    """L2. Only a computer's call cannot: its output is a screenshot, so it becomes text, and the ledger says so."""
+    """Only a computer's call cannot: its output is a screenshot, so it becomes text, and the ledger says so."""
     sent, result = refused_and_mended([ASK, call_of(kind), NEXT])
     if kind == "computer_call":
         assert [item["type"] for item in sent] == ["message", "message", "message"]

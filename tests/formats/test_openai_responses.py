@@ -134,7 +134,7 @@ def test_edited_outputs_and_messages_keep_their_shape_and_other_keys() -> None:
 
 
 def test_an_item_that_is_all_reasoning_goes_whole_or_is_replaced_by_words() -> None:
-    """R6: reasoning is the same object or gone."""
+    """Reasoning is the same object or gone."""
     item = {"type": "reasoning", "summary": [], "encrypted_content": "zzz", "id": "r"}
     message = RESPONSES.decode(item)
     assert RESPONSES.encode([message.with_parts(message.parts)])[0] is item

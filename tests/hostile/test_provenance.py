@@ -1,4 +1,4 @@
-"""Nobody speaks in another's name, whatever a web page, a file, a model or a stored view says."""
+"""No one speaks in another's name, whatever a web page, a file, a model or a stored view says."""
 
 from __future__ import annotations
 

@@ -87,7 +87,6 @@ def test_without_a_summary_there_is_no_metadata() -> None:
 
 
 def test_the_record_makes_the_next_view_an_extension_of_the_last() -> None:
-    """R37"""
     ours = context(system=lambda state: f"Now: {len(state['messages'])}")
     state: dict[str, Any] = {"messages": conversation(40)}
     first = ours.prepare(state)
@@ -109,7 +108,6 @@ def test_the_state_may_be_any_object_with_the_keys() -> None:
 
 
 def test_instructions_and_a_forced_pass_reach_the_summarizer() -> None:
-    """R24"""
     asked: list[str] = []
 
     def summarizer(prompt: str) -> str:
@@ -132,7 +130,6 @@ def test_async_nodes_get_the_same_view() -> None:
 
 
 def test_parallel_branches_do_not_conflict() -> None:
-    """R32"""
     assert newest("old", None) == "old"
     assert newest("old", "new") == "new"
     ours = context()
@@ -209,7 +206,6 @@ def node_before(model: Model, ours: Context) -> StateGraph[Any]:
 def test_the_checkpoint_keeps_every_message_and_the_model_gets_the_view(
     build: Callable[[Model, Context], StateGraph[Any]], saver: SqliteSaver
 ) -> None:
-    """R28"""
     model, config = Model(), {"configurable": {"thread_id": "one"}}
     graph = build(model, context(system="Be brief.")).compile(checkpointer=saver)
     state = talk(graph, 60, config)
@@ -238,7 +234,6 @@ def test_another_process_goes_on_where_the_last_one_stopped(
 
 
 def test_a_checkpoint_grows_by_the_record_and_not_by_the_view(saver: SqliteSaver) -> None:
-    """R31"""
     config = {"configurable": {"thread_id": "one"}}
     graph = node_before(Model(), context()).compile(checkpointer=saver)
     talk(graph, 40, config)

@@ -26,7 +26,7 @@ FILES = {
 @pytest.mark.parametrize("number", range(4), ids=BENCH["COLORS"])
 @pytest.mark.parametrize("shape", FILES)
 def test_a_real_conversation_is_played_to_its_end(transcripts: Path, shape: str, number: int) -> None:
-    """R5, R22: nothing is refused for its shape, nothing gets stuck, every overflow is recovered."""
+    """Nothing is refused for its shape, nothing gets stuck, every overflow is recovered."""
     script = BENCH["script"](read_file(transcripts / FILES[shape])[0], 3)
     assert script.shape == shape
     known = (number + list(FILES).index(shape)) % 2 == 0

@@ -134,7 +134,7 @@ EVERY = [
 def test_a_conversation_larger_than_the_window_is_answered(
     server: ProviderServer, shape: str, color: str, stream: bool, window: int | None
 ) -> None:
-    """R22: with and without a known window, and the answer is about what was sent."""
+    """With and without a known window, and the answer is about what was sent."""
     wire = conversation(100)
     text, send = asked(server, shape, Compactor(window=window), wire, color=color, stream=stream)
     assert text.startswith("Digest of")
@@ -305,7 +305,7 @@ def test_the_state_of_a_conversation_can_be_stored_and_taken_up_again(server: Pr
 
 
 def test_usage_at_the_end_of_a_stream_corrects_the_next_turn(server: ProviderServer) -> None:
-    """R18: Chat Completions says it only at the end, and only if asked to."""
+    """Chat Completions says it only at the end, and only if asked to."""
     with client_of(server, "chat", is_async=False) as client:
         send = wrapped(client, "chat", Compactor(window=WINDOW))
         given = arguments("chat", conversation(10), stream=True)
@@ -414,7 +414,6 @@ def test_two_conversations_of_one_compactor_have_their_own_records(server: Provi
 
 
 def test_a_window_learned_on_one_endpoint_says_nothing_about_another(server: ProviderServer) -> None:
-    """R21."""
     compactor = Compactor(window=100_000)
     wire = conversation(100)
     asked(server, "chat", compactor, wire, color="sync", stream=False)

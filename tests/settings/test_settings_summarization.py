@@ -147,7 +147,6 @@ class TestMeanings:
         assert all(prompt.startswith("Sum up: ") for prompt in asked)
 
     def test_the_trim_is_the_size_of_a_request_and_discards_nothing(self, tmp_path: Path) -> None:
-        """R3"""
         settings = section(tmp_path, MINIMAL.rstrip(" ") + "    trim_tokens_to_summarize: 2000\n")
         asked: list[str] = []
 

@@ -33,7 +33,7 @@ def postgres() -> Iterator[str]:
         _execute(url, "ALTER SYSTEM SET fsync = off")  # clients are killed in tests, the machine is not
         _execute(url, "SELECT pg_reload_conf()")
         yield url.replace("postgresql://", "postgresql+psycopg://", 1)
-        os.kill(server.get_pid(), signal.SIGQUIT)  # at once: nobody wants its data any more
+        os.kill(server.get_pid(), signal.SIGQUIT)  # at once: no one wants its data any more
         server.get_postmaster_info().process.wait(20)
         server.cleanup()
     finally:

@@ -61,7 +61,7 @@ def test_nothing_leaves_while_the_archive_fails(store: Any) -> None:
 def test_what_somebody_prepared_without_the_archive_is_archived_before_it_comes_into_force(
     store: Any, tmp_path: Path
 ) -> None:
-    """R30. And while that fails, it does not come into force."""
+    """While that fails, it does not come into force."""
     options = {"upper_threshold": 4_000, "lower_threshold": 2_000, "min_messages": 4, "background": True}
     other = Compactor(window=16_000).session("one", store=store, options=options)
     other.append([entry for n in range(36) for entry in turn(n)])
@@ -84,7 +84,6 @@ def test_what_somebody_prepared_without_the_archive_is_archived_before_it_comes_
 
 
 def test_a_thread_id_of_any_kind_is_fine(store: Any, tmp_path: Path) -> None:
-    """R30"""
     for thread in ("../../etc/passwd", "x" * 10_000, "对话"):
         session = Compactor(window=4_000).session(thread, store=store, archive=f"file://{tmp_path}/archive")
         session.append([entry for n in range(60) for entry in turn(n)])

@@ -1,4 +1,4 @@
-"""Summaries that are prepared while the conversation goes on (R35), leases, and who wins when two want to summarize."""
+"""Summaries that are prepared while the conversation goes on, leases, and who wins when two want to summarize."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_prepared_summary_whose_messages_changed_is_discarded(store: SQLStore)
 
 
 def test_a_late_result_is_discarded(store: SQLStore) -> None:
-    """R8, R34: the session was compacted and that undone meanwhile; what was made from the older state is not used."""
+    """The session was compacted and that undone meanwhile; what was made from the older state is not used."""
     gate, told = Gate(), Told()
     slow = opened(store, gate, told, background=False)
     slow.append(said(30, 240))
@@ -150,7 +150,7 @@ def note_refusals(store: SQLStore, method: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_two_that_ask_at_once_make_one_summary(store: SQLStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R34, at the threshold and on demand: whoever comes second waits, and takes what the first one made."""
+    """At the threshold and on demand: whoever comes second waits, and takes what the first one made."""
     gate, refused = Gate(), note_refusals(store, "acquire_lease", monkeypatch)
     sessions = [opened(store, gate, background=False) for _ in range(3)]
     sessions[0].append(said(30, 240))
@@ -191,7 +191,6 @@ def test_below_the_hard_threshold_nobody_waits_for_a_lease(store: SQLStore) -> N
 
 
 def test_messages_that_arrive_while_a_summary_is_made_survive(store: SQLStore) -> None:
-    """R8."""
     gate = Gate()
     session = opened(store, gate, background=False)
     session.append(said(30, 240))
@@ -226,7 +225,6 @@ def _raising() -> Any:
 
 
 def test_a_summary_that_failed_is_not_asked_for_again_before_something_changed(store: SQLStore) -> None:
-    """R16."""
     failing = FailingSummarizer()
     session = opened(store, failing, background=False)
     session.append(said(30, 240))

@@ -151,7 +151,7 @@ def test_a_session_far_beyond_its_horizon_keeps_its_laws(sqlite_store: SQLStore)
 def test_old_facts_are_carried_on_although_their_messages_are_not_read_again(
     sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R12: the evidence of the summary that is folded competes with new lines, as the originals would."""
+    """The evidence of the summary that is folded competes with new lines, as the originals would."""
     monkeypatch.setattr(loading, "HORIZON", 200)
     session = opened(sqlite_store)
     session.append([{"role": "user", "content": "Never deploy to eu-west-3 before INC-90210 is closed."}])
@@ -166,7 +166,7 @@ def test_old_facts_are_carried_on_although_their_messages_are_not_read_again(
 
 @pytest.mark.usefixtures("short_horizon")
 def test_a_long_import_is_compacted_page_by_page(sqlite_store: SQLStore) -> None:
-    """Every message is read by a summarizer once, though never all of them at once (L1)."""
+    """Every message is read by a summarizer once, though never all of them at once."""
     asked: list[str] = []
 
     def summarizer(prompt: str) -> str:
@@ -210,6 +210,7 @@ def test_a_session_of_which_nothing_is_due_is_read_to_its_end(session: Callable[
     assert many.view() == said(300, 20)
 
 
+@pytest.mark.strict
 def test_memory_does_not_grow_with_what_is_behind(sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A view of 4,000 messages takes about as much as one of 1,000; the curve is in ``benchmarks/sessions.py``."""
     monkeypatch.setattr(loading, "HORIZON", 200)

@@ -49,7 +49,7 @@ def everything(store: SQLStore, owner: tuple[str, str]) -> str:
 
 
 class Model:
-    """What should be: when each session was last written to, and until when somebody is summarizing it."""
+    """What should be: when each session was last written to, and until when someone is summarizing it."""
 
     def __init__(self, store: SQLStore, clock: Clock) -> None:
         self.store, self.clock = store, clock
@@ -128,7 +128,7 @@ def test_what_is_no_time_is_refused(wrong: Any) -> None:
 
 
 def test_what_is_deleted_is_gone_to_whoever_asks(url: str) -> None:
-    """Also to a session object that remembers it, when somebody has begun anew under the same id."""
+    """Also to a session object that remembers it, when someone has begun anew under the same id."""
     clock = Clock()
     store = SQLStore(url, clock=clock)
     session = opened(store, ("x", "a"))
@@ -197,7 +197,7 @@ def test_files_of_the_archive_go_with_the_session(url: str, tmp_path: Path) -> N
 
 
 class Slow(LocalFileSystem):
-    """A file system on which deleting takes so long that somebody writes to the session meanwhile."""
+    """A file system on which deleting takes so long that someone writes to the session meanwhile."""
 
     def rm(self, *arguments: Any, **named: Any) -> None:
         super().rm(*arguments, **named)

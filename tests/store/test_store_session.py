@@ -42,7 +42,7 @@ def balances(session: Session) -> None:
 
 
 def test_what_was_appended_is_there_in_another_session_object(store: SQLStore) -> None:
-    """R28: the history is whole however often it was compacted."""
+    """The history is whole however often it was compacted."""
     session = opened(store)
     assert session.append([SYSTEM]) == range(1)
     assert session.append(turns(40)) == range(1, 161)
@@ -56,7 +56,7 @@ def test_what_was_appended_is_there_in_another_session_object(store: SQLStore) -
 
 
 def test_the_view_grows_at_its_end_between_summaries_and_is_rewritten_once_by_each(store: SQLStore) -> None:
-    """L4, R37, in a remembered session and in one that is opened anew for each view."""
+    """In a remembered session and in one that is opened anew for each view."""
     session = opened(store)
     session.append([SYSTEM])
     before: list[Any] = []
@@ -75,7 +75,7 @@ def test_the_view_grows_at_its_end_between_summaries_and_is_rewritten_once_by_ea
 
 
 def test_undo_restores_the_exact_earlier_view(store: SQLStore) -> None:
-    """R29, several levels deep, and nothing is compacted again before there is something new."""
+    """Several levels deep, and nothing is compacted again before there is something new."""
     session = opened(store)
     views = []
     for start in (0, 30, 60):
@@ -122,7 +122,7 @@ def test_a_session_that_nobody_wrote_to_is_empty(store: SQLStore) -> None:
 
 
 def test_a_summary_keeps_what_it_took(store: SQLStore) -> None:
-    """The third seed's metadata, and the fifth seed's fields of the session."""
+    """What a user interface shows of it."""
     summarizer = ScriptedSummarizer(lambda prompt: "Modules were read, and all round half to even.")
     session = Compactor(window=16_000, summarizer=summarizer).session("thread", store, options=SMALL)
     session.append(turns(40))
@@ -152,7 +152,7 @@ def test_a_summary_keeps_what_it_took(store: SQLStore) -> None:
 
 
 def test_one_flat_summary_after_many_compactions(store: SQLStore) -> None:
-    """R13: it is updated, and an unchanged history is not compacted again by itself."""
+    """It is updated, and an unchanged history is not compacted again by itself."""
     session = opened(store)
     for number in range(70):
         session.append(turn(number, 60))
@@ -334,7 +334,7 @@ def test_langchain_objects_come_back_as_objects(store: SQLStore) -> None:
 
 
 def test_the_async_methods_do_what_the_sync_ones_do(url: str) -> None:
-    """L10: the same results, with every method."""
+    """The same results, with every method."""
 
     async def work(session: Session) -> list[Any]:
         await session.aappend([SYSTEM])
@@ -368,7 +368,6 @@ def test_the_async_methods_do_what_the_sync_ones_do(url: str) -> None:
 
 
 def test_the_async_methods_never_block_the_loop(url: str) -> None:
-    """R33."""
     store = open_store(url)
 
     async def work() -> None:
@@ -412,7 +411,7 @@ OPERATIONS = st.lists(
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(OPERATIONS)
 def test_any_order_of_operations_keeps_every_message_and_every_law(operations: list[tuple[str, int]]) -> None:
-    """L1, L4, L7: against the plain list of what was appended."""
+    """Against the plain list of what was appended."""
     store = DictStore()
     session = opened(store, lower_threshold=2_000, upper_threshold=4_000)
     appended: list[Any] = []
@@ -452,8 +451,9 @@ def test_the_default_store_is_a_file_in_the_working_folder(tmp_path: Path, monke
     session.store.close()
 
 
+@pytest.mark.strict
 def test_many_sessions_at_once_in_one_process(tmp_path: Path) -> None:
-    """R34: nothing is shared between them. 1,000 of them are in ``benchmarks/sessions.py``."""
+    """Nothing is shared between them. 1,000 of them are in ``benchmarks/sessions.py``."""
     store = open_store(f"sqlite:///{tmp_path}/many.db")
 
     async def one(number: int, done: Callable[[int, list[Any]], None]) -> None:

@@ -1,4 +1,4 @@
-"""When a session is summarized: the cases of the context optimization that the fifth seed describes.
+"""When a session is summarized: by tokens, by messages, and what must be new since the last time.
 
 Upper and lower threshold, first summary from ``min_messages`` on, increments, per-user options, and the figures that
 are logged. Token counts are exact here: a word is a token.
@@ -98,6 +98,7 @@ def test_the_compactors_own_trigger_is_asked_first_whatever_the_options_say(open
     assert summary.reason == "fraction:0.8"
 
 
+@pytest.mark.strict
 def test_thresholds_of_none_leave_it_to_the_compactor(opened: Callable[..., Session]) -> None:
     session = opened(upper_threshold=None, lower_threshold=None)
     session.append(messages(100, 1_000))
@@ -145,6 +146,7 @@ def test_an_increment_needs_ten_new_messages(opened: Callable[..., Session]) -> 
     assert session.summaries()[1].parent_id == first.id
 
 
+@pytest.mark.strict
 def test_an_increment_needs_enough_that_is_new(opened: Callable[..., Session]) -> None:
     """New tokens over summary tokens have to be above ``trigger_ratio``."""
     session = opened(trigger_ratio=1.5)
@@ -220,7 +222,8 @@ def test_the_log_says_what_a_compaction_saved(opened: Callable[..., Session], ca
     assert built["total_messages"] == 51
 
 
-def test_recent_messages_and_summary_keep_to_the_budgets_of_the_seed(opened: Callable[..., Session]) -> None:
+@pytest.mark.strict
+def test_recent_messages_and_summary_keep_to_their_budgets(opened: Callable[..., Session]) -> None:
     """Under these ratios the summary gets at most 26 % of what is available, recent messages most of the rest."""
     session = opened(**SEED, upper_threshold=None, lower_threshold=None)
     session.append([fifty_messages()[0], *messages(150, 900)])
@@ -250,7 +253,7 @@ def test_options_of_a_user_override_the_defaults(sqlite_store: SQLStore) -> None
         assert options("ben", source) == SessionOptions(min_messages=7)
 
 
-def test_settings_of_the_seed_become_settings_of_the_policy(session: Callable[..., Session]) -> None:
+def test_settings_of_a_session_become_settings_of_the_policy(session: Callable[..., Session]) -> None:
     given = {**SEED, "compress_tool_output": False, "tool_output_max_tokens": 300}
     policy = session(options=given)._flow.policy
     assert (policy.budgets.usage, policy.budgets.summary, policy.budgets.recent) == (0.6, 0.26, 0.65)

@@ -1,4 +1,4 @@
-"""What a refusal teaches of the window holds for the session's later views, and is kept in its store (R21)."""
+"""What a refusal teaches of the window holds for the session's later views, and is kept in its store."""
 
 from __future__ import annotations
 

@@ -41,25 +41,22 @@ def judged(answer: Answer | str, input_tokens: int = 5_000) -> str | None:
     ],
 )
 def test_an_honest_summary_is_accepted_whatever_its_shape(text: str) -> None:
-    """R4: missing headings lose nothing."""
+    """Missing headings lose nothing."""
     assert judged(text) is None
     assert judged(Answer(text, finish_reason="stop")) is None
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "...", "---", "```\n```", "<think>hm</think>", "<summary>\n</summary>"])
 def test_a_blank_answer_is_rejected(text: str) -> None:
-    """R4."""
     assert judged(text) == "it is blank"
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete"])
 def test_an_answer_that_was_cut_off_is_rejected(reason: str) -> None:
-    """R4."""
     assert judged(Answer(GOOD, finish_reason=reason)) == f"it was cut off ({reason.lower()})"
 
 
 def test_a_tool_call_is_rejected_even_with_words_beside_it() -> None:
-    """R4."""
     assert judged(Answer(GOOD, has_tool_calls=True)) == "it calls a tool"
     assert judged(Answer("", finish_reason="tool_use")) == "it calls a tool"
 
@@ -80,7 +77,6 @@ def test_a_filtered_answer_is_rejected(reason: str) -> None:
     ],
 )
 def test_a_refusal_is_rejected(text: str) -> None:
-    """R1."""
     assert str(judged(text)).startswith("it is a refusal")
 
 
@@ -99,7 +95,6 @@ def test_a_refusal_is_rejected(text: str) -> None:
     ],
 )
 def test_a_placeholder_never_becomes_a_summary(text: str) -> None:
-    """R2."""
     assert str(judged(text)).startswith("it is a placeholder")
 
 
@@ -121,12 +116,10 @@ def test_the_short_answer_of_a_test_double_will_do(text: str) -> None:
     ],
 )
 def test_an_error_text_never_becomes_a_summary(text: str) -> None:
-    """R1, R2."""
     assert str(judged(text)).startswith("it is an error text")
 
 
 def test_an_answer_longer_than_its_input_is_rejected_unless_the_input_is_tiny() -> None:
-    """R4."""
     long = prose(7, 300)
     assert str(judged(long, count(long) - 1)).startswith("it is longer than its input (")
     assert judged(long, count(long)) is None
@@ -134,7 +127,6 @@ def test_an_answer_longer_than_its_input_is_rejected_unless_the_input_is_tiny() 
 
 
 def test_thoughts_and_wrappers_are_not_part_of_the_summary() -> None:
-    """R6."""
     assert clean(f"<think>first\nsecond</think>\n\n<summary>\n{GOOD}\n</summary>\n") == GOOD
     assert clean("  the <summary> tag is discussed  ") == "the <summary> tag is discussed"
 

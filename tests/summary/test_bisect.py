@@ -1,6 +1,6 @@
 """The flow of a summary with summarizers of every temper: small windows, silent errors, stubborn lengths, refusals.
 
-The promise behind all of them (R3, R23): a summarizer that takes N tokens, N from 2,000 up, never leaves a conversation
+The promise behind all of them: a summarizer that takes N tokens, N from 2,000 up, never leaves a conversation
 stuck, everything is read, and the number of calls stays within a multiple of what one reading needs.
 """
 
@@ -183,7 +183,7 @@ def test_what_fits_is_one_request() -> None:
 
 
 def test_a_previous_summary_is_updated_with_what_is_new_in_one_request() -> None:
-    """L8: never summarized again."""
+    """Never summarized again."""
     summarizer = Limited()
     made = ask(summarizer, conversation([300]), previous="fact-900 was settled")
     assert made.text == "fact-900 fact-0"
@@ -193,7 +193,7 @@ def test_a_previous_summary_is_updated_with_what_is_new_in_one_request() -> None
 
 @pytest.mark.parametrize("units", [[], [Unit(" \n", (3,))]])
 def test_with_nothing_to_read_nobody_is_asked(units: list[Unit]) -> None:
-    """L8: compacting nothing new changes nothing."""
+    """Compacting nothing new changes nothing."""
     summarizer = Limited()
     assert ask(summarizer, units, previous="as it was") == Summary("as it was", frozenset(), SummaryStats())
     assert ask(summarizer, units).text == ""
@@ -251,7 +251,6 @@ def test_a_previous_summary_is_merged_in_exactly_once_when_there_are_chunks() ->
 
 
 def test_no_prompt_exceeds_the_cap_on_one_string() -> None:
-    """R26."""
     summarizer = Limited()
     made = ask(summarizer, conversation([400] * 40), max_string_characters=9_000)
     assert max(map(len, summarizer.prompts)) <= 9_000
@@ -284,7 +283,6 @@ def test_a_cap_on_characters_is_learned_from_the_error_that_names_it() -> None:
 @pytest.mark.parametrize("declared", [None, 60_000])
 @pytest.mark.parametrize("limit", [2_000, 4_000, 8_000])
 def test_a_window_that_is_unknown_or_wrongly_declared_is_found(reject: Any, declared: int | None, limit: int) -> None:
-    """R23."""
     units = conversation([30 + number * 37 % 900 for number in range(150)])
     summarizer = Limited(limit, reject, window=declared)
     observer = Observer()
@@ -312,7 +310,6 @@ def test_only_one_request_at_a_time_searches_a_window_that_errors_do_not_name() 
 
 
 def test_a_message_larger_than_the_window_is_read_in_segments() -> None:
-    """R23."""
     log = "a long log line\n" * 5_000
     units = [*conversation([100]), Unit(f"[result of bash]\n{log}fact-1.", (1, 2))]
     summarizer = Limited(2_000)
@@ -416,7 +413,7 @@ def test_every_summarizer_from_2000_tokens_up_reads_everything_within_bounds(
     previous: str | None,
     max_tokens: int,
 ) -> None:
-    """R3, R23: it ends, all is read, the cap holds, and calls are linear in the chunks."""
+    """It ends, all is read, the cap holds, and calls are linear in the chunks."""
     units = conversation(sizes)
     summarizer = Limited(limit, reject, answer, scale, window=limit if declared == "right" else declared)
     try:
@@ -434,7 +431,7 @@ def test_every_summarizer_from_2000_tokens_up_reads_everything_within_bounds(
 
 
 def test_every_real_conversation_is_read_whole_through_a_window_of_2000_tokens(transcripts: Path) -> None:
-    """R3, R23: every letter and digit of it, in order, in requests that were answered."""
+    """Every letter and digit of it, in order, in requests that were answered."""
     for units in real_conversations(transcripts):
         summarizer = Limited(2_000, answer=lambda prompt: "a few facts", window=2_000)
         made = ask(summarizer, units, ports=OneByOne())
@@ -517,7 +514,6 @@ def test_merging_with_a_summarizer_that_refuses_every_merge_ends() -> None:
 
 
 def test_an_unusable_answer_is_asked_for_again_and_told_why() -> None:
-    """R4."""
     answers = iter(["", "fact-0 and no more"])
     observer = Observer()
     summarizer = Limited(answer=lambda prompt: next(answers))
@@ -540,7 +536,6 @@ def test_an_unusable_answer_is_asked_for_again_and_told_why() -> None:
 )
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_answers_that_stay_unusable_end_in_an_error_with_all_attempts(answer: Any, reason: str, retries: int) -> None:
-    """R2, R4."""
     summarizer = Limited(answer=lambda prompt: answer)
     with pytest.raises(SummaryFailed, match=reason) as failure:
         ask(summarizer, conversation([300]), retries_on_rejection=retries)
@@ -556,7 +551,7 @@ def test_a_retry_that_would_not_fit_repeats_the_plain_request() -> None:
 
 @pytest.mark.parametrize("text", ["Rate limit reached", "invalid x-api-key", "Connection error.", "Overloaded"])
 def test_every_other_error_is_raised_as_it_is(text: str) -> None:
-    """R1: only overflow leads to bisection."""
+    """Only overflow leads to bisection."""
     error = ProviderError(text, 429)
 
     def fail(prompt: str) -> str:
@@ -584,7 +579,7 @@ def test_a_wrong_key_costs_no_more_calls_than_run_side_by_side() -> None:
 
 
 def test_the_callers_prompt_and_instructions_reach_every_request() -> None:
-    """R24: first, chunk, merge, update, shorten, retry."""
+    """First, chunk, merge, update, shorten, retry."""
     kinds: set[str] = set()
 
     def answer(prompt: str) -> str:
@@ -617,7 +612,7 @@ def test_the_length_asked_for_suits_the_window_that_was_learned() -> None:
 
 @pytest.mark.parametrize("size", [300, 900, 1_700])
 def test_no_longer_answer_is_asked_for_than_is_accepted(size: int) -> None:
-    """R4: a writer who uses all the length that he was given is not refused for it."""
+    """A writer who uses all the length that he was given is not refused for it."""
 
     def obedient(prompt: str) -> str:
         return "word" * int(re.findall(r"at most (\d+) tokens", prompt)[0])
@@ -635,7 +630,6 @@ def test_no_longer_answer_is_asked_for_than_is_accepted(size: int) -> None:
     "make", [lambda: Limited(3_000), lambda: Limited(3_000, silent), lambda: Limited(window=2_000)]
 )
 def test_both_colors_give_the_same_summary(make: Callable[[], Limited]) -> None:
-    """L9, L10."""
     units = conversation([30 + number * 53 % 1_500 for number in range(60)])
     first, second = make(), make()
     assert ask(first, units) == ask_async(second, units)
@@ -696,7 +690,7 @@ def test_no_more_requests_run_at_once_than_allowed() -> None:
 
 
 def test_the_outcome_does_not_depend_on_who_answers_first() -> None:
-    """L9: branches report to the trunk, in order."""
+    """Branches report to the trunk, in order."""
     units = conversation([1_700] * 12)
 
     def events(delay: Callable[[str], float]) -> list[Any]:

@@ -35,7 +35,7 @@ def test_pieces_of_a_cut_text_fit_and_joined_are_the_text(text: str, room: Room)
 
 @given(units, rooms)
 def test_every_text_is_in_the_chunks_once_and_in_order(many: list[Unit], room: Room) -> None:
-    """L1: without the labels of segments, the chunks read as the units did."""
+    """Without the labels of segments, the chunks read as the units did."""
     chunks = pack(many, room, count)
     together = "".join(LABEL.sub("", part.text) for chunk in chunks for part in chunk)
     assert together == "".join(unit.text for unit in many)
@@ -76,7 +76,6 @@ def test_units_stay_whole_where_they_fit() -> None:
 
 
 def test_the_cap_on_characters_holds_where_tokens_are_unknown() -> None:
-    """R26."""
     chunks = pack([Unit("a" * 3_000, (0,)), Unit("b" * 200, (1,))], Room(None, 1_000), count)
     assert all(len(SEPARATOR.join(part.text for part in chunk)) <= 1_000 for chunk in chunks)
 
@@ -120,7 +119,6 @@ def test_joining_units_keeps_their_texts_and_indices() -> None:
 
 @given(texts, st.integers(0, 200))
 def test_clipping_keeps_the_beginning_and_says_how_much_is_gone(text: str, tokens: int) -> None:
-    """R15."""
     clipped = clip(text, tokens, count)
     assert count(clipped) <= tokens
     if clipped == text or not clipped:

@@ -105,7 +105,6 @@ def test_it_opens_with_what_it_stands_for() -> None:
 def test_headings_and_sections_speak_the_language_of_the_users(
     language: str, goal: str, rule: str, finding: str
 ) -> None:
-    """R14."""
     messages = [
         said("user", f"{goal}{rule}" if language in ("zh", "ja") else f"{goal} {rule}"),
         said("assistant", finding),
@@ -133,14 +132,13 @@ def test_every_language_has_all_words_and_its_numbers() -> None:
 
 
 def test_hidden_reasoning_is_never_quoted() -> None:
-    """R6."""
     thought = Reasoning("I decided to use secret_plan.md because it is the root cause.")
     summary = summarize([said("user", "Hi"), Message("assistant", (thought, Text("Done.")))], budget=500, count=count)
     assert "secret_plan" not in summary
 
 
 def test_no_heading_orders_anyone_to_go_on() -> None:
-    """R11: done, in progress and superseded are told apart, and nothing is a request."""
+    """Done, in progress and superseded are told apart, and nothing is a request."""
     english = words("en")
     headings = [getattr(english, section) for section in extractive.SHARES]
     assert not any(re.match(r"(?i)(continue|resume|next|please|do|you)\b", heading) for heading in headings)

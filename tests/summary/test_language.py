@@ -1,4 +1,4 @@
-"""The language of a conversation is the one that people wrote in it (R14)."""
+"""The language of a conversation is the one that people wrote in it."""
 
 from __future__ import annotations
 

@@ -89,7 +89,6 @@ def composed(kind: Kind, **wording: Any) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_built_in_prompt_reads_word_for_word(kind: Kind) -> None:
-    """R11, R14."""
     assert composed(kind) == GOLDEN[kind]
 
 
@@ -101,7 +100,6 @@ def test_the_words_of_a_prompt_leave_a_small_window_to_the_conversation(kind: Ki
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_instructions_reach_every_prompt(kind: Kind) -> None:
-    """R24."""
     assert composed(kind, instructions="Name every port. ").count("Name every port.\n") == 1
     assert "Name every port." in composed(kind, prompt="Say it: {messages}", instructions="Name every port.")
 
@@ -109,7 +107,7 @@ def test_instructions_reach_every_prompt(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("prompt", ["Be brief.\n{messages}\nEnd.", "Be brief."])
 def test_the_callers_prompt_reaches_every_request_with_all_the_material(kind: Kind, prompt: str) -> None:
-    """R24: in place of our words, with the task beside the material where it is not simply to summarize."""
+    """In place of our words, with the task beside the material where it is not simply to summarize."""
     text = composed(kind, prompt=prompt)
     assert text.startswith("Be brief.\n")
     assert "Headings as needed" not in text
@@ -139,7 +137,6 @@ def test_braces_in_what_is_put_in_stay_what_they_are() -> None:
 
 
 def test_earlier_summaries_cannot_close_their_own_frame() -> None:
-    """R38."""
     text = Wording("English").compose("merge", ["a</summary>b"], max_tokens=9)
     assert text.count("</summary>") == 1
     text = Wording("English").compose("update", ["x"], max_tokens=9, previous="</previous_summary>")

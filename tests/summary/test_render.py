@@ -49,7 +49,6 @@ def test_the_order_of_words_and_calls_within_a_message_is_kept() -> None:
 
 
 def test_reasoning_is_never_shown() -> None:
-    """R6."""
     group = [message("assistant", Reasoning("SECRET"), Text("done")), message("assistant", Reasoning("SECRET"))]
     text = render_group(group)
     assert "SECRET" not in text
@@ -58,7 +57,6 @@ def test_reasoning_is_never_shown() -> None:
 
 @pytest.mark.parametrize("role", ["system", "developer"])
 def test_instructions_are_never_part_of_the_input(role: Role) -> None:
-    """R9."""
     assert render_group([message(role, Text("You are an agent"))]) == ""
 
 
@@ -76,7 +74,6 @@ def test_instructions_are_never_part_of_the_input(role: Role) -> None:
     ],
 )  # fmt: skip
 def test_media_are_named_and_never_shown(media: Media, expected: str) -> None:
-    """R20."""
     assert render_message(message("user", media)) == f"[user]\n{expected}"
 
 
@@ -106,7 +103,7 @@ def test_encoded_data_inside_text_becomes_a_reference_with_its_length() -> None:
     ids=["one letter", "a path", "hex", "words", "a short key", "a pattern"],
 )
 def test_long_text_that_is_not_encoded_data_is_shown_whole(text: str) -> None:
-    """L1: nothing is trimmed on the way to the summarizer."""
+    """Nothing is trimmed on the way to the summarizer."""
     assert render_message(message("user", Text(text))) == f"[user]\n{text}"
 
 
@@ -123,7 +120,6 @@ def test_long_text_that_is_not_encoded_data_is_shown_whole(text: str) -> None:
     ],
 )
 def test_our_marks_inside_content_lose_their_power_and_keep_their_words(quoted: str, expected: str) -> None:
-    """R38."""
     assert neutralize(quoted) == expected
     assert render_message(message("user", Text(quoted))) == f"[user]\n{expected}"
     assert expected in render_message(message("tool", ToolResult("c", (Text(quoted),))))
@@ -141,7 +137,7 @@ marks = st.sampled_from(["<conversation>", "</summary>", "[user]", "[call x]", "
 
 @given(st.lists(marks | st.text(max_size=5), max_size=20).map("".join))
 def test_no_content_can_pass_for_a_mark(content: str) -> None:
-    """R38: doing it twice changes nothing more, words survive, and every heading in a render is one of ours."""
+    """Doing it twice changes nothing more, words survive, and every heading in a render is one of ours."""
     neutral = neutralize(content)
     assert neutralize(neutral) == neutral
     assert neutral.replace(" ", "") == content.replace(" ", "")

@@ -1,4 +1,4 @@
-"""R23: a summarizer with a small window reads a long history whole, and not much more than once."""
+"""A summarizer with a small window reads a long history whole, and not much more than once."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_writing_what_was_read_gives_the_same_json(
     ],
 )
 def test_numbers_repeated_names_and_half_surrogates_keep_their_spelling(text: str) -> None:
-    """R15: what is kept is verbatim."""
+    """What is kept is verbatim."""
     written = write(parse(text))
     assert written == text
     assert written.encode()

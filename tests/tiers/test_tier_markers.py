@@ -38,7 +38,7 @@ def test_what_is_no_marker_is_not_taken_for_one(text: str) -> None:
 @unhurried
 @given(st.text(alphabet=st.characters(exclude_characters="…"), max_size=500), st.integers(0, 200), st.floats(0, 0.5))
 def test_a_cut_text_is_head_and_tail_and_the_count_of_what_is_not_there(text: str, room: int, share: float) -> None:
-    """R15: verbatim, or cut with an explicit marker and count."""
+    """Verbatim, or cut with an explicit marker and count."""
     shorter = cut(text, room, share)
     if len(text) <= room:
         assert shorter is text
@@ -53,7 +53,7 @@ def test_a_cut_text_is_head_and_tail_and_the_count_of_what_is_not_there(text: st
 @unhurried
 @given(texts(most=1_500), st.lists(st.tuples(st.integers(0, 700), st.floats(0, 0.5)), min_size=1, max_size=4))
 def test_cutting_again_adds_up_and_leaves_no_broken_marker(text: str, cuts: list[tuple[int, float]]) -> None:
-    """R15, R13: markers are neither nested nor cut, and every character is there or counted."""
+    """Markers are neither nested nor cut, and every character is there or counted."""
     shorter = text
     for room, share in cuts:
         shorter = cut(shorter, room, share)

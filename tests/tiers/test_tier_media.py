@@ -34,7 +34,7 @@ def test_the_reference_names_kind_type_and_size() -> None:
 
 
 def test_a_url_or_file_id_stays_because_it_still_resolves() -> None:
-    """R15: or replaced by a reference that resolves."""
+    """Or replaced by a reference that resolves."""
     part = tier.reduce(Media("image", "image/png", url="https://example.com/a.png"), 0)
     assert part == Text("[image image/png, https://example.com/a.png removed to save context]")
 

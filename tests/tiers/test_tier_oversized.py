@@ -50,7 +50,7 @@ def test_any_text_is_within_the_limit_and_stays_so(text: str, limit: int) -> Non
 @unhurried
 @given(containers(900), limits)
 def test_json_arguments_are_within_the_limit_and_stay_json_of_the_same_kind(value: Any, limit: int) -> None:
-    """R15: JSON stays valid."""
+    """JSON stays valid."""
     part = ToolCall("call_1", "write", json.dumps(value))
     once = tier.reduce(part, limit)
     assert isinstance(once, ToolCall)

@@ -74,7 +74,6 @@ def test_there_are_enough_of_them(parts: list[Part]) -> None:
 def test_every_real_part_is_reduced_once_within_its_limit_and_stays_valid(
     parts: list[Part], name: str, limit: int
 ) -> None:
-    """R15 and L9."""
     tier = TIERS[name]
     for number, part in enumerate(parts):
         once = tier.reduce(part, limit)

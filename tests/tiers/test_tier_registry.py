@@ -24,7 +24,7 @@ def test_the_tiers_stand_in_their_order_cheapest_first() -> None:
 
 
 def test_reasoning_is_removed_whole_and_by_its_own_tier_only() -> None:
-    """R6: byte-identical or dropped whole."""
+    """Byte-identical or dropped whole."""
     for name in TIERS:
         left = reduce(PARTS[4], name, 0)
         assert left is (None if name == "reasoning" else PARTS[4])

@@ -52,7 +52,7 @@ def test_a_string_of_one_line_keeps_its_head_only() -> None:
 def test_shortened_arguments_are_valid_json_with_the_same_fields_and_short_values(
     value: dict[str, Any], limit: int
 ) -> None:
-    """R15: JSON stays valid; short fields survive."""
+    """JSON stays valid; short fields survive."""
     shorter = json.loads(reduced(json.dumps(value), limit))
     assert list(shorter) == list(value)
     for name, inner in value.items():

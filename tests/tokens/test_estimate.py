@@ -1,4 +1,4 @@
-"""The estimate of a text (R19): close to a real tokenizer, linear, pure, and never in the way."""
+"""The estimate of a text: close to a real tokenizer, linear, pure, and never in the way."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KNOWN = {
 
 @pytest.mark.parametrize("kind", KNOWN)
 def test_a_sentence_of_each_kind_is_within_a_quarter(kind: str) -> None:
-    """Single sentences are the hardest case: R19 asks this of whole conversations."""
+    """Single sentences are the hardest case: whole conversations are held to less."""
     text, tokens = KNOWN[kind]
     assert estimate(text) == pytest.approx(tokens, rel=0.25)
 

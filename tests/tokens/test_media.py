@@ -1,4 +1,4 @@
-"""Media by the provider's rule (R20), from file headers and never from the length of base64."""
+"""Media by the provider's rule, from file headers and never from the length of base64."""
 
 from __future__ import annotations
 
@@ -121,7 +121,6 @@ def test_an_unknown_size_has_the_stated_default() -> None:
 
 @given(st.integers(0, 50_000))
 def test_an_image_is_never_priced_by_its_length(filler: int) -> None:
-    """R20."""
     assert media_tokens(Media("image", data=encoded(png(600, 600, filler)))) == media_tokens(
         Media("image", data=encoded(png(600, 600)))
     )

@@ -1,4 +1,4 @@
-"""The correction by a provider's usage (R18): learns from what belongs together, within bounds, and forgets nothing."""
+"""The correction by a provider's usage: learns from what belongs together, within bounds, and forgets nothing."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _blocks(path: Path) -> list[dict[str, Any]]:
 
 
 def test_claude_code_files_keep_every_call_and_result_with_results_right_after_their_calls(transcripts: Path) -> None:
-    """R5: calls, results and their order are as the provider had them, however the rows interleave."""
+    """Calls, results and their order are as the provider had them, however the rows interleave."""
     for path in files(transcripts, "*claude-code*/*.jsonl"):
         blocks = _blocks(path)
         (conversation,) = read_file(path)
@@ -92,7 +92,7 @@ def test_codex_files_hand_over_every_item_as_it_is(transcripts: Path) -> None:
 
 
 def test_plain_lists_are_handed_over_as_they_stand_in_the_file(transcripts: Path) -> None:
-    """L6 begins at the file: the view of an unchanged conversation holds the file's own messages."""
+    """No mutation begins at the file: the view of an unchanged conversation holds the file's own messages."""
     path = files(transcripts, "openhands-codeact/*.json")[0]
     value = json.loads(path.read_text(encoding="utf-8"))
     (conversation,) = read_file(path)

@@ -98,7 +98,7 @@ def rounds(number: int) -> list[list[AnyMessage]]:
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_history_is_appended_and_can_be_read_where_the_summary_says(place: Place, color: str) -> None:
     """Three compactions on each backend: every evicted message is in the file once, the pointer is right, the state
-    keeps everything, and what is sent is valid (R3, R5, R28, R30).
+    keeps everything, and what is sent is valid.
     """
     main, paid = ScriptedModel(), summarizer()
     agent = deep_agent(main, place.backend, SummarizationMiddleware(paid, backend=place.backend, **SIZES))
@@ -160,7 +160,7 @@ class Failing(FilesystemBackend):
 @pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("way", ["error", "raises", "silent", "lies"])
 def test_a_failing_backend_warns_and_loses_nothing(tmp_path: Path, way: str, color: str) -> None:
-    """R30: no path is named; the state has all messages; once it works again, everything missing is in the file."""
+    """No path is named; the state has all messages; once it works again, everything missing is in the file."""
     backend = Failing(root_dir=tmp_path, virtual_mode=True)
     backend.way = way
     main = ScriptedModel()
@@ -185,7 +185,7 @@ def test_a_failing_backend_warns_and_loses_nothing(tmp_path: Path, way: str, col
     ["  ", RuntimeError("429 too many requests"), AIMessage("half", response_metadata={"finish_reason": "length"})],
 )
 def test_a_summary_that_failed_changes_nothing(tmp_path: Path, answer: Any, color: str) -> None:
-    """R1, R4: the whole history is sent, nothing is written, no event is stored; an event says why."""
+    """The whole history is sent, nothing is written, no event is stored; an event says why."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     events: list[Any] = []
     main = ScriptedModel()
@@ -260,7 +260,7 @@ def test_a_thread_begun_with_one_class_goes_on_with_the_other(tmp_path: Path, fi
 
 def test_what_deepagents_reads_of_our_event_is_what_we_send(tmp_path: Path) -> None:
     """A forked sub-agent and deepagents itself rebuild the view from the event alone: it is the same, and it has the
-    user's newest words although they stand long before the cutoff (R9).
+    user's newest words although they stand long before the cutoff.
     """
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     main = ScriptedModel()
@@ -308,7 +308,7 @@ def test_old_arguments_are_truncated_and_originals_are_saved(tmp_path: Path) -> 
 
 
 def test_sub_agents_in_parallel_have_their_own_summaries_and_files(tmp_path: Path) -> None:
-    """R32: no update conflicts, one history file each, nothing of one in the other."""
+    """No update conflicts, one history file each, nothing of one in the other."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     tasks: list[Any] = [
         {"name": "task", "args": {"description": f"Item {name}", "subagent_type": name}, "id": f"call-{name}"}
@@ -374,7 +374,7 @@ def test_the_general_purpose_sub_agent_has_the_same_middleware(tmp_path: Path) -
 
 
 def test_no_stream_shows_the_summary_being_written(tmp_path: Path) -> None:
-    """R27: messages, updates, values, custom and ``astream_events``; the model object is unchanged."""
+    """Messages, updates, values, custom and ``astream_events``; the model object is unchanged."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     main, paid = ScriptedModel(script=lambda messages, number: "plain answer"), summarizer()
     before = paid.model_dump(exclude={"sent"})
@@ -409,7 +409,7 @@ def _shown(mode: str, chunk: Any) -> str:
 
 @pytest.mark.parametrize("kind", ["filesystem", "store", "composite"])
 def test_async_agents_never_block_the_event_loop(kind: str, tmp_path: Path) -> None:
-    """R33: through two summaries, media, and the history file."""
+    """Through two summaries, media, and the history file."""
     place = Place(kind, tmp_path)
     main, paid = ScriptedModel(), summarizer()
     agent = deep_agent(main, place.backend, SummarizationMiddleware(paid, backend=place.backend, **SIZES))
@@ -428,7 +428,7 @@ def test_async_agents_never_block_the_event_loop(kind: str, tmp_path: Path) -> N
 
 
 def test_nothing_is_said_twice_when_nothing_is_due(tmp_path: Path) -> None:
-    """L4, L5: after a pass the view only grows until the next one, and no warning is given."""
+    """After a pass the view only grows until the next one, and no warning is given."""
     backend = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
     main, paid = ScriptedModel(), summarizer()
     agent = deep_agent(main, backend, SummarizationMiddleware(paid, backend=backend, **SIZES))

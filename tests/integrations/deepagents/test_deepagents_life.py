@@ -54,7 +54,7 @@ def names(messages: Sequence[Any]) -> set[str]:
 
 @pytest.mark.parametrize("deleted", [["h1"], ["h1", "a1", "h2"], ["a16"], ["h17"], ["a16", "h17"]])
 def test_messages_that_are_deleted_take_no_others_with_them(backend: FilesystemBackend, deleted: list[str]) -> None:
-    """L1: the cutoff is an index, and every message behind a deleted one moves: nothing that was kept is skipped."""
+    """The cutoff is an index, and every message behind a deleted one moves: nothing that was kept is skipped."""
     main = ScriptedModel()
     scribe = summarizer()
     agent = deep_agent(main, backend, SummarizationMiddleware(scribe, backend=backend, **SIZES))

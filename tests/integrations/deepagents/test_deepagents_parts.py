@@ -118,7 +118,7 @@ def test_a_view_begins_with_instructions_and_survives_a_trimmed_state() -> None:
 
 
 def test_broken_histories_are_mended_in_the_view_only() -> None:
-    """R5: an orphan result, a result behind a person's message, a call without result, a repeated id."""
+    """An orphan result, a result behind a person's message, a call without result, a repeated id."""
     call = {"name": "look", "args": {}, "id": "c1"}
     parallel = AIMessage("", tool_calls=[call, {**call, "id": "c2"}])
     result, other = ToolMessage("1", tool_call_id="c1"), ToolMessage("2", tool_call_id="c2")

@@ -67,7 +67,7 @@ def limited(tokens: int) -> ScriptedModel:
 
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBackend, color: str) -> None:
-    """R22: no trigger at all; the refusal names the limit, and the second request is below it. The event is stored."""
+    """No trigger at all; the refusal names the limit, and the second request is below it. The event is stored."""
     main, paid = limited(3_000), summarizer()
     agent = deep_agent(main, backend, SummarizationMiddleware(paid, backend=backend, keep=("messages", 4)))
     ask(agent, color, [*questions(40), HumanMessage("[q]", id="q")])
@@ -89,7 +89,7 @@ def test_a_tiny_window_in_a_profile_costs_no_more_requests_than_deepagents_sends
 
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_what_cannot_shrink_raises_one_clear_error(backend: FilesystemBackend, color: str) -> None:
-    """R16: one message that is too long; no request is repeated, and the error names the sizes."""
+    """One message that is too long; no request is repeated, and the error names the sizes."""
     main = limited(1_000)
     agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend))
     with pytest.raises(ContextOverflowError, match=r"refused .* tokens as too long, and nothing more can leave"):
@@ -232,7 +232,7 @@ def test_a_profile_that_excludes_deepagents_class_excludes_ours(backend: Filesys
 
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_media_are_stored_once_and_referred_to(backend: FilesystemBackend, tmp_path: Path, color: str) -> None:
-    """R20: in the folder ``media`` by content, named in the history and to the summarizer, which gets no base64."""
+    """In the folder ``media`` by content, named in the history and to the summarizer, which gets no base64."""
     image = {"type": "image", "base64": PNG, "mime_type": "image/png"}
     url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
     vector = {"type": "image_url", "image_url": {"url": "data:image/svg+xml,%3Csvg%2F%3E"}}
@@ -257,7 +257,7 @@ def test_media_are_stored_once_and_referred_to(backend: FilesystemBackend, tmp_p
 
 
 def test_media_that_cannot_be_stored_are_named_nowhere(tmp_path: Path) -> None:
-    """A pointer is shown only if it resolves (R30); the state still has the medium."""
+    """A pointer is shown only if it resolves; the state still has the medium."""
 
     class NoUploads(FilesystemBackend):
         def upload_files(self, files: Any) -> Any:
@@ -290,7 +290,7 @@ def test_media_that_cannot_be_stored_are_named_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("provider", ["anthropic", None, "google_genai"])
 def test_reasoning_from_before_a_summary_is_gone_or_as_it_was(backend: FilesystemBackend, provider: str | None) -> None:
-    """R6: Claude's blocks go from messages kept from before the summary, and stay in those that came after it."""
+    """Claude's blocks go from messages kept from before the summary, and stay in those that came after it."""
     metadata = {"model_provider": provider} if provider else {}
     thought = [{"type": "thinking", "thinking": "hm", "signature": "s=="}, {"type": "text", "text": "[think] Yes."}]
     later = AIMessage(content=thought, response_metadata=metadata, id="later")
@@ -415,7 +415,7 @@ def request_of(
 
 
 def test_a_thousand_interleaved_runs_share_nothing(backend: FilesystemBackend) -> None:
-    """R34: 100 threads of ten calls each on one instance, eight at a time; no thread sees a word of another."""
+    """100 threads of ten calls each on one instance, eight at a time; no thread sees a word of another."""
 
     def echo(asked: list[BaseMessage], number: int) -> str:
         return "SUMMARY of " + said(asked).partition("owner-")[2].partition(" ")[0]
@@ -469,7 +469,7 @@ def test_truncation_needs_no_ids(backend: FilesystemBackend) -> None:
 
 
 def test_what_a_parents_summary_quotes_survives_the_forks_own(backend: FilesystemBackend) -> None:
-    """A forked agent begins with its parent's summary as a message, and has no event: nothing of it is lost (L1)."""
+    """A forked agent begins with its parent's summary as a message, and has no event: nothing of it is lost."""
     parent = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
     answer = parent.wrap_model_call(request_of(tool_loop(20), {}), lambda request: answered())
     summary = answer.command.update["_summarization_event"]["summary_message"]
@@ -483,7 +483,7 @@ def test_what_a_parents_summary_quotes_survives_the_forks_own(backend: Filesyste
 
 
 def test_a_state_that_was_trimmed_goes_on(backend: FilesystemBackend, tmp_path: Path) -> None:
-    """Somebody removed messages from the state: what is left is sent behind the summary, and saved when it leaves."""
+    """Someone removed messages from the state: what is left is sent behind the summary, and saved when it leaves."""
     middleware = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 30), keep=("messages", 4))
     state = middleware.wrap_model_call(request_of(questions(20), {}), lambda request: answered()).command.update
     sent: list[BaseMessage] = []
@@ -495,7 +495,7 @@ def test_a_state_that_was_trimmed_goes_on(backend: FilesystemBackend, tmp_path: 
 
 
 def test_messages_are_neither_changed_nor_copied_without_need(backend: FilesystemBackend) -> None:
-    """L6: what is sent are the state's own objects; state and messages are as they were."""
+    """What is sent are the state's own objects; state and messages are as they were."""
     middleware = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 10), keep=("messages", 3))
     messages = [*tool_loop(8), HumanMessage("[q]", id="q")]
     before = [message.model_dump_json() for message in messages]

@@ -17,7 +17,7 @@ def example() -> dict[str, Any]:
 
 
 def test_every_evicted_turn_reaches_the_summarizer(example: dict[str, Any]) -> None:
-    """R3: with the class's defaults, deepagents summarizes what fits 4,000 tokens and drops the rest unread."""
+    """With the class's defaults, deepagents summarizes what fits 4,000 tokens and drops the rest unread."""
     theirs, ours = example["lost_turns"]()
     assert theirs.evicted == 190
     assert theirs.shown < 100
@@ -26,7 +26,7 @@ def test_every_evicted_turn_reaches_the_summarizer(example: dict[str, Any]) -> N
 
 
 def test_a_tool_loop_is_summarized_and_its_request_stays(example: dict[str, Any]) -> None:
-    """R2, R9: deepagents asks no model, and the user's words are gone."""
+    """Deepagents asks no model, and the user's words are gone."""
     theirs, ours = example["tool_loop_behind_one_request"]()
     assert (theirs.summaries, theirs.shown, theirs.task) == (0, 0, False)
     assert ours.task
@@ -35,14 +35,14 @@ def test_a_tool_loop_is_summarized_and_its_request_stays(example: dict[str, Any]
 
 
 def test_a_blank_summary_changes_nothing(example: dict[str, Any]) -> None:
-    """R4: deepagents puts nothing in the place of 50 messages."""
+    """Deepagents puts nothing in the place of 50 messages."""
     theirs, ours = example["blank_summary"]()
     assert (theirs.evicted, theirs.summary) == (50, "")
     assert (ours.evicted, ours.sections, ours.problems) == (0, 0, ())
 
 
 def test_no_result_loses_its_call(example: dict[str, Any]) -> None:
-    """R5: a message between parallel results."""
+    """A message between parallel results."""
     theirs, ours = example["orphan_result"]()
     assert theirs.problems
     assert ours.problems == ()
@@ -57,7 +57,7 @@ def test_a_failing_model_does_not_lose_the_paid_summary(example: dict[str, Any])
 
 
 def test_a_small_summarizer_does_not_stop_the_conversation(example: dict[str, Any]) -> None:
-    """R23: deepagents cuts the middle out once and then the agent is stuck; ours reads everything in parts."""
+    """Deepagents cuts the middle out once and then the agent is stuck; ours reads everything in parts."""
     theirs, ours = example["summarizer_overflow"]()
     assert theirs.problems or theirs.summary.startswith("Error generating summary")  # in the first releases of 0.7
     assert ours.problems == ()
@@ -74,7 +74,7 @@ def test_truncation_counts_for_every_shape(example: dict[str, Any]) -> None:
 
 
 def test_truncation_does_not_slide(example: dict[str, Any]) -> None:
-    """R37: in a loop that writes 30 files deepagents rewrites the prefix at nearly every call."""
+    """In a loop that writes 30 files deepagents rewrites the prefix at nearly every call."""
     theirs, ours = example["CLASSES"]
     assert example["rewritten_prefixes"](theirs) > 20
     assert example["rewritten_prefixes"](ours) <= 6

@@ -36,7 +36,7 @@ def process(folder: Path, kind: str, first: int, last: int, stop: str = "") -> d
 def test_an_agent_in_deerflows_order_survives_its_process(tmp_path: Path) -> None:
     """300 messages, several compactions, a process that ends in the middle of a tool loop, another that goes on.
 
-    The right context at each call, and every original in the thread (R28).
+    The right context at each call, and every original in the thread.
     """
     assert process(tmp_path, "compaction", 0, 8, stop="8.5") is None
     told = process(tmp_path, "compaction", 9, 15)
@@ -80,7 +80,7 @@ def people_of(told: dict[str, Any]) -> list[list[str]]:
 
 
 def test_parallel_sub_agents_share_an_instance_and_nothing_else() -> None:
-    """R32: four at a time, each with its own thread of messages and its own model's window."""
+    """Four at a time, each with its own thread of messages and its own model's window."""
     summaries = ScriptedModel(script=lambda messages, number: SUMMARY)
     middleware = CompactionMiddleware(summarizer=summaries)
     models = {
@@ -115,7 +115,7 @@ def test_parallel_sub_agents_share_an_instance_and_nothing_else() -> None:
     [("compaction", 100), pytest.param("compaction", 1_000, marks=pytest.mark.strict), ("drop-in", 100)],
 )
 def test_a_thousand_interleaved_runs_on_one_instance_do_not_mix(kind: str, threads: int) -> None:
-    """R34: each thread's view and summary are made of its own messages."""
+    """Each thread's view and summary are made of its own messages."""
 
     def summarize(messages: list[BaseMessage], number: int) -> str:
         text = str(messages[0].content)
@@ -154,7 +154,7 @@ def test_a_thousand_interleaved_runs_on_one_instance_do_not_mix(kind: str, threa
 
 @pytest.mark.parametrize("kind", ["compaction", "drop-in"])
 def test_async_agents_never_block_the_event_loop(kind: str) -> None:
-    """R33: through a summary, a store and a manual compaction."""
+    """Through a summary, a store and a manual compaction."""
 
     class Slow:
         """A store that blocks, as one on a disk does."""

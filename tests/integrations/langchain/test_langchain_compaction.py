@@ -55,7 +55,7 @@ def seed(agent: Any, messages: Sequence[BaseMessage], thread: str = "t") -> None
 
 
 def test_the_thread_keeps_every_message_and_every_view_fits_and_is_valid() -> None:
-    """R28, R5, R17: through several compactions in a tool loop."""
+    """Through several compactions in a tool loop."""
     model, summaries = ScriptedModel(script=worker(10)), writer()
     agent = agent_of(model, CompactionMiddleware(window=WINDOW, summarizer=summaries))
     for number in range(3):
@@ -75,7 +75,7 @@ def test_the_thread_keeps_every_message_and_every_view_fits_and_is_valid() -> No
 
 
 def test_between_passes_the_prefix_only_grows() -> None:
-    """R37, L4: what was sent stays the beginning of what is sent, except right after a pass."""
+    """What was sent stays the beginning of what is sent, except right after a pass."""
     model, events = ScriptedModel(script=worker(12)), []
     middleware = CompactionMiddleware(window=WINDOW, on_event=lambda event: events.append(event.name))
     ask(agent_of(model, middleware), "read everything")
@@ -88,7 +88,7 @@ def test_between_passes_the_prefix_only_grows() -> None:
 
 
 def test_messages_that_need_no_change_are_the_same_objects() -> None:
-    """L6: the handler gets the state's own objects."""
+    """The handler gets the state's own objects."""
     seen: list[tuple[list[Any], list[Any]]] = []
 
     class Watch(AgentMiddleware[Any, Any, Any]):
@@ -107,7 +107,7 @@ def test_messages_that_need_no_change_are_the_same_objects() -> None:
 
 
 def test_the_record_in_a_checkpoint_does_not_grow_with_the_history() -> None:
-    """R31: histories of 160 and of 800 messages leave records of the size of one summary."""
+    """Histories of 160 and of 800 messages leave records of the size of one summary."""
     sizes = []
     for turns in (80, 400):
         middleware = CompactionMiddleware(window=WINDOW, summarizer=writer())
@@ -144,7 +144,7 @@ def too_long() -> ContextLengthExceeded:
 
 
 def test_a_refusal_for_size_is_answered_by_a_smaller_view_once() -> None:
-    """R22: compacted and sent again, strictly smaller; the record is kept."""
+    """Compacted and sent again, strictly smaller; the record is kept."""
     model = ScriptedModel(script=lambda messages, number: too_long() if number == 0 else "fine")
     middleware = CompactionMiddleware(window=100_000, summarizer=writer())
     agent = agent_of(model, middleware)
@@ -212,7 +212,7 @@ def test_a_kept_record_does_not_meet_another_branch_of_the_thread() -> None:
 
 
 def test_a_summary_that_fails_leaves_the_view_as_it_is() -> None:
-    """R1: the model call goes on with the old view as long as that fits."""
+    """The model call goes on with the old view as long as that fits."""
     model = ScriptedModel()
     policy = Policy(trigger=("fraction", 0.5), summary={"retries_on_failure": 0})
     events: list[str] = []
@@ -227,7 +227,7 @@ def test_a_summary_that_fails_leaves_the_view_as_it_is() -> None:
 
 
 def test_the_window_is_that_of_each_requests_model() -> None:
-    """R32: the profile of the model decides, not one figure for all."""
+    """The profile of the model decides, not one figure for all."""
     small, large = (ScriptedModel(profile={"max_input_tokens": size}) for size in (5_000, 200_000))
     middleware = CompactionMiddleware()
     for model, compacted in ((small, True), (large, False)):
@@ -238,7 +238,7 @@ def test_the_window_is_that_of_each_requests_model() -> None:
 
 
 def test_system_prompt_and_tools_count() -> None:
-    """R17: a long system prompt makes the same messages compact."""
+    """A long system prompt makes the same messages compact."""
     lengths = []
     for prompt in ("Short.", "A rule of the house. " * 600):
         model = ScriptedModel()
@@ -251,7 +251,7 @@ def test_system_prompt_and_tools_count() -> None:
 
 
 def test_hooks_can_veto_pin_and_save() -> None:
-    """R36, R10: what the hook before says holds, and the hook after is told what left."""
+    """What the hook before says holds, and the hook after is told what left."""
     proposals: list[Proposal] = []
     made: list[CompactionMade] = []
 
@@ -297,7 +297,7 @@ def test_hooks_may_be_async() -> None:
 
 
 def test_pins_of_the_policy_survive_any_number_of_compactions() -> None:
-    """R10: by id, tool or metadata."""
+    """By id, tool or metadata."""
     model = ScriptedModel(script=worker(8))
     pinned = HumanMessage("Never touch the vault.", id="rule", additional_kwargs={"pin": True})
     policy = Policy(pins={"metadata": {"pin": True}})
@@ -309,7 +309,7 @@ def test_pins_of_the_policy_survive_any_number_of_compactions() -> None:
 
 
 def test_instructions_reach_the_summarizer() -> None:
-    """R24: of the middleware in every request, of a manual compaction in that one."""
+    """Of the middleware in every request, of a manual compaction in that one."""
     summaries = writer()
     middleware = CompactionMiddleware(window=WINDOW, summarizer=summaries, instructions="Name every ticket.")
     agent = agent_of(ScriptedModel(), middleware)
@@ -324,7 +324,7 @@ def test_instructions_reach_the_summarizer() -> None:
 
 
 def test_a_person_can_compact_and_undo() -> None:
-    """R29: undo brings back the very view, and holds until the window is full; it can be undone only once."""
+    """Undo brings back the very view, and holds until the window is full; it can be undone only once."""
     model, summaries = ScriptedModel(), writer()
     middleware = CompactionMiddleware(window=WINDOW, summarizer=summaries)
     agent = agent_of(model, middleware)
@@ -536,7 +536,7 @@ def test_what_is_remembered_survives_its_text() -> None:
 
 
 def test_two_instances_in_one_agent_keep_their_own_records() -> None:
-    """R32: under two names; the inner one works on the view of the outer one."""
+    """Under two names; the inner one works on the view of the outer one."""
     model = ScriptedModel(script=worker(10))
     outer = CompactionMiddleware(window=9_000, name="Outer")
     inner = CompactionMiddleware(window=WINDOW, name="Inner")
@@ -566,7 +566,6 @@ def test_wrong_settings_are_refused_when_it_is_made(options: dict[str, Any], pro
 
 
 def test_our_own_archive_has_every_original_before_it_leaves_and_the_model_is_told_where(tmp_path: Path) -> None:
-    """R30"""
     made: list[CompactionMade] = []
     archive = open_archive(f"file://{tmp_path}")
     model = ScriptedModel(script=worker(10))

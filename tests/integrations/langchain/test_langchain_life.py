@@ -93,7 +93,7 @@ def two_calls(number: int) -> AIMessage:
 
 
 def test_calls_that_wait_for_an_approval_survive_a_compaction() -> None:
-    """R5: approved and rejected calls, and calls that nobody answers because the person says something else."""
+    """Approved and rejected calls, and calls that no one answers because the person says something else."""
     case = Case(
         lambda messages, number: two_calls(number) if number in (0, 2) else f"done {number}",
         HumanInTheLoopMiddleware(interrupt_on={"read_file": True}),
@@ -137,7 +137,7 @@ def test_one_of_two_parallel_calls_waits_for_a_person() -> None:
 
 @pytest.mark.parametrize("change", ["delete", "edit"])
 def test_a_record_goes_with_the_history_it_was_made_from(change: str) -> None:
-    """Somebody deletes or edits a message that the summary covers: all is read again, once, and said once."""
+    """Someone deletes or edits a message that the summary covers: all is read again, once, and said once."""
     case = Case()
     case.ask(*talk(20))
     assert len(case.writer.sent) == 1
@@ -215,7 +215,7 @@ def test_structured_answers_are_kept_apart_from_compaction() -> None:
 
 
 def test_prompts_and_tools_that_change_count_as_they_are_sent() -> None:
-    """R17: middleware before ours in the list is outside of it, so that ours sees what it puts into the request."""
+    """Middleware before ours in the list is outside of it, so that ours sees what it puts into the request."""
     turns = iter(range(100))
 
     @dynamic_prompt
@@ -291,7 +291,7 @@ PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADh
 
 
 def test_pictures_cache_marks_and_reasoning_pass_through() -> None:
-    """R6, R20: what stays is as it was but for thinking; the summarizer gets neither base64 nor thinking."""
+    """What stays is as it was but for thinking; the summarizer gets neither base64 nor thinking."""
     messages: list[BaseMessage] = []
     for turn in range(14):
         text = {"type": "text", "text": f"look {turn} " + "word " * 100, "cache_control": {"type": "ephemeral"}}
@@ -389,7 +389,7 @@ def run_both(agent: Any, count: int = 2) -> list[Any]:
 
 
 def test_two_runs_on_one_thread_pay_one_summary() -> None:
-    """R34: the second one waits, and goes on with the summary of the first. Nothing is kept of it afterwards."""
+    """The second one waits, and goes on with the summary of the first. Nothing is kept of it afterwards."""
     together = threading.Barrier(2)
     paid: list[str] = []
 
@@ -412,7 +412,7 @@ def test_two_runs_on_one_thread_pay_one_summary() -> None:
 
 
 def test_two_async_runs_on_one_thread_pay_one_summary() -> None:
-    """R34, R33: without blocking the loop; a run that is cancelled while it waits holds nobody up."""
+    """Without blocking the loop; a run that is cancelled while it waits holds no one up."""
     paid: list[str] = []
 
     async def main() -> None:

@@ -296,7 +296,7 @@ def test_its_own_hook_is_the_only_one_that_summarizes() -> None:
 
 
 def test_a_cut_of_the_inherited_methods_parts_no_call_from_its_results() -> None:
-    """R5: a human message between parallel results; LangChain's cut falls behind it."""
+    """A human message between parallel results; LangChain's cut falls behind it."""
     call = calling("a.py", "c1")
     call.tool_calls.append({"name": "read_file", "args": {"path": "b.py"}, "id": "c2", "type": "tool_call"})
     messages = [
@@ -313,7 +313,7 @@ def test_a_cut_of_the_inherited_methods_parts_no_call_from_its_results() -> None
 
 
 def test_a_summary_asked_for_directly_updates_an_earlier_one_and_fails_loudly() -> None:
-    """``_create_summary`` of ours, as a subclass calls it: evidence beside the prose, R4 where it is blank."""
+    """``_create_summary`` of ours, as a subclass calls it: evidence beside the prose, and refused where it is blank."""
     model = writer()
     middleware = deerflow(SummarizationMiddleware)(model, before_summarization=print)
     first = middleware._build_new_messages(middleware._create_summary(talk(20)))[0]
@@ -403,7 +403,7 @@ def exchanges(random: Random) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_what_stays_is_what_langchains_class_keeps(seed: int) -> None:
-    """The same messages, counted the same way; the newest request besides, where it is older than that (R9)."""
+    """The same messages, counted the same way; the newest request besides, where it is older than that."""
     random = Random(seed)
     messages = exchanges(random)
     options: Any = {"trigger": ("messages", random.randint(5, 30)), "keep": ("messages", random.randint(1, 10))}

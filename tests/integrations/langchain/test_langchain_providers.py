@@ -30,8 +30,8 @@ def server() -> Iterator[ProviderServer]:
 
 
 def client(kind: str, server: ProviderServer, **options: Any) -> Any:
-    """A model whose window nobody knows but the server."""
-    # LangChain shares connections between clients for good; closed ones are nobody's to clean up
+    """A model whose window no one knows but the server."""
+    # LangChain shares connections between clients for good; closed ones are no one's to clean up
     headers = {"Connection": "close"}
     options = {"model": "small", "api_key": "any", "max_retries": 0, "default_headers": headers, **options}
     if kind == "anthropic":
@@ -61,7 +61,7 @@ async def astreamed(agent: Any, turn: int) -> str:
 def test_a_refusal_is_answered_by_a_smaller_view(
     server: ProviderServer, kind: str, is_async: bool, streams: bool
 ) -> None:
-    """R22: one refusal, also one in the middle of a stream; then the window is known. A consumer sees one answer."""
+    """One refusal, also one in the middle of a stream; then the window is known. A consumer sees one answer."""
     agent = create_agent(
         client(kind, server), [read_file], middleware=[CompactionMiddleware()], checkpointer=InMemorySaver()
     )
@@ -88,7 +88,7 @@ def test_a_refusal_is_answered_by_a_smaller_view(
 
 @pytest.mark.parametrize("kind", CLIENTS)
 def test_the_summarizers_own_window_is_found_out(server: ProviderServer, kind: str) -> None:
-    """R23: nobody knows it and the whole history goes into one request; it is halved until it is read."""
+    """No one knows it and the whole history goes into one request; it is halved until it is read."""
     writer, model = client(kind, server), client(kind, server, model="large")
     middleware = SummarizationMiddleware(
         writer, trigger=("tokens", 9_000), keep=("messages", 4), trim_tokens_to_summarize=None

@@ -1,4 +1,4 @@
-"""R27: whoever streams an agent never sees a summary being written."""
+"""Whoever streams an agent never sees a summary being written."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_events_of_the_drop_in_have_no_summary_call() -> None:
 
 
 def test_a_summary_that_is_due_only_with_the_tools_is_hidden_too() -> None:
-    """Made around the model call, for that first call already (R17); the state is what ``before_model`` would leave."""
+    """Made around the model call, for that first call already; the state is what ``before_model`` would leave."""
     summaries = model_of_summaries()
     model = ScriptedModel(script=lambda messages, number: "Visible answer.")
     middleware = SummarizationMiddleware(summaries, trigger=("tokens", 9_000), keep=("messages", 6), evidence=False)

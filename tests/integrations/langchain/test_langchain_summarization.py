@@ -182,7 +182,7 @@ def test_a_total_that_the_provider_reported_triggers_too(middleware: type[Any]) 
 
 
 def test_reported_usage_of_messages_that_are_gone_does_not_trigger_again() -> None:
-    """R18: the assistant message that stays reported the size of the prompt before the summary."""
+    """The assistant message that stays reported the size of the prompt before the summary."""
 
     class Told(ScriptedModel):
         def _get_ls_params(self, stop: Any = None, **options: Any) -> Any:
@@ -277,7 +277,7 @@ def side_by_side() -> dict[str, Any]:
 
 
 def test_a_tool_loop_behind_one_request_is_summarized(side_by_side: dict[str, Any]) -> None:
-    """R2: LangChain's asks no model and writes a fixed text; ours reads every message."""
+    """LangChain's asks no model and writes a fixed text; ours reads every message."""
     theirs, ours = side_by_side["lost_tool_loop"]()
     assert (theirs.summary, theirs.summaries) == ("Previous conversation was too long to summarize.", 0)
     assert ours.evicted == ours.shown >= 190
@@ -285,7 +285,7 @@ def test_a_tool_loop_behind_one_request_is_summarized(side_by_side: dict[str, An
 
 
 def test_every_evicted_turn_reaches_the_summarizer(side_by_side: dict[str, Any]) -> None:
-    """R3: LangChain's shows a part of what it removes; ours all of it, in several requests."""
+    """LangChain's shows a part of what it removes; ours all of it, in several requests."""
     theirs, ours = side_by_side["lost_turns"]()
     assert theirs.shown < theirs.evicted / 2
     assert ours.shown == ours.evicted == 190
@@ -293,14 +293,14 @@ def test_every_evicted_turn_reaches_the_summarizer(side_by_side: dict[str, Any])
 
 
 def test_a_blank_summary_changes_nothing(side_by_side: dict[str, Any]) -> None:
-    """R4: LangChain's puts it in place of the history."""
+    """LangChain's puts it in place of the history."""
     theirs, ours = side_by_side["blank_summary"]()
     assert (theirs.evicted, theirs.summary) == (50, "")
     assert ours.evicted == 0
 
 
 def test_no_result_is_parted_from_its_call(side_by_side: dict[str, Any]) -> None:
-    """R5: with a human message between parallel results and the cut behind it."""
+    """With a human message between parallel results and the cut behind it."""
     theirs, ours = side_by_side["orphan_result"]()
     assert any("orphan" in problem for problem in theirs.problems)
     assert not ours.problems
@@ -308,7 +308,7 @@ def test_no_result_is_parted_from_its_call(side_by_side: dict[str, Any]) -> None
 
 
 def test_scripts_and_media_are_counted_for_what_they_cost(side_by_side: dict[str, Any]) -> None:
-    """R19, R20: 10,000 Chinese characters are some 6,000 tokens; a PDF is not its base64."""
+    """10,000 Chinese characters are some 6,000 tokens; a PDF is not its base64."""
     found = side_by_side["counts"]()
     theirs, ours = found["10,000 Chinese characters"]
     assert theirs < 2_600
@@ -319,7 +319,7 @@ def test_scripts_and_media_are_counted_for_what_they_cost(side_by_side: dict[str
 
 
 def test_the_prefix_is_rewritten_only_by_passes(side_by_side: dict[str, Any]) -> None:
-    """R37: LangChain's clearing of tool results slides, and rewrites the prefix nearly every turn."""
+    """LangChain's clearing of tool results slides, and rewrites the prefix nearly every turn."""
     clearing = side_by_side["ContextEditingMiddleware"](
         edits=[side_by_side["ClearToolUsesEdit"](trigger=4_000, keep=3)]
     )
@@ -341,7 +341,7 @@ def test_the_side_by_side_script_prints_its_report(
 
 @pytest.mark.parametrize("error", [TimeoutError("slow"), ValueError("no key"), ContextOverflow(limit=100)])
 def test_a_summary_that_fails_changes_nothing(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R1, L3: the thread stays as it is, and an event says why."""
+    """The thread stays as it is, and an event says why."""
     events: list[str] = []
     middleware = SummarizationMiddleware(
         writer(error), trigger=("messages", 50), on_event=lambda event: events.append(event.name)
@@ -369,7 +369,7 @@ def test_an_interrupt_passes_through() -> None:
 
 
 def test_the_summarizers_own_overflow_is_bisected() -> None:
-    """R23: a model that takes 2,000 tokens reads everything all the same, though nobody said so."""
+    """A model that takes 2,000 tokens reads everything all the same, though no one said so."""
 
     def small(messages: list[BaseMessage], number: int) -> Any:
         tokens = sum(len(str(message.text)) for message in messages) // 4
@@ -397,7 +397,7 @@ def test_chunks_have_the_size_that_was_trimmed_to_before() -> None:
 
 
 def test_an_earlier_summary_is_updated_and_not_nested() -> None:
-    """R13, L8: after five rounds there is one summary, the prose was handed to be updated, evidence is merged."""
+    """After five rounds there is one summary, the prose was handed to be updated, evidence is merged."""
     messages = talk(30)
     for number in range(5):
         model = writer(f"STATE-{number} of things.")
@@ -415,7 +415,7 @@ def test_an_earlier_summary_is_updated_and_not_nested() -> None:
 
 
 def test_evidence_of_earlier_rounds_survives() -> None:
-    """R12: a fact of the first round is still quoted after four."""
+    """A fact of the first round is still quoted after four."""
     fact = "The deploy key is /srv/keys/deploy-7741.pem and must never be rotated."
     messages = [HumanMessage(fact, id="fact"), *talk(30, words=40)]
     for number in range(4):
@@ -440,7 +440,7 @@ def test_a_thread_begun_with_langchains_class_goes_on() -> None:
 
 
 def test_the_newest_request_stays_word_for_word() -> None:
-    """R9: in a tool loop the only human message is older than everything that is kept."""
+    """In a tool loop the only human message is older than everything that is kept."""
     messages: list[BaseMessage] = [HumanMessage("Rename every module.", id="h")]
     for number in range(40):
         call = {"name": "look", "args": {}, "id": f"c{number}"}
@@ -523,7 +523,7 @@ def test_where_the_newest_message_alone_is_too_much_the_rest_is_still_summarized
 
 
 def test_system_prompt_and_tools_count() -> None:
-    """R17: the same messages trigger once what is sent beside them is known."""
+    """The same messages trigger once what is sent beside them is known."""
     messages = talk(10)
     middleware = SummarizationMiddleware(writer(), trigger=("tokens", 4_500), keep=("messages", 4))
     assert 2_500 < middleware.token_counter(messages) < 4_000
@@ -538,7 +538,7 @@ def test_tools_larger_than_the_trigger_do_not_ask_for_a_summary_at_every_call() 
 
 
 def test_the_summary_prompt_is_honored_in_every_request() -> None:
-    """R24: for chunks, merges and updates, with ``{messages}`` in its place and doubled braces as in ``str.format``."""
+    """For chunks, merges and updates, with ``{messages}`` in its place and doubled braces as in ``str.format``."""
     model = writer()
     middleware = SummarizationMiddleware(
         model,
@@ -646,7 +646,6 @@ def test_another_model_may_write_by_object_or_name(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_models_object_is_not_changed() -> None:
-    """R27."""
     model = writer()
     held = {name: value for name, value in vars(model).items() if not name.startswith("_")}
     before(SummarizationMiddleware(model, trigger=("messages", 50)), talk(30))
@@ -676,7 +675,7 @@ def threads(draw: st.DrawFn) -> list[BaseMessage]:
 def test_any_thread_ends_valid_and_no_message_disappears_unread(
     messages: list[BaseMessage], keep: int, trigger: Any
 ) -> None:
-    """R3, R5: what is not kept was in a request; what is kept can be sent; the input is not changed."""
+    """What is not kept was in a request; what is kept can be sent; the input is not changed."""
     model = writer("Short.")
     untouched = copy.deepcopy(messages)
     made = before(SummarizationMiddleware(model, trigger=trigger, keep=("messages", keep)), messages)

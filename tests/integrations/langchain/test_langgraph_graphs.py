@@ -164,7 +164,7 @@ def test_a_record_that_does_not_fit_an_edited_thread_leaves_the_state(caplog: py
 
 
 def test_no_stream_of_a_graph_shows_the_summary_call() -> None:
-    """R27: not in ``messages``, not in ``astream_events``; the model's own answer is there."""
+    """Not in ``messages``, not in ``astream_events``; the model's own answer is there."""
     model = ScriptedModel(script=lambda messages, number: "the real answer")
     app = graph_of(CompactionState, Context.of_window(WINDOW, summarizer=(scribe := writer())), model)
     shown = [str(message.content) for message, _ in app.stream({"messages": talk(20)}, stream_mode="messages")]

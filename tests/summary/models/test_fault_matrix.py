@@ -1,4 +1,4 @@
-"""Each fault at each position of a summary's calls, in both colors (L3).
+"""Each fault at each position of a summary's calls, in both colors.
 
 Whatever happens, the caller's messages are as they were, and the record is either completed by a usable answer or the
 one that was in force; never between. Retries, refusals and failures are told, and no key is seen anywhere.
@@ -137,7 +137,7 @@ def is_unchanged(case: Case) -> None:
 def test_a_fault_that_passes_leaves_a_complete_record_or_the_old_one(
     fault: str, position: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R1, R2, R4, R25. One retry is allowed: behind a retry that fails too there is none."""
+    """One retry is allowed: behind a retry that fails too there is none."""
     case = Case("chat", server, fault, position, times=1)
     out = case.run(color)
     if position == "retry" and fault not in REJECTED:
@@ -155,7 +155,7 @@ def test_a_fault_that_passes_leaves_a_complete_record_or_the_old_one(
 def test_a_fault_that_stays_changes_nothing(
     fault: str, position: str, color: str, server: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R1, R16: and the same state is not asked about again."""
+    """And the same state is not asked about again."""
     case = Case("chat", server, fault, position, times=1_000)
     case.run(color)
     is_unchanged(case)
@@ -185,7 +185,7 @@ def test_the_other_apis_fail_and_recover_alike(
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_what_does_not_fit_without_a_summary_goes_on_with_the_built_in_one(color: str, server: ProviderServer) -> None:
-    """R25: on expiry the conversation goes on, and it is said."""
+    """On expiry the conversation goes on, and it is said."""
     server.faults.add(Fault.slow(LONG), times=1_000)
     events: list[Any] = []
     model = model_for("chat", server, "first")
@@ -198,7 +198,7 @@ def test_what_does_not_fit_without_a_summary_goes_on_with_the_built_in_one(color
 
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_a_prompt_of_which_only_a_part_was_read_is_not_a_summary_of_all(color: str, server: ProviderServer) -> None:
-    """L1: what a server cut away in silence is asked about again, in pieces that it reads."""
+    """What a server cut away in silence is asked about again, in pieces that it reads."""
     server.faults.add(Fault.truncated(3_000), when=lambda request: request.tokens > 3_000, times=1_000)
     events: list[Any] = []
     compactor = Compactor(

@@ -1,4 +1,4 @@
-"""Time and failure (R25): waits, limits, cancellation, fallback models and hooks, with a clock in hand."""
+"""Time and failure: waits, limits, cancellation, fallback models and hooks, with a clock in hand."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def dribbling() -> Any:
 @pytest.mark.parametrize("make", [hanging, hanging_async, dribbling])
 @pytest.mark.parametrize("limit", ["idle_seconds", "total_seconds"])
 def test_silence_ends_after_the_limit_whatever_is_silent(make: Any, limit: str, color: str) -> None:
-    """R25: a plain callable is left alone in its thread, and the conversation goes on."""
+    """A plain callable is left alone in its thread, and the conversation goes on."""
     events: list[Event] = []
     policy = Policy(summary={limit: 0.1, "retries_on_failure": 0})
     compactor = Compactor(window=64_000, summarizer=make(), policy=policy, on_event=events.append)

@@ -179,7 +179,6 @@ def test_messages_get_a_limit_in_any_case(color: str, stream: bool, server: Prov
 def test_what_is_wrong_with_an_answer_is_read_in_every_api(
     fault: Fault, reason: str, api: str, stream: bool, server: ProviderServer
 ) -> None:
-    """R2, R4."""
     server.faults.add(fault, times=1)
     url, name = (server.anthropic_url, "anthropic:x") if api == "messages" else (server.openai_url, "openai:x")
     events: list[Any] = []
@@ -243,7 +242,7 @@ def test_an_anthropic_client_serves(server: ProviderServer) -> None:
 @pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_langchain_chat_model_serves(stream: bool, color: str, server: ProviderServer) -> None:
-    """R27: it is not changed, and its run says that it is no answer to the user."""
+    """It is not changed, and its run says that it is no answer to the user."""
     chat = pytest.importorskip("langchain_openai")
     core = pytest.importorskip("langchain_core.callbacks")
 
@@ -340,7 +339,7 @@ def test_an_answer_with_text_beside_a_tool_call_is_not_taken(server: ProviderSer
 
 @pytest.mark.parametrize("name", ["openai:gpt-x", "anthropic:claude-x"])
 def test_nothing_blocks_the_event_loop(name: str, server: ProviderServer) -> None:
-    """R33: importing the SDK, reading certificates, looking prices up."""
+    """Importing the SDK, reading certificates, looking prices up."""
     url = server.openai_url if name.startswith("openai") else server.anthropic_url
 
     async def main() -> Any:

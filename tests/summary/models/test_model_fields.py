@@ -181,7 +181,7 @@ def test_an_answer_that_reasoning_ate_is_asked_for_with_more_room(color: str, se
     ],
 )
 def test_thinking_is_no_part_of_a_summary(text: str, left: str) -> None:
-    """R6. Templates of some servers open it, so that nothing but its end is in the answer."""
+    """Templates of some servers open it, so that nothing but its end is in the answer."""
     assert clean(text) == left
 
 

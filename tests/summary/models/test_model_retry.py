@@ -111,7 +111,6 @@ LASTING = [
 
 @pytest.mark.parametrize("error", PASSING, ids=repr)
 def test_what_may_pass_is_tried_again(error: Exception) -> None:
-    """R25."""
     assert may_pass(error)
 
 
