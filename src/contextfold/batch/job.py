@@ -211,10 +211,12 @@ def planned_job(job: Job) -> PlannedJob:
     kind = job.kind or _kind(job)
     outputs.check_kind(kind)
     place = ResultFolder(_folder(job.output))
+    # Through JSON and back, as the stored ones went: a tuple would differ from its list.
     settings = json.loads(json.dumps(_described(job, kind), default=_written))
     stored = None if job.fresh else outputs.parsed(place.read(PLAN))
     if stored is not None and stored.get("settings") != settings:
         raise InputError(f"{job.output} holds {_differences(stored, settings)}: give another --output, or --fresh")
+    # Without a plan there is no telling what those parts hold: writing beside them could mix two results.
     if stored is None and not job.fresh and any(name.startswith("part-") for name in place.names()):
         raise InputError(f"{job.output} holds parts of another job, and no plan: give another --output, or --fresh")
     parts = _parts(job, stored)
@@ -292,6 +294,7 @@ def _finished(place: ResultFolder, count: int) -> dict[int, dict[str, Any]]:
         number = name.removesuffix(".json")
         if number.isdigit() and int(number) < count:
             report = outputs.parsed(place.read(f"{outputs.JOB}/{name}"))
+            # Both have to be there: a report alone would count rows that were deleted since.
             if report is not None and any(f"part-{number}.{kind}" in rows for kind in outputs.KINDS):
                 found[int(number)] = report
     return found
@@ -402,6 +405,7 @@ def run(ready: PlannedJob, work: Work, on_progress: Callable[[JobProgress], obje
         workers_died=progress.workers_died,
     )
     ready.task.output.write(SUMMARY, outputs.to_json(outcome.to_dict()))
+    # With a part missing the folder stays, for the same command to go on from.
     if is_file(ready.job.output) and not failed_parts:
         _as_one_file(ready)
     return outcome
@@ -414,6 +418,7 @@ def _note(
         progress.rows += 1
         progress.failed += happened.failed
     elif isinstance(happened, WorkerLost):
+        # Its part is done again from the first row on.
         progress.rows -= happened.rows
         progress.failed -= happened.failed
         progress.workers_died += 1

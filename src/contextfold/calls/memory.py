@@ -150,9 +150,13 @@ class Memory:
         Raises ``FormatError`` for what is not a message of this format.
         """
         with self._lock:
+            # Taken out, not only read: of two calls at the same time one gets the known state, and the other reads
+            # anew.
             conversation = self._known.pop(_key(wire), None)
         if conversation is not None and conversation.continues(wire, source):
             known = len(conversation.history.wire)
+            # Of the known messages the newest alone is looked at for changes in place, where a client that streams
+            # would make them; all of them are before a pass, which is rare enough for that.
             if conversation.history.refresh(known - 1):
                 conversation.rebuild(conversation.record)
             conversation.append(wire[known:])
@@ -168,6 +172,7 @@ class Memory:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
         with self._lock:
             self._known[_key(conversation.history.wire)] = conversation
+            # What is forgotten is read again: it costs time and loses nothing.
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
 

@@ -106,6 +106,7 @@ class Exchange:
                 await self._discard(outcome.response)
                 result = better
             elif outcome.error is None:  # read in part, and nothing to be done about it
+                # Nothing could be done about it now, nor will be: the figure is not compared with what is sent again.
                 self.windows.distrust(self.request.endpoint, self.request.model)
                 return outcome.response, result
             else:
@@ -175,6 +176,7 @@ class Exchange:
     ) -> CompactionResult:
         self._refused.append(result.tokens_after)
         await self._learn_window(overflow, result)
+        # A second refusal is about the view that the first remedy made: the same remedy would make the same view.
         smaller = await self._smaller(overflow, result) if first else None
         if smaller is None and self.policy.on_overflow == "drop_oldest":
             smaller = await self._halve(overflow, result)

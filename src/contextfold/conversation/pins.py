@@ -47,6 +47,7 @@ def is_person(message: Message) -> bool:
         message.is_user_turn
         and not is_summary(message)
         and not message.text.lstrip().startswith(_INJECTED)
+        # LangChain's own middleware marks its summaries so; they stand in the user's role, and no person wrote them.
         and message.metadata.get("lc_source") != "summarization"
     )
 
@@ -83,6 +84,7 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
     for group in grouping.groups:
         reason = PENDING if group.pending else PINNED if _pinned(group.indices, messages, policy.pins) else None
         if reason:
+            # All of the group: a pinned result needs its call, and a call all of its results.
             for index in group.indices:
                 reasons.setdefault(index, reason)
     return reasons

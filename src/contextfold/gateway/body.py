@@ -198,6 +198,7 @@ class Conversations:
         """A conversation that begins with the same bytes; rather one whose every byte is there."""
         for opening in self._openings.get(scope, ()):
             if raw.startswith(opening, start):
+                # The one that was used last first: mostly the same conversation goes on.
                 candidates = list(reversed(self._by_opening[scope, opening].values()))
                 for known in candidates[:_CANDIDATES]:
                     body = known.body
@@ -223,6 +224,7 @@ class Conversations:
         """Keep a conversation, in place of its earlier state, and forget the oldest if there are too many."""
         if replaces is not None:
             self._forget(id(replaces))
+        # Without a message there is nothing to find it by.
         if not known.body.spans:
             return
         scope, opening = known.scope, known.opening
@@ -317,6 +319,7 @@ def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> 
             goes_on = old.messages[index] == message
             message = old.messages[index] if goes_on else message
         messages.append(message)
+        # The digest before is the key of this one: it stands for the message with all that came before it.
         seed = hashlib.blake2b(canonical(message), digest_size=16, key=seed).digest()
         if is_compaction:
             floor, chain = index + 1, []

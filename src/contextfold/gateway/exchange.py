@@ -132,6 +132,7 @@ class Exchanges:
         """Whether the request is below its trigger whatever a count would say (``fitting``)."""
         learned = await self.shared.load_window(call.upstream.endpoint, call.model)
         window = self.compactor.windows.assumed(call.model or None).tokens
+        # The smaller of both: too small a bound costs a count, too large a one a refusal.
         window = min(window, learned) if learned else window
         is_tight = (call.upstream.endpoint, call.model) in self._tight
         if not is_tight and self._bounds.is_short(raw, window):
@@ -184,6 +185,8 @@ class Exchanges:
         scope = await self.shared.scope(call, wire)
         body, known = self.conversations.read(scope, raw, wire.key, wire.plain)
         call.label = label_of(call, body.fields)
+        # Before anything is remembered: two parties that both shorten a conversation would each take away what the
+        # other counts on.
         feature = wire.native_feature(body.fields, body.messages)
         if feature is not None:
             call.reason, call.notes["native"] = "native", feature
@@ -291,6 +294,8 @@ class Exchanges:
     async def _shadowed(self, conversation: ManagedCall) -> UpstreamAnswer:
         """The original goes on; beside it is worked out what would have been saved."""
         call = conversation.call
+        # Beside the request, not before it: shadow mode must add no time, or its figures would be those of another
+        # system.
         task = self._spawn(self._rehearse(conversation))
         answer = await self._passed(call)
         await asyncio.wait({task}, timeout=0.05)  # for the header; the metric comes in any case
@@ -349,6 +354,7 @@ class Exchanges:
         full = _full_size(result)
         call.notes |= {"tokens-before": str(full), "tokens-after": str(result.tokens_after)}
         call.notes["window"] = str(result.window)
+        # Under a record the view is the engine's business at each turn (``fitting``), so there is no size to keep.
         conversation.state.sized = None if result.compaction else (conversation.body, result.tokens_after)
         if result.compaction is not None:
             call.notes["compaction"] = result.compaction.id
@@ -425,6 +431,8 @@ def _full_size(result: CompactionResult) -> int:
         return result.tokens_after
     if record.summary is None:
         return result.tokens_after + max(0, record.tokens_before - record.tokens_after)
+    # Only what left is added, at the size that the record noted: counting the whole original again would cost its
+    # length each turn.
     return result.tokens_after + max(0, record.summary.original_tokens - record.summary.tokens)
 
 

@@ -51,6 +51,7 @@ class Bounds:
         body, tokens = state.sized
         if body is not known.body:
             return False
+        # What stood before was counted; only these bytes can have added tokens, and media tokens without bytes.
         new = found.new_bytes(raw)
         return tokens + len(new) < self.least(window) and not _MEDIA.search(new)
 

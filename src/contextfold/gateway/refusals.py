@@ -77,6 +77,7 @@ async def check_answer(answer: UpstreamAnswer, *, opens: bool) -> None:
 async def _check_error(answer: UpstreamAnswer) -> None:
     body = await answer.read()
     decoder = Decoder(answer.header(b"content-encoding"))
+    # A refusal is short; a large body under an error status is something else, and is relayed as it is.
     if len(body) > MOST_ERROR or not decoder.is_known:
         return
     text = decoder.feed(body)
@@ -114,6 +115,7 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
             except RefusedInStream as error:
                 await _to_the_end(answer)
                 raise Refused(answer, error.body) from None
+            # The first content has arrived: from here on the client has to get every event as it comes.
             if not is_opening(said):
                 return
         if not chunk or len(text) > MOST_ERROR:

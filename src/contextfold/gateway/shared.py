@@ -97,6 +97,8 @@ class SharedStore:
             try:
                 self._secret = (await self._ask(self.records.prepare))[:64]
             except StoreFailed:
+                # A key for this process alone: records stay apart by tenant, and other workers find none of them
+                # until the database is back.
                 return self._spare_secret
         return self._secret[:64]
 
@@ -134,6 +136,7 @@ class SharedStore:
         """A record is in force for this conversation, and stored for every worker. Raises ``StoreFailed``."""
         digest = chain[record.covers - 1] if 0 < record.covers <= len(chain) else b""
         state.record, state.digest = record, digest
+        # It covers nothing of the chain, so there is nothing to find it by: it stays with the conversation here.
         if not digest:
             return
         self._remember(scope, digest, record)
@@ -183,6 +186,8 @@ class SharedStore:
 
     async def _ask(self, ask: Callable[..., T], *arguments: Any) -> T:
         """Raises ``StoreFailed``, at once where the database failed a moment ago."""
+        # Asking a database that is down costs each request the full timeout; once in a while is enough to see that it
+        # is back.
         if self.is_away:
             raise StoreFailed("the store failed a moment ago, and is left alone")
         try:

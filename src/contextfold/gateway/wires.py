@@ -164,6 +164,7 @@ def with_input(usage: dict[str, Any], tokens: int) -> None:
     if read is None:
         return
     name = next(one for one in INPUT_NAMES if isinstance(usage.get(one), int))
+    # Never less than the provider billed: a client that adds up costs must not be told too little.
     more = max(0, tokens - read)
     usage[name] += more
     if isinstance(usage.get("total_tokens"), int):

@@ -244,6 +244,8 @@ class _Pass:
         tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
         kept_messages = sum(len(group.indices) for group in tail)
         kept_tokens = sum(self._free_size(group) for group in tail)
+        # Results whose calls are missing are newer than the newest turn and say nothing without it: the tail goes on
+        # until that turn is in it.
         reached = newest is None
         for group in self.groups:
             if group not in tail:
@@ -262,6 +264,8 @@ class _Pass:
         most = max(0, room - SMALLEST_SUMMARY)
         keep = self.limits.keep
         if keep is None:
+            # A trigger that counts messages is met by fewer messages: a tail that is chosen by tokens alone could
+            # keep them all.
             count = self.question.view_messages // 2 if self.by_count else None
             return count, min(most, int(self.question.policy.budgets.recent * room))
         tokens = keep.tokens(self.limits.window)
@@ -447,6 +451,8 @@ class _Pass:
         users: dict[int, str] = {}
         clips: list[Shortening] = []
         said = {self._about(n) for n in kept if self._is_said(n)}
+        # The newest first and in their order, because the work goes on from them; then whatever is worth most,
+        # however old.
         for newest in (True, False):
             for index in found if newest else by_worth:
                 if index in users or (key := self._about(index)) in said:
@@ -455,6 +461,7 @@ class _Pass:
                 size = clip.sizes.get(index, self.sizes[index])
                 if newest and room - left_over + size > FOR_NEWEST * room:
                     break
+                # Not the end: a shorter one behind it may still fit.
                 if size > left_over:
                     continue
                 left_over -= size

@@ -246,6 +246,7 @@ async def _behind_view(
         text = f"the request behind the view failed: {type(error).__name__}: {error}"
         means.observer.emit("summary_model_failed", text[:500], model="same", error=type(error).__name__)
         return None
+    # A provider that reports no usage has still been paid: the estimate stands in.
     stats = SummaryStats(
         input_tokens=answer.input_tokens or question.view_tokens,
         output_tokens=answer.output_tokens or question.counter.text(answer.text),
@@ -280,6 +281,7 @@ def _request_behind(
     instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
     edited = {edit.index for edit in question.record.edits} if question.record else set()
     if shortened := [unit.text for unit in units if edited.intersection(unit.indices)]:
+        # Neutralized, because it stands inside our instruction: what a tool wrote must not pass for a part of that.
         text = "\n\n".join(map(neutralize, shortened))
         instruction += f"\n\nIn full, what stands shortened above:\n<conversation>\n{text}\n</conversation>"
     left = question.limits.window - question.view_tokens - question.counter.text(instruction)
@@ -309,6 +311,8 @@ async def _without_summarizer(question: Question, plan: Plan, error: Exception, 
     observer.emit("summary_failed", problem[:500], error=type(error).__name__, view_fits=fits)
     if policy.on_failure == "raise":
         raise error
+    # The old view still fits, so nothing has to happen now: the next message is a new state, and the summary is tried
+    # again then.
     if fits:
         return Nothing(f"the summary failed: {problem}", "summary_failed")
     if policy.fallback is None:

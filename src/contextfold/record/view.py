@@ -61,6 +61,7 @@ def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewIt
         items.append(
             ViewItem(left, index, changed=left is not message, account=None if left is reduced else WITHOUT_THINKING)
         )
+        # The digest, because an edited message did not ask for what was quoted behind it.
         if index in quoted and digest(message).hex() == quoted[index].digest:
             items.append(ViewItem(recalled_message(quoted[index], role), None, changed=True))
     if record.summary is not None:
@@ -127,6 +128,8 @@ def build(history: History, record: Compaction | None, *, sending: bool = False)
     """The view of a history in its own format, sized. With nothing to change, the caller's very objects."""
     items = ready(apply(history.messages, record), history.format, sending=sending)
     wire = _encoded(history, items, history.format.alternates if record is None else record.alternate, sending=sending)
+    # By identity: these are the very objects that were sized once. To count them again would cost the whole length at
+    # every turn.
     own = {id(history.wire[item.index]): item.index for item in items if item.index is not None and not item.changed}
     tokens = sum(
         history.sizes[own[id(entry)]] if id(entry) in own else history.counter.message(history.format.decode(entry))

@@ -365,6 +365,8 @@ class _Settling:
         thread = self.flow.thread
         loan = Loan(self.flow.store, thread, self.flow.options.lease_seconds)
         try:
+            # A lease, not a lock in the database: a summary takes seconds to minutes, and no transaction stays open
+            # for that.
             if not await loan.acquire(self.ports):
                 return "busy"
             # Between the look and the lease another worker may have finished: a summary of the old view would be paid
@@ -423,6 +425,7 @@ class _Settling:
         swap = partial(store.put_in_force, revision=state.revision, owner=owner)
         if await ask(self.ports, swap, thread, stored.id, links):
             return "made"
+        # Losing the swap is no failure where what is in force is what was made here.
         if (await self.reader.state(self.ports)).summary_id == stored.id:
             return "made"  # another worker found it prepared, and was faster
         self._discard(stored.id, "the session changed while it was made")

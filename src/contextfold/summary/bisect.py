@@ -213,6 +213,8 @@ class _Run:
             if overflows:
                 nodes = await self.requester.ports.compute(self._refitted, nodes)
                 self._refuse_crumbs(sum(isinstance(node, _Span) for node in nodes))
+                # A limit that was named settles the size. A guess may be wrong again, and one request finds that out
+                # as well as all.
                 wave = parallel if all(found.limit for found in overflows) else 1
             else:
                 wave = parallel * (1 if wave < parallel else _LATER_WAVES)
