@@ -143,11 +143,14 @@ def litellm_config(target: str, folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Row:
-    """Milliseconds and requests per second of one server under one load."""
+    """Milliseconds and requests per second of one server under one load. ``cpu``: milliseconds of its own for each
+    request, which other work on the machine changes least.
+    """
 
     p50: float
     p99: float
     rate: float
+    cpu: float = 0.0
 
 
 def conversation(size: int, seed: int, count: int, stream: bool) -> list[bytes]:
@@ -190,7 +193,16 @@ async def one_connection(port: int, bodies: list[bytes], times: list[float], war
     writer.close()
 
 
-async def load(port: int, size: int, connections: int, requests: int, stream: bool) -> Row:
+def cpu_seconds(process_id: int) -> float:
+    """User and system time of a process, from Linux's ``/proc``; 0 elsewhere."""
+    try:
+        fields = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def load(port: int, process_id: int, size: int, connections: int, requests: int, stream: bool) -> Row:
     each = max(3, requests // connections) + WARM
     all_bodies = [conversation(size, seed, each, stream) for seed in range(connections)]
     times: list[float] = []
@@ -198,12 +210,12 @@ async def load(port: int, size: int, connections: int, requests: int, stream: bo
     work = asyncio.gather(*(one_connection(port, bodies, times, warm) for bodies in all_bodies))
     waiting = asyncio.ensure_future(warm.wait())
     await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)  # work ends first only where it fails
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), cpu_seconds(process_id)
     await work
-    seconds = time.perf_counter() - began
+    seconds, spent = time.perf_counter() - began, cpu_seconds(process_id) - spent
     times.sort()
     at99 = times[min(len(times) - 1, int(len(times) * 0.99))]
-    return Row(statistics.median(times) * 1e3, at99 * 1e3, len(times) / seconds)
+    return Row(statistics.median(times) * 1e3, at99 * 1e3, len(times) / seconds, spent / len(times) * 1e3)
 
 
 def free_port() -> int:
@@ -213,7 +225,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def process(words: list[str], port: int, environ: dict[str, str] | None = None) -> Iterator[int]:
+def process(words: list[str], port: int, environ: dict[str, str] | None = None) -> Iterator[tuple[int, int]]:
+    """A server: the port that it listens on, and its process id."""
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **(environ or {})}
     child = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -226,7 +239,7 @@ def process(words: list[str], port: int, environ: dict[str, str] | None = None) 
                 if child.poll() is not None or time.monotonic() > until:
                     raise RuntimeError(f"{words} does not listen") from None
                 time.sleep(0.1)
-        yield port
+        yield port, child.pid
     finally:
         child.terminate()
         child.wait(30)
@@ -257,28 +270,28 @@ def measure(arguments: argparse.Namespace, folder: Path) -> None:
     through, ours, theirs = free_port(), free_port(), free_port()
     gateway = [sys.executable, "-m", "contextfold", "gateway", "--port", str(ours), "--upstream", f"openai={target}/v1"]
     gateway += ["--window", str(arguments.window), "--store", f"sqlite:///{folder / 'g.db'}", "--log", "none"]
-    servers = {"direct": target_port, "pass-through": through, "contextfold": ours}
     found: list[dict[str, Any]] = []
     with (
-        process([*me, "upstream", str(target_port)], target_port),
-        process([*me, "pass-through", str(through), target], through),
-        process(gateway, ours),
+        process([*me, "upstream", str(target_port)], target_port) as direct,
+        process([*me, "pass-through", str(through), target], through) as passing,
+        process(gateway, ours) as own,
     ):
+        servers = {"direct": direct, "pass-through": passing, "contextfold": own}
         if arguments.litellm:
             words = [arguments.litellm, "--config", str(litellm_config(target, folder)), "--port", str(theirs)]
-            with process(words, theirs, {"LITELLM_LOG": "ERROR", "LITELLM_MASTER_KEY": KEY}):
+            with process(words, theirs, {"LITELLM_LOG": "ERROR", "LITELLM_MASTER_KEY": KEY}) as litellm:
                 time.sleep(5)
-                found = all_loads(arguments, {**servers, "litellm": theirs})
+                found = all_loads(arguments, {**servers, "litellm": litellm})
         else:
             found = all_loads(arguments, servers)
     if arguments.output:
         Path(arguments.output).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def all_loads(arguments: argparse.Namespace, servers: dict[str, int]) -> list[dict[str, Any]]:
+def all_loads(arguments: argparse.Namespace, servers: dict[str, tuple[int, int]]) -> list[dict[str, Any]]:
     found = []
-    print("| body | connections | answer | server | p50 ms | p99 ms | requests/s | p50 / pass-through |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| body | connections | answer | server | p50 ms | p99 ms | requests/s | CPU ms | p50 / pass-through |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for size in arguments.sizes:
         for connections in arguments.connections:
             for stream in (False, True):
@@ -288,9 +301,10 @@ def all_loads(arguments: argparse.Namespace, servers: dict[str, int]) -> list[di
                     if name == "litellm" and (size * connections > 4_000 or name in rows):
                         continue  # minutes per load
                     try:
-                        row = asyncio.run(load(servers[name], size * 1_000, connections, arguments.requests, stream))
+                        asked = (size * 1_000, connections, arguments.requests, stream)
+                        row = asyncio.run(load(*servers[name], *asked))
                     except (RuntimeError, OSError, EOFError) as error:
-                        print(f"| {size} kB | {connections} | | {name} failed: {str(error)[:80]} | | | | |")
+                        print(f"| {size} kB | {connections} | | {name} failed: {str(error)[:80]} | | | | | |")
                         continue
                     rows[name] = min(row, rows.get(name, row), key=lambda one: one.p50)
                 for name, row in rows.items():
@@ -298,7 +312,7 @@ def all_loads(arguments: argparse.Namespace, servers: dict[str, int]) -> list[di
                     kind = "stream" if stream else "plain"
                     print(
                         f"| {size} kB | {connections} | {kind} | {name} | {row.p50:.1f} | {row.p99:.1f} "
-                        f"| {row.rate:.0f} | {ratio:.2f} |",
+                        f"| {row.rate:.0f} | {row.cpu:.2f} | {ratio:.2f} |",
                         flush=True,
                     )
                     found.append({"kB": size, "connections": connections, "answer": kind, "server": name, **vars(row)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import http.client
 import json
 import threading
 import time
@@ -15,8 +16,10 @@ import pytest
 from emulator import Fault, ProviderServer
 from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_for
 from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, post, turns
+from yarl import URL
 
 from contextfold.gateway.serve import InThread
+from contextfold.gateway.upstream import proxy_for
 from contextfold.policy import Policy
 
 WIRES = sorted(PATHS)
@@ -294,6 +297,59 @@ def test_two_tenants_with_the_same_messages_never_see_each_others_record(
     stored = (tmp_path / "gateway.db").read_bytes() + (tmp_path / "gateway.db-wal").read_bytes()
     assert b"Bearer" not in stored
     assert b"theirs" not in stored
+
+
+def test_a_password_of_the_operators_netrc_is_sent_to_no_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b'{"ok": true}')
+
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login operator password of-the-operator\n", encoding="utf-8")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=30)
+        body = compact(body_of("anthropic", [{"role": "user", "content": "hi"}]))
+        connection.request("POST", PATHS["anthropic"], body, {"content-type": "application/json", "x-api-key": "mine"})
+        assert connection.getresponse().read() == b'{"ok": true}'
+        connection.close()
+        (seen,) = upstream.seen
+    told = {name.decode().lower(): value.decode() for name, value in seen.headers}
+    assert told["x-api-key"] == "mine"
+    assert "authorization" not in told
+
+
+def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def test_a_proxy_of_the_environment_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b'{"ok": true}')
+
+    without_proxies(monkeypatch)
+    with RawUpstream(script) as proxy:
+        monkeypatch.setenv("http_proxy", f"http://me:secret@127.0.0.1:{proxy.port}")
+        with InThread(settings_for("http://api.test", tmp_path)) as gateway:
+            raw = compact(body_of("openai-chat", [{"role": "user", "content": "hi"}]))
+            assert post(gateway.url, PATHS["openai-chat"], raw).json == {"ok": True}
+        (seen,) = proxy.seen
+    told = {name.decode().lower(): value.decode() for name, value in seen.headers}
+    assert seen.line == b"POST http://api.test/v1/chat/completions HTTP/1.1"
+    assert told["proxy-authorization"] == "Basic bWU6c2VjcmV0"
+    assert told["authorization"] == "Bearer key-of-a-test"
+
+
+def test_a_host_that_the_environment_excepts_is_asked_without_its_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_proxies(monkeypatch)
+    monkeypatch.setenv("https_proxy", "http://proxy.test:3128")
+    monkeypatch.setenv("no_proxy", "inside.test,127.0.0.1")
+    assert str(proxy_for(URL("https://api.test/v1/messages"))["proxy"]) == "http://proxy.test:3128"
+    assert proxy_for(URL("https://inside.test/v1/messages")) == {}
+    assert proxy_for(URL("http://api.test/v1/messages")) == {}
 
 
 def test_sub_agents_that_share_a_session_id_do_not_share_a_record(opened: Any, provider: ProviderServer) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from multidict import CIMultiDict
@@ -112,6 +113,7 @@ class Client:
     def __init__(self, connections: int, silence: float) -> None:
         """``silence``: seconds that may pass before an answer begins, and between two pieces of it."""
         self._silence = silence
+        self._proxies: dict[tuple[str, str], Mapping[str, Any]] = {}
         connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=60)
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -120,7 +122,6 @@ class Client:
             # all clients share this session: none may get another's cookies
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence),
-            trust_env=True,
             skip_auto_headers=_AUTOMATIC,
             requote_redirect_url=False,
             max_line_size=64 * 1024,
@@ -131,8 +132,9 @@ class Client:
         """The beginning of an answer. Raises ``UpstreamFailed``."""
         try:
             # Redirects are the client's to follow: its credential goes where the client sent it, and nowhere else.
+            to = URL(url, encoded=True)
             response = await self._session.request(
-                method, URL(url, encoded=True), headers=_for_aiohttp(headers), data=data, allow_redirects=False
+                method, to, headers=_for_aiohttp(headers), data=data, allow_redirects=False, **self._proxy_for(to)
             )
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             raise UpstreamFailed("unreachable", 502, f"the upstream cannot be reached: {error}") from None
@@ -144,9 +146,26 @@ class Client:
             raise UpstreamFailed("reset", 502, text) from None
         return UpstreamAnswer(response.status, forwarded(response.raw_headers), response)
 
+    def _proxy_for(self, url: URL) -> Mapping[str, Any]:
+        # Once for each upstream, and by ourselves. With `trust_env` aiohttp would read the environment and ~/.netrc in
+        # two threads for every request, and add the operator's password from there to a request that has a key of
+        # another kind.
+        origin = (url.scheme, url.host or "")
+        if origin not in self._proxies:
+            self._proxies[origin] = proxy_for(url)
+        return self._proxies[origin]
+
     async def close(self) -> None:
         await self._session.close()
         await asyncio.sleep(0.02)  # the loop needs a moment to close the sockets, and may end at once behind this
+
+
+def proxy_for(url: URL) -> Mapping[str, Any]:
+    """The proxy that the environment names for this address, as aiohttp takes it; nothing where there is none."""
+    named = getproxies().get(url.scheme)
+    if named is None or proxy_bypass(url.host or ""):
+        return {}
+    return {"proxy": URL(named)}  # aiohttp takes a name and a password out of it
 
 
 def _for_aiohttp(headers: RawHeaders) -> CIMultiDict[str]:
