@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import plain_choice
 from contextfold import Compactor, evidence
 from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, lines_of, select
+from contextfold.evidence import clips as parts_of_lines
 from contextfold.evidence.clips import clips
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
@@ -428,22 +429,27 @@ def test_the_choice_in_arrays_equals_the_plain_one(
     conversation: list[tuple[str, str]], budget: int, already: set[str]
 ) -> None:
     """Also where a history grows and all that is known of its messages is kept from pass to pass."""
-    words, sizes = Vocabulary(), EstimatedSizes(estimate)
-    blocks: list[Block] = []
-    for role, text in conversation:
-        blocks.append(Block(lines_of(message_of(role, text)), words))
-        if len(blocks) % 8 and len(blocks) < len(conversation):
-            continue
-        now = 40 * len(blocks) + 300
-        plain = plain_choice.select(
-            [(40 * n, lines_of(message_of(*said))) for n, said in enumerate(conversation[: len(blocks)])],
-            budget=budget,
-            already=already,
-            count=estimate,
-            now=now,
-        )
-        kept = [(40 * n, block) for n, block in enumerate(blocks)]
-        assert plain == select(kept, budget=budget, already=already, count=estimate, now=now, sizes=sizes, words=words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts_of_lines, "_LEAST_AT_ONCE", 2)
+        patch.setattr(parts_of_lines, "_TOGETHER", 3)
+        words, sizes = Vocabulary(), EstimatedSizes(estimate)
+        blocks: list[Block] = []
+        for role, text in conversation:
+            blocks.append(Block(lines_of(message_of(role, text)), words))
+            if len(blocks) % 8 and len(blocks) < len(conversation):
+                continue
+            now = 40 * len(blocks) + 300
+            plain = plain_choice.select(
+                [(40 * n, lines_of(message_of(*said))) for n, said in enumerate(conversation[: len(blocks)])],
+                budget=budget,
+                already=already,
+                count=estimate,
+                now=now,
+            )
+            kept = [(40 * n, block) for n, block in enumerate(blocks)]
+            assert plain == select(
+                kept, budget=budget, already=already, count=estimate, now=now, sizes=sizes, words=words
+            )
 
 
 @given(st.lists(LINES, min_size=1, max_size=30))

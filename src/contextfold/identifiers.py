@@ -91,6 +91,8 @@ _MEMBER = re.compile(r"[A-Za-z_]\w*\.(?!\w{1,4}$)\w+|[A-Za-z_]\w{0,2}\.\w+", re.
 """``state.version`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone."""
 
 _WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*", re.ASCII)
+_SEGMENTS = re.compile(r"[/\\]")
+_PARTS = re.compile(r"[/\\:?&=]+")
 _CASE_CHANGE = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _LETTER = re.compile(r"[A-Za-z]")
 _DIGIT = re.compile(r"\d", re.ASCII)
@@ -180,9 +182,11 @@ def _always(_: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Not a plain word: an inner capital, a digit among letters, an underscore, a dot, a sigil or several hyphens."""
+    lower = text.lower()
+    if text.isalpha():  # most parts of paths
+        return lower != text and bool(_CASE_CHANGE.search(text))
     if text[0] == "#" and len(text) > 2:
         return True
-    lower = text.lower()
     if lower == text.upper():  # no letter
         return "-" in text and len(text) > 7  # telephone and order numbers
     if text[0] in "@$." or "_" in text.strip("_") or "::" in text or (lower != text and _CASE_CHANGE.search(text)):
@@ -195,7 +199,7 @@ def _is_name(text: str) -> bool:
 def _is_path(text: str) -> bool:
     if not _LETTER.search(text):
         return False
-    segments = [s for s in re.split(r"[/\\]", text) if s]
+    segments = [s for s in _SEGMENTS.split(text) if s]
     return text[0] in "/~.\\" or ":" in text or len(segments) > 2 or any(_is_name(s) for s in segments)
 
 
@@ -212,7 +216,7 @@ def _parts(text: str, kind: Kind) -> tuple[str, ...]:
         return ()
     parts: list[str] = []
     if kind in ("url", "path"):
-        parts += [p for p in re.split(r"[/\\:?&=]+", text) if len(p) >= SHORTEST and _is_name(p)]
+        parts += [p for p in _PARTS.split(text) if len(p) >= SHORTEST and _is_name(p)]
     for piece in _WORD_PART.findall(text):
         parts += [p for p in piece.split(".") if len(p) > SHORTEST and _is_name(p)]
     return tuple(dict.fromkeys(p for p in parts if p != text))

@@ -13,8 +13,10 @@ instead of 86 % and 79 % with lines alone.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +41,9 @@ CONSIDERED = 1.5
 """Names that are looked at, per token of room: several times more than fit."""
 
 
+_LEAST_AT_ONCE = 256
+"""Names for which lines are looked through together."""
+
 _TOGETHER = 64
 """Parts of lines whose sizes are counted together."""
 
@@ -58,47 +63,70 @@ def clips(weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabula
     """
     if room <= 0:
         return ""
-    found = _newest(_heaviest(weights, words, room), blocks, words)
-    ranked = sorted(
-        found, key=lambda name: (-weights[name] * found[name].quality / _price(found[name]), words.texts[name])
-    )
+    texts = words.texts
     taken: list[str] = []
     shown: set[str] = set()
+    cut: dict[tuple[str, int], Clip] = {}
     left = room - sizes.text(parts_as_text([""]))
-    for name, size in _sized(ranked, found, sizes):
-        if words.texts[name] in shown:
+    for name, text, size in _sized(_ranked(weights, blocks, words, room, cut), sizes):
+        if texts[name] in shown:
             continue
         left -= size + 1
         if left < 0:
             break
-        taken.append(found[name].text)
-        shown.update(_named(found[name].text))
+        taken.append(text)
+        shown.update(_named(text))
+    words.clips = cut
     while taken and (excess := sizes.joined(parts_under_mark(taken)) - room) > 0:
         del taken[-max(1, excess // 8) :]
     return parts_as_text(taken)
 
 
-def _sized(ranked: Sequence[int], found: Mapping[int, Clip], sizes: Sizes) -> Iterator[tuple[int, int]]:
-    """The names in their order with the sizes of their parts of lines, counted some at a time: most are not taken."""
-    for start in range(0, len(ranked), _TOGETHER):
-        names = ranked[start : start + _TOGETHER]
-        yield from zip(names, sizes.each([found[name].text for name in names]), strict=True)
+def _sized(ranked: Iterator[tuple[int, str]], sizes: Sizes) -> Iterator[tuple[int, str, int]]:
+    """The names in their order, their parts of lines and the sizes of these, counted some at a time."""
+    while some := list(islice(ranked, _TOGETHER)):
+        for (name, text), size in zip(some, sizes.each([text for _, text in some]), strict=True):
+            yield name, text, size
 
 
-def _heaviest(weights: Mapping[int, float], words: Vocabulary, room: int) -> set[int]:
+def _ranked(
+    weights: Mapping[int, float],
+    blocks: Sequence[Block],
+    words: Vocabulary,
+    room: int,
+    cut: dict[tuple[str, int], Clip],
+) -> Iterator[tuple[int, str]]:
+    """The names that are worth most for their tokens, the best first, each with its part of a line.
+
+    A part is no shorter than its name, which says how much it can be worth at most. So lines are looked through for
+    some names at a time, and not for those that come after all that fits.
+    """
     texts = words.texts
-    most = int(room * CONSIDERED)
-    if len(weights) <= most:
-        return set(weights)
-    return set(heapq.nsmallest(most, weights, key=lambda n: (-weights[n] / (len(texts[n]) + OVERHEAD), texts[n])))
+    heaviest = heapq.nsmallest(
+        int(room * CONSIDERED), ((-weight / (len(texts[n]) + OVERHEAD), texts[n], n) for n, weight in weights.items())
+    )
+    waiting: list[tuple[float, str, int, str]] = []
+    at_once = max(_LEAST_AT_ONCE, room // 4)
+    for start in range(0, len(heaviest), at_once):
+        names = {n for _, _, n in heaviest[start : start + at_once]}
+        for n, clip in _newest(names, blocks, words, cut).items():
+            heapq.heappush(waiting, (-weights[n] * clip.quality / _price(clip), texts[n], n, clip.text))
+        best = heaviest[start + at_once][0] if start + at_once < len(heaviest) else math.inf
+        while waiting and waiting[0][0] < best:
+            _, _, n, text = heapq.heappop(waiting)
+            yield n, text
 
 
-def _newest(names: set[int], blocks: Sequence[Block], words: Vocabulary) -> dict[int, Clip]:
-    """For each name the part of the newest line where plain words stand beside it, or else of the newest line."""
+def _newest(
+    names: set[int], blocks: Sequence[Block], words: Vocabulary, cut: dict[tuple[str, int], Clip]
+) -> dict[int, Clip]:
+    """For each name the part of the newest line where plain words stand beside it, or else of the newest line.
+
+    ``cut``: gets all parts that were looked at.
+    """
     found: dict[int, Clip] = {}
     open_ = np.zeros(len(words), dtype=bool)
     open_[list(names)] = True
-    cut: dict[tuple[str, int], Clip] = {}
     for block in reversed(blocks):
         if not open_[block.mentions].any():
             continue
@@ -113,7 +141,6 @@ def _newest(names: set[int], blocks: Sequence[Block], words: Vocabulary) -> dict
                 if clip.quality > found.get(name, _NOTHING).quality:
                     found[name] = clip
                     open_[name] = clip.quality < 1
-    words.clips = cut
     return found
 
 

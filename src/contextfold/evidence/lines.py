@@ -343,8 +343,9 @@ def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dic
     else:
         likely = _with_any(_ERROR_WORDS, text, starts) | _with_any(_OUTCOME_WORDS, lowered, starts)
         likely |= {n for n, line in enumerate(lines) if not line.isascii()}
-    likely |= _where(cues.MEASURE, text, starts)
-    return {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
+    bonuses = {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
+    measured = _where(cues.MEASURE, text, starts) - likely
+    return bonuses | {n: MEASURE for n in measured if cues.MEASURE.search(lines[n])}
 
 
 def _worth(name: str, kind: Kind) -> float:
