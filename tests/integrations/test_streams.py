@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream
-from contextfold.integrations.streams import OpenedStream, StreamProgress
+from contextfold.integrations.streams import OpenedStream, StreamProgress, aopened, opened
 
 TOO_LONG = "prompt is too long: 9000 tokens > 8000 maximum"
 
@@ -97,3 +98,55 @@ def test_what_cannot_be_dumped_has_no_content() -> None:
     progress = StreamProgress()
     progress.see(SimpleNamespace(type=None, error=None, choices=[SimpleNamespace(delta=object())]))
     assert not progress.has_content
+
+
+class Ending:
+    """A stream of an SDK that gives some events and then fails."""
+
+    def __init__(self, error: Exception, *events: Any) -> None:
+        self.events, self.error, self.is_closed = list(events), error, False
+
+    def __next__(self) -> Any:
+        if self.events:
+            return self.events.pop(0)
+        raise self.error
+
+    async def __anext__(self) -> Any:
+        return next(self)
+
+
+class Blocking(Ending):
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Suspending(Ending):
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+FAILED = {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "Sorry."}}}
+
+
+def test_what_came_before_an_error_that_is_the_callers_is_given_and_then_the_error() -> None:
+    stream = opened(Blocking(ConnectionError("gone"), FAILED))
+    assert next(stream) == FAILED
+    with pytest.raises(ConnectionError, match="gone"):
+        next(stream)
+
+    async def check_it() -> None:
+        stream = await aopened(Suspending(ConnectionError("gone"), FAILED))
+        assert await anext(stream) == FAILED
+        with pytest.raises(ConnectionError, match="gone"):
+            await anext(stream)
+
+    asyncio.run(check_it())
+
+
+@pytest.mark.parametrize("events", [(), (FAILED,)])
+def test_a_refusal_that_is_raised_on_the_way_is_one_of_the_request(events: tuple[Any, ...]) -> None:
+    refusal = ValueError(TOO_LONG)
+    stream = Blocking(refusal, *events)
+    with pytest.raises(ValueError, match="too long"):
+        opened(stream)
+    assert stream.is_closed

@@ -244,7 +244,10 @@ def _content_of(event: Event) -> Any:
     """What an event says: its content, or that of an earlier compaction."""
     compaction = event.actions.compaction if event.actions else None
     content = event.content if compaction is None else compaction.compacted_content
-    return content if content is not None and content.parts else None
+    if content is None or not content.parts:
+        return None
+    # without a role it would be the user's; whose it is, the event says
+    return content if content.role else content.model_copy(update={"role": "user" if event.author == "user" else "model"})
 
 
 def _told(view: Sequence[Any]) -> str:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
+from contextfold import formats
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError
+from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
 from contextfold.overflow import classify
 from contextfold.record.compaction import Compaction
@@ -80,6 +82,8 @@ class CompactionManager(ConversationManager):
         self._history: list[Any] = []
         self._view: list[Any] = []
         self._refusals = 0
+        self._originals = Originals(formats.get(FORMAT))
+        """What stands behind the views of this process: a snapshot that is loaded brings one of them back."""
 
     @property
     def history(self) -> Sequence[Message]:
@@ -179,7 +183,7 @@ class CompactionManager(ConversationManager):
         unless it begins as the view does: then what was there is known, and what was cut off is gone.
         """
         view, history = self._view, self._history
-        if len(messages) >= len(view) and all(one is other for one, other in zip(messages, view, strict=False)):
+        if view and len(messages) >= len(view) and all(one is other for one, other in zip(messages, view, strict=False)):
             new = messages[len(view) :]
             self._history = [*history, *new]
             self._view = list(messages)
@@ -192,14 +196,18 @@ class CompactionManager(ConversationManager):
         if known is not None and not any(n >= same for n in made):
             self._history = [*history[: known + 1], *messages[same:]]
         else:
-            self._history = list(messages)
-            self.compaction = None
+            self._history, known_record = self._originals.behind(messages)
+            # with no view before it, the list is a restored one or the first, and the record was given beside it
+            if view or known_record is not None:
+                self.compaction = known_record
             self.removed_message_count = 0
         self._view = list(messages)
 
     def _take(self, agent: Agent, result: CompactionResult) -> None:
         """The view in the agent's list, in place, and all that says what it is."""
         self.result, self.compaction, self.calibration = result, result.compaction, result.calibration
+        if result.changed:
+            self._originals.keep(self._history, result)
         counts = result.ledger.counts()
         self.removed_message_count = counts["summarized"] + counts["dropped"]
         agent.messages[:] = result.messages

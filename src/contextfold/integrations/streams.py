@@ -91,6 +91,8 @@ class _Handed:
         self._on_usage: OnUsage | None = on_usage
         self._progress = StreamProgress()
         self._ahead: deque[Any] = deque()
+        self._failed: Exception | None = None
+        """What ended the stream while it was read ahead, and is the caller's: raised behind the events before it."""
 
     @property
     def contextfold_usage(self) -> Usage:
@@ -103,6 +105,23 @@ class _Handed:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+    def _is_callers(self, error: BaseException) -> bool:
+        """Whether an error on the way to the first content leaves the caller something to read before it."""
+        is_refusal = isinstance(error, RefusedInStream) or not isinstance(error, Exception)
+        if is_refusal or not self._ahead or classify(error) is not None:
+            return False
+        self._failed = error
+        return True
+
+    def _next_ahead(self) -> Any:
+        """An event that was read ahead, or ``_NEVER``; behind the last one, what ended the stream is raised."""
+        if self._ahead:
+            return self._ahead.popleft()
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
+        return _NEVER
 
     def _see(self, event: Any) -> Any:
         """An event on its way to the caller."""
@@ -126,7 +145,9 @@ class OpenedStream(_Handed):
                     break
         except StopIteration:
             return
-        except BaseException:  # cancelling included: the caller has no stream yet that it could close
+        except BaseException as error:  # cancelling included: the caller has no stream yet that it could close
+            if self._is_callers(error):
+                return
             stream.close()
             raise
 
@@ -134,9 +155,8 @@ class OpenedStream(_Handed):
         return self
 
     def __next__(self) -> Any:
-        if self._ahead:
-            return self._ahead.popleft()
-        return self._see(next(self._stream))
+        ahead = self._next_ahead()
+        return self._see(next(self._stream)) if ahead is _NEVER else ahead
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -169,7 +189,9 @@ class AsyncOpenedStream(_Handed):
                 handed._ahead.append(event)
         except StopAsyncIteration:
             return handed
-        except BaseException:  # cancelling included: the caller has no stream yet that it could close
+        except BaseException as error:  # cancelling included: the caller has no stream yet that it could close
+            if handed._is_callers(error):
+                return handed
             await stream.close()
             raise
         return handed
@@ -178,9 +200,8 @@ class AsyncOpenedStream(_Handed):
         return self
 
     async def __anext__(self) -> Any:
-        if self._ahead:
-            return self._ahead.popleft()
-        return self._see(await self._stream.__anext__())
+        ahead = self._next_ahead()
+        return self._see(await self._stream.__anext__()) if ahead is _NEVER else ahead
 
     @property
     def text_stream(self) -> AsyncIterator[str]:

@@ -22,6 +22,7 @@ from openai import AsyncOpenAI, BadRequestError
 
 from contextfold import Compactor, InputError, PolicyError, StillTooLong
 from contextfold.integrations.openai_agents import CompactionSession, compaction
+from contextfold.store import open_store
 from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer
@@ -227,6 +228,20 @@ def test_the_model_itself_can_write_the_summary(server: ProviderServer) -> None:
 # ---- conversations ----
 
 
+def test_a_compacting_model_is_asked_for_what_the_framework_asks_its_own(server: ProviderServer) -> None:
+    client = AsyncOpenAI(base_url=server.openai_url, api_key="any")
+    plain = OpenAIProvider(openai_client=client, use_responses=True)
+    model = compaction(window=WINDOW).provider(plain).get_model(MODEL)
+    assert model.model == MODEL  # type: ignore[attr-defined]
+    assert copy.copy(model).model == MODEL  # type: ignore[attr-defined]
+    ran = asyncio.run(Runner.run(Agent("Guide", model=model), "Hi."))
+    assert ran.final_output
+    request = server.requests[-1]
+    assert request.body.get("prompt_cache_key"), "requests of a run keep their key for the provider's cache"
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        model.no_such_thing  # type: ignore[attr-defined]
+
+
 def test_one_filter_serves_conversations_at_a_time(server: ProviderServer) -> None:
     talk = Talk(server, summarizer=Writer())
 
@@ -412,6 +427,48 @@ def test_the_view_of_a_long_session_is_short_and_its_history_whole(tmp_path: Pat
         assert await session.get_items(limit=3) == items[-3:]
 
     asyncio.run(check_it())
+
+
+def test_settings_of_a_session_may_be_a_mapping_as_for_the_frameworks_own(tmp_path: Path) -> None:
+    async def check_it() -> None:
+        session = stored(tmp_path, session_settings={"limit": 2})
+        items = [{"role": "user", "content": f"item {n}"} for n in range(5)]
+        await session.add_items(items)
+        assert await session.get_items() == items[3:]
+        assert await session.get_items(limit=4) == items[1:]
+        session.session_settings = {"limit": 1}  # type: ignore[assignment]  # theirs take it here, too
+        assert await session.get_items() == items[4:]
+
+    asyncio.run(check_it())
+    with pytest.raises(TypeError, match="limitt"):
+        stored(tmp_path, session_settings={"limitt": 1})
+
+
+def test_a_closed_session_leaves_no_connection_and_opens_again(tmp_path: Path) -> None:
+    async def check_it() -> None:
+        session = stored(tmp_path)
+        await session.add_items([{"role": "user", "content": "hi"}])
+        session.close()
+        session.close()
+        assert not list(tmp_path.glob("s.db-*")), "the last connection takes the files beside a database with it"
+        assert await session.get_items() == [{"role": "user", "content": "hi"}]
+        session.close()
+
+    asyncio.run(check_it())
+
+
+def test_a_store_of_the_callers_stays_open(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/s.db")
+
+    async def check_it() -> None:
+        one, other = (CompactionSession(name, Compactor(window=4_000), store) for name in ("one", "other"))
+        await one.add_items([{"role": "user", "content": "hi"}])
+        one.close()
+        assert list(tmp_path.glob("s.db-*"))
+        assert await other.get_items() == []
+
+    asyncio.run(check_it())
+    store.close()
 
 
 def test_a_name_that_could_be_one_of_ours_is_refused() -> None:

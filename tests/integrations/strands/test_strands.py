@@ -274,6 +274,41 @@ def test_a_session_that_is_taken_up_again_has_everything_and_pays_for_nothing_tw
         assert_honest(again, restored, 40)
 
 
+def test_a_snapshot_that_is_loaded_brings_back_what_stands_behind_it() -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        for turn in range(4):
+            ask(agent, f"Question {turn}")
+        before, record, snapshot = list(manager.history), manager.compaction, agent.take_snapshot(preset="session")
+        assert record is not None and len(agent.messages) < len(before)
+        for turn in range(4, 8):
+            ask(agent, f"Question {turn}")
+        agent.load_snapshot(snapshot)
+        ask(agent, "And from there?")
+        assert list(manager.history[: len(before)]) == before
+        assert manager.compaction is not None and manager.compaction.covers >= record.covers
+        assert_honest(agent, manager, len(manager.history))
+        assert {request.status for request in server.requests} == {200}
+
+
+def test_a_snapshot_of_another_process_goes_on_with_one_summary() -> None:
+    with provider() as server:
+        agent = agent_of(server, CompactionManager(window=WINDOW))
+        for turn in range(4):
+            ask(agent, f"Question {turn}")
+        snapshot = agent.take_snapshot(preset="session")
+        manager = CompactionManager(window=WINDOW)
+        other = agent_of(server, manager)
+        other.load_snapshot(snapshot)
+        assert len(other.messages) == len(agent.messages)
+        for turn in range(4, 8):
+            ask(other, f"Question {turn}")
+        assert {request.status for request in server.requests} == {200}
+        assert "Question 0" in str(other.messages[0]), "the first message of the user stays"
+        assert str(other.messages).count("</conversation_summary>") <= 1
+
+
 def test_a_list_that_was_cut_or_replaced_is_read_again() -> None:
     manager = CompactionManager(window=WINDOW)
     with provider() as server:

@@ -28,6 +28,12 @@ class CompactingModel(Model):
         self.wrapped = wrapped
         self._send = send
 
+    def __getattr__(self, name: str) -> Any:
+        """What the framework asks of a model beside its protocol: its name, whether it takes a key for caching."""
+        if name == "wrapped":  # while a copy is made, there is none yet
+            raise AttributeError(name)
+        return getattr(self.wrapped, name)
+
     async def get_response(
         self,
         system_instructions: str | None,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agents.memory import SessionSettings
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, StoreError
@@ -32,13 +33,13 @@ class CompactionSession:
         session_id: the name of the conversation.
         compactor: the window, the policy and the summarizer.
         store: ``sqlite:///FILE``, ``postgresql+psycopg://...``, or a store.
-        session_settings: the framework's own, such as how many items are read at most.
+        session_settings: the framework's own, such as how many items are read at most; or its fields as a mapping.
         options: as for ``Compactor.session``: ``options``, ``namespace``, ``user`` and the rest.
 
     ``get_items()`` gives the view: the summary of what no longer fits, and the newest items word for word. All items
     that were ever added are in ``await session.history()``. Safe for concurrent use by processes, but for
     ``pop_item`` and ``clear_session``. Raises ``InputError`` for an id or a store that cannot be, ``StoreError`` when
-    the database fails.
+    the database fails, ``TypeError`` for a field of the settings that does not exist.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class CompactionSession:
         compactor: Compactor | None = None,
         store: Any = "sqlite:///contextfold.db",
         *,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         if session_id.endswith(OTHER):
@@ -55,9 +56,10 @@ class CompactionSession:
                 f"session_id {session_id!r} ends in {OTHER!r}, which is for names of our own: choose another"
             )
         self.session_id = session_id
-        self.session_settings = session_settings
+        self.session_settings = coerce_session_settings(session_settings) if session_settings is not None else None
         self._compactor = compactor or Compactor()
         self._options = options
+        self._is_store_ours = isinstance(store, str)
         self._sessions: dict[str, Session] = {}
         self._store = self._open(session_id, store).store
 
@@ -88,8 +90,7 @@ class CompactionSession:
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """The view. With ``limit``: the newest items word for word, at most as many, oldest first."""
         session = await self.current()
-        if limit is None and self.session_settings is not None:
-            limit = self.session_settings.limit
+        limit = resolve_session_limit(limit, self.session_settings)
         if limit is None:
             return list(await session.aview())
         if limit <= 0:
@@ -124,6 +125,13 @@ class CompactionSession:
             session = self._open(name)
             if (await session.astate()).message_count:
                 await self._delete(session)
+
+    def close(self) -> None:
+        """Close the connections to a store that was given by its address; a store of the caller's own stays open. A
+        later call opens new ones; what was in memory alone is gone.
+        """
+        if self._is_store_ours:
+            self._store.close()
 
     async def _delete(self, session: Session) -> None:
         delete = getattr(session.store, "delete_idle", None)
