@@ -247,7 +247,9 @@ def _content_of(event: Event) -> Any:
     if content is None or not content.parts:
         return None
     # without a role it would be the user's; whose it is, the event says
-    return content if content.role else content.model_copy(update={"role": "user" if event.author == "user" else "model"})
+    return (
+        content if content.role else content.model_copy(update={"role": "user" if event.author == "user" else "model"})
+    )
 
 
 def _told(view: Sequence[Any]) -> str:

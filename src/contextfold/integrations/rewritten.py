@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.compactor import CompactionResult
-from contextfold.conversation import pins
 from contextfold.conversation.fingerprint import digest
 from contextfold.formats.base import Format
 from contextfold.integrations.bounded import Bounded
@@ -44,20 +43,19 @@ class Originals:
         """The whole history of a list and the record in force, where the list begins with a view that was given; else
         the list itself and None.
         """
-        decoded = [self._format.decode(message, index) for index, message in enumerate(messages)]
-        summary = next((message for message in decoded if pins.is_summary(message)), None)
-        given = self._given.get(digest(summary)) if summary is not None else None
-        if given is None or len(given.digests) > len(decoded):
+        known = self._given.all()
+        if not known:
             return list(messages), None
-        length = len(given.digests)
-        if tuple(map(digest, decoded[:length])) != given.digests:
-            return list(messages), None
-        return [*given.history, *messages[length:]], given.record
+        digests = tuple(digest(self._format.decode(message, index)) for index, message in enumerate(messages))
+        for given in known:
+            if digests[: len(given.digests)] == given.digests:
+                return [*given.history, *messages[len(given.digests) :]], given.record
+        return list(messages), None
 
     def keep(self, history: Sequence[Any], result: CompactionResult) -> None:
-        """Remember what stands behind the view of a result, if a summary is in it."""
+        """Remember what stands behind the view of a result, if something of it is summarized."""
         record = result.compaction
-        decoded = [self._format.decode(message) for message in result.messages]
-        summary = next((message for message in decoded if pins.is_summary(message)), None)
-        if record is not None and summary is not None:
-            self._given.put(digest(summary), _Given(tuple(map(digest, decoded)), list(history), record))
+        if record is not None and record.summary is not None:
+            digests = tuple(digest(self._format.decode(message)) for message in result.messages)
+            # The longest view stands first among those that begin alike: the one that was given last.
+            self._given.put(digests, _Given(digests, list(history), record))

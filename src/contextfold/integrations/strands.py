@@ -16,11 +16,13 @@ What belongs here: when Strands asks, and which of its messages are which of our
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from contextfold import formats
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
-from contextfold import formats
+from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
@@ -82,7 +84,7 @@ class CompactionManager(ConversationManager):
         self._history: list[Any] = []
         self._view: list[Any] = []
         self._refusals = 0
-        self._originals = Originals(formats.get(FORMAT))
+        self._originals = Originals(_BEDROCK)
         """What stands behind the views of this process: a snapshot that is loaded brings one of them back."""
 
     @property
@@ -183,7 +185,11 @@ class CompactionManager(ConversationManager):
         unless it begins as the view does: then what was there is known, and what was cut off is gone.
         """
         view, history = self._view, self._history
-        if view and len(messages) >= len(view) and all(one is other for one, other in zip(messages, view, strict=False)):
+        if (
+            view
+            and len(messages) >= len(view)
+            and all(one is other for one, other in zip(messages, view, strict=False))
+        ):
             new = messages[len(view) :]
             self._history = [*history, *new]
             self._view = list(messages)
@@ -200,6 +206,8 @@ class CompactionManager(ConversationManager):
             # with no view before it, the list is a restored one or the first, and the record was given beside it
             if view or known_record is not None:
                 self.compaction = known_record
+            if known_record is None:
+                self._history = [one for message in messages for one in _apart(message)]
             self.removed_message_count = 0
         self._view = list(messages)
 
@@ -213,6 +221,23 @@ class CompactionManager(ConversationManager):
         agent.messages[:] = result.messages
         self._view = list(agent.messages)
 
+
+def _apart(message: Message) -> list[Any]:
+    """A message as several, where a summary of ours is a block among others: roles have to alternate, so in a view it
+    may share a message with what the user said. As a message of its own it is known for what it is, and updated.
+    """
+    content = message["content"]
+    if message["role"] != "user" or len(content) < 2:
+        return [message]
+    blocks = [{**message, "content": [block]} for block in content]
+    places = [place for place, block in enumerate(blocks) if pins.is_summary(_BEDROCK.decode(block))]
+    if not places:
+        return [message]
+    cuts = sorted({0, len(content), *places, *(place + 1 for place in places)})
+    return [{**message, "content": content[start:end]} for start, end in pairwise(cuts)]
+
+
+_BEDROCK = formats.get(FORMAT)
 
 Send = Callable[[list[Any]], Any]
 

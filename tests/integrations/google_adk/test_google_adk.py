@@ -362,6 +362,26 @@ def test_adks_own_compaction_gets_our_summaries_or_keeps_its_events(
     assert "SUMMARYTOKEN" in server.requests[-1].text
 
 
+def test_an_event_without_a_role_is_its_authors() -> None:
+    asked: list[str] = []
+
+    def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        return "All was said."
+
+    def said(number: int) -> Event:
+        author = "user" if number % 2 else "guide"
+        content = types.Content(parts=[types.Part(text=f"word of the {author} number {number}. " + "more " * 40)])
+        return Event(timestamp=float(number), author=author, content=content)
+
+    made = asyncio.run(EventsSummarizer(summarizer).maybe_summarize_events(events=[said(n) for n in range(1, 11)]))
+    assert made is not None
+    assert made.actions.compaction.start_timestamp == 1.0
+    assert made.actions.compaction.end_timestamp == 10.0
+    assert asked
+    assert "[assistant]\nword of the guide number 2." in asked[0]
+
+
 @pytest.mark.strict
 @pytest.mark.parametrize("window", [WINDOW, 200_000])
 def test_several_hundred_requests(window: int) -> None:
