@@ -108,8 +108,9 @@ class _Handed:
 
     def _is_callers(self, error: BaseException) -> bool:
         """Whether an error on the way to the first content leaves the caller something to read before it."""
-        is_refusal = isinstance(error, RefusedInStream) or not isinstance(error, Exception)
-        if is_refusal or not self._ahead or classify(error) is not None:
+        if not isinstance(error, Exception) or isinstance(error, RefusedInStream):
+            return False
+        if not self._ahead or classify(error) is not None:
             return False
         self._failed = error
         return True
