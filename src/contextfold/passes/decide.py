@@ -33,6 +33,9 @@ from contextfold.summary import rules
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
 
+SMALL = 600
+"""Tokens up to which a summary message takes all that the tail leaves below a target."""
+
 PLAN = "latest todo list or plan"
 
 FOR_USERS, FOR_USERS_OF_TARGET = 0.6, 0.15
@@ -369,7 +372,8 @@ class _Pass:
         plan = self._plan_kept({*recent, *users}, (room - tail_size - SMALLEST_SUMMARY) // 4)
         room -= sum(self._free_size(group) for group in plan)
         users |= {n: PLAN for group in plan for n in group.indices if n not in self.held and n not in self.before}
-        summary = max(SMALLEST_SUMMARY, int(self.question.policy.budgets.summary * room))
+        # the slack is for turns to come; a summary that can say little had better use it
+        summary = max(SMALLEST_SUMMARY, int(self.question.policy.budgets.summary * room), min(SMALL, room - tail_size))
         share = 0 if self.by_count else int(self.question.policy.budgets.shortened * room)
         middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
         found = combined([found, clipped, shortened])
