@@ -26,7 +26,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from contextfold.tokens import rates
@@ -45,9 +45,6 @@ PIECES = re.compile(
     r"|\s{0,64}[\r\n]{1,16}|\s{1,128}(?!\S)|\s"
 )
 """A text in Latin letters as pieces: words, numbers, symbols, white space. Other characters are skipped."""
-
-_PIECES_APART = re.compile(rf"{PIECES.pattern}|\ue000")
-"""The pieces of texts that stand apart, with the sign between them."""
 
 SYMBOLS = re.compile(rf"[{_SYMBOL}]")
 
@@ -131,13 +128,19 @@ def stretches(text: str) -> Iterator[str]:
     yield text[start:]
 
 
+@cache
+def _apart() -> re.Pattern[str]:
+    """The pieces of texts that stand apart, with the sign between them. Compiled with the first pass."""
+    return re.compile(f"{PIECES.pattern}|{PLACE}")
+
+
 def sizes(texts: Sequence[str]) -> list[int]:
     """What ``estimate`` gives for each of these texts, many of them short: one search cuts them all into pieces."""
     found: dict[str, int] = {}
     short = [text for text in dict.fromkeys(texts) if text.isascii() and 0 < len(text) < WORTH_KEEPING]
     for first in range(0, len(short), _TOGETHER):
         part = [text for text in short[first : first + _TOGETHER] if not text[-1].isspace()]
-        pieces = _PIECES_APART.findall("".join(f"{text}{PLACE}" for text in part))
+        pieces = _apart().findall("".join(f"{text}{PLACE}" for text in part))
         prices = list(map(piece_price, pieces))
         start = 0
         for text in part:
