@@ -41,11 +41,17 @@ _ANGLE = "<\u02c2\u1438\u226a\u2329\u276e\u2770\u27e8\u27ea\u2991\u29fc\u3008\u3
 
 _LINE_WITH_BRACKET = re.compile(rf"(?P<line>^|[{_LINE}])(?P<bracket>[{_UNSEEN}{_SET_OFF}]*+[{_SQUARE}])")
 _QUOTED_LINE = re.compile(rf"(?P<line>^|[{_LINE}])> (?=[{_UNSEEN}{_SET_OFF}]*+[{_SQUARE}])")
-_MAYBE_TAG = re.compile(rf"[{_ANGLE}](?=[{_UNSEEN}\W]{{0,12}}[|CcPpUuEeSsHh\u00a1-\uffff\U00010000-\U0010ffff])")
+_MAYBE_TAG = re.compile(rf"[{_ANGLE}](?=[{_UNSEEN}\W]{{0,60}}[|CcPpUuEeSsHh\u00a1-\uffff\U00010000-\U0010ffff])")
 _BRACKET_OR_BLANK = re.compile(rf"[{_SQUARE}\]］\s{_LINE}]+")
 _JOINERS = re.compile(r"[\s_\-]+")
 _REACH = 56
 """Characters behind a bracket that are looked at. With blanks between its letters our longest name has fewer."""
+
+_FAR = 4_096
+"""The same where most of them are blanks or take no room."""
+_HIDDEN = re.compile(rf"[{_UNSEEN}{_LINE}]+")
+_FILLERS = {ord(filler): "" for filler in "\u115f\u1160\u2800\u3164\uffa0"}
+"""Letters by their category that show nothing."""
 
 _MARK_NAMES = re.compile(r"(?:user|assistant|tool|call|resultof|errorfrom|partsoflines|part\d+of\d+|endof)(?![a-z0-9])")
 _MARK_WORDS = re.compile(
@@ -58,33 +64,37 @@ _LOOKALIKES = str.maketrans(
     {
         alike: letter
         for letter, many in {
-            "a": "аɑαᴀ",
-            "b": "ʙ",
-            "c": "сϲᴄ",
-            "d": "ԁᴅ",
-            "e": "еεєᴇ",
-            "f": "ꜰ",
-            "h": "һʜ",
-            "i": "іιıɩɪ",
-            "j": "јᴊ",
-            "k": "κᴋ",
-            "l": "ӏǀƖʟ",
-            "m": "мᴍ",
-            "n": "ոɴ",
-            "o": "оοօᴏ",
-            "p": "рρᴘ",
-            "r": "гʀ",
-            "s": "ѕꜱ",
-            "t": "тτᴛ",
-            "u": "υսᴜ",
-            "v": "νѵᴠ",
-            "w": "ԝωᴡ",
-            "x": "хχ",
-            "y": "уγʏ",
+            "a": "аɑαᴀᎪꓮⱥ",
+            "b": "ʙᏴꓐƀɓ",
+            "c": "сϲᴄᏟꓚⲥȼↄ",
+            "d": "ԁᴅᎠꓓđɗꓒḓ",
+            "e": "еεєᴇᎬꓰɇɛ",
+            "f": "ꜰꓝƒ",
+            "g": "Ꮐǥɡցꓖɠ",
+            "h": "һʜᎻꓧħⲏ",
+            "i": "іιıɩɪᎥꓲɨⲓ",
+            "j": "јᴊᎫꓙɉ",
+            "k": "κᴋᏦꓗƙⲕ",
+            "l": "ӏǀƖʟᏞꓡłƚ",
+            "m": "мᴍᎷꓟⲙ",
+            "n": "ոɴꓠηⲛɲ",
+            "o": "оοօᴏꓳøⲟ",
+            "p": "рρᴘᏢꓑⲣƥ",
+            "r": "гʀᎡꓣɍᏒ",
+            "s": "ѕꜱᏚꓢ",
+            "t": "тτᴛᎢꓔŧⲧƭ",
+            "u": "υսᴜꓴʉ",
+            "v": "νѵᴠᏙꓦ",
+            "w": "ԝωᴡᎳꓪ",
+            "x": "хχꓫⲭ",
+            "y": "уγʏᎩꓬɏⲩƴᎽ",
         }.items()
         for alike in many
     }
 )
+_CAPITALS = str.maketrans({"Β": "b", "В": "b", "Η": "h", "Н": "h", "Μ": "m", "Ν": "n", "Υ": "y", "Ү": "y"})
+"""Capitals that look like one Latin letter, and whose small forms look like another or like none."""
+_CONTROLS = dict.fromkeys((*range(32), 127), " ")
 _SLASHES = "/\\\u2044\u2215\u29f8\uff0f\u2571"
 
 
@@ -125,10 +135,22 @@ def word(name: str) -> str:
 def skeleton(text: str) -> str:
     """What a reader takes a text for: in lower case, Latin letters for those that look like them, one kind of blank."""
     if text.isascii():
-        return text.lower()
-    plain = unicodedata.normalize("NFKD", text).casefold().translate(_LOOKALIKES)
+        return text.lower().translate(_CONTROLS)
+    plain = unicodedata.normalize("NFKD", text).translate(_CAPITALS).casefold().translate(_LOOKALIKES)
     seen = (" " if c.isspace() else c for c in plain if unicodedata.category(c) not in ("Cf", "Cc", "Mn", "Me"))
-    return "".join(seen)
+    return "".join(seen).translate(_FILLERS)
+
+
+def _ahead(text: str, start: int) -> str:
+    """The skeleton of what follows, far enough for our longest name, also where invisible signs stretch it."""
+    near = text[start : start + _REACH]
+    if len(_HIDDEN.sub("", near)) < _REACH // 2:
+        near = _HIDDEN.sub(_hidden, text[start : start + _FAR])[:_REACH]
+    return skeleton(near)
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return " " if any(c.isspace() for c in found[0]) else ""
 
 
 def _blank(text: str, end: int, reads_like_ours: object) -> str:
@@ -139,13 +161,13 @@ def _blank(text: str, end: int, reads_like_ours: object) -> str:
 
 def _is_mark(text: str, start: int) -> bool:
     """Whether what follows a bracket at the beginning of a line reads like one of our marks."""
-    seen = skeleton(text[start : start + _REACH]).lstrip(" _-")
+    seen = _ahead(text, start).lstrip(" _-")
     return bool(_MARK_WORDS.match(seen) or _MARK_NAMES.match(_without_blanks(seen)))
 
 
 def _is_tag(text: str, start: int) -> bool:
     """Whether what follows an angle bracket reads like one of our tags, opening or closing."""
-    seen = skeleton(text[start : start + _REACH]).lstrip(f" {_SLASHES}")
+    seen = _ahead(text, start).lstrip(f" {_SLASHES}")
     joined = _without_blanks(seen)
     words = seen.replace("_", "").replace("-", "")
     return bool(_TAG_NAMES.match(words) or _TAG_NAMES.match(joined) or _LONG_TAG_NAMES.match(joined))

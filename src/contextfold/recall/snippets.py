@@ -38,6 +38,8 @@ def snippet(text: str, query: Query, width: int = WIDTH) -> str:
 def _first(line: str, query: Query, room: int) -> int:
     """Where the stretch begins that has the most units of a query, names and quoted words counting most."""
     lowered = line[:_LOOKED_AT].lower()
+    if len(lowered) != len(line[:_LOOKED_AT]):  # a few letters are two in lower case, and places would be off
+        lowered = "".join(small if len(small := letter.lower()) == 1 else letter for letter in line[:_LOOKED_AT])
     found: list[tuple[int, int, int]] = []  # place, unit, weight
     for number, unit in enumerate(query.units):
         places = list(_places(lowered, unit))

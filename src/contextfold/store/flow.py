@@ -253,9 +253,7 @@ class _Settling:
         it left, so a row of small ones takes several times as long and quotes less well."""
         loaded = await self.reader.view(state, self.ports)
         is_free, total = self.flow.means.summarizer is None, state.message_count
-        most_tokens, most_messages = (
-            (ENOUGH_TOKENS, ENOUGH_MESSAGES) if is_free else (PAID_TOKENS, PAID_MESSAGES)
-        )
+        most_tokens, most_messages = (ENOUGH_TOKENS, ENOUGH_MESSAGES) if is_free else (PAID_TOKENS, PAID_MESSAGES)
         while True:
             rules, size = self._measure(loaded)
             is_enough = size.new_tokens > most_tokens or size.new_messages > most_messages
