@@ -144,6 +144,18 @@ def test_plain_words_that_are_passed_over_name_nothing(text: str) -> None:
     assert identifiers.CHUNK.findall(text) == [run for run in runs if not re.fullmatch("[A-Za-z]?[a-z]*[.:?-]*", run)]
 
 
+NAMING = ["src/app/max_age.py", "v1.2", "`a b`", "Ann Lee", "$1,000", "a_b", "fooBar", "x.Name", "https://a.io/b?c=d"]
+
+
+@given(st.lists(st.sampled_from([*NAMING, *SAID, " ", ", "]), max_size=20).map("".join))
+@settings(max_examples=examples(150), deadline=None)
+def test_a_line_holds_what_is_found_in_it(text: str) -> None:
+    found = list(identifiers.find(text))
+    assert reading.named_spans(text) == sorted((one.start, one.end) for one in found)
+    names = dict.fromkeys(name for one in found for name in (one.text, *one.parts))
+    assert reading._line(text, "assistant").names == tuple(names)
+
+
 @given(st.lists(st.lists(st.sampled_from([*PIECES, *SAID]), max_size=9).map("".join), max_size=12))
 @settings(max_examples=examples(150), deadline=None)
 def test_texts_that_are_cut_together_have_the_sizes_that_each_has(texts: list[str]) -> None:

@@ -153,7 +153,7 @@ def in_chunk(chunk: str) -> tuple[Identifier, ...]:
     if len(chunk) > LONGEST or _PLAIN_WORD.fullmatch(chunk):
         return ()
     if chunk.isidentifier():  # most chunks: what the patterns below say of nothing but letters, digits and underscores
-        return (Identifier(chunk, "name", 0, len(chunk)),) if _is_name(chunk) else ()
+        return (Identifier(chunk, "name", 0, len(chunk)),) if is_name(chunk) else ()
     return _by_shape(chunk)
 
 
@@ -180,7 +180,7 @@ def _always(_: str) -> bool:
     return True
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
     """Not a plain word: an inner capital, a digit among letters, an underscore, a dot, a sigil or several hyphens."""
     lower = text.lower()
     if text.isalpha():  # most parts of paths
@@ -200,7 +200,7 @@ def _is_path(text: str) -> bool:
     if not _LETTER.search(text):
         return False
     segments = [s for s in _SEGMENTS.split(text) if s]
-    return text[0] in "/~.\\" or ":" in text or len(segments) > 2 or any(_is_name(s) for s in segments)
+    return text[0] in "/~.\\" or ":" in text or len(segments) > 2 or any(is_name(s) for s in segments)
 
 
 def _is_number(text: str) -> bool:
@@ -208,7 +208,7 @@ def _is_number(text: str) -> bool:
     return len(text) > SHORTEST or not text.isdigit()
 
 
-_ACCEPTED = {"name": _is_name, "path": _is_path, "number": _is_number}
+_ACCEPTED = {"name": is_name, "path": _is_path, "number": _is_number}
 
 
 def _parts(text: str, kind: Kind) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ def _parts(text: str, kind: Kind) -> tuple[str, ...]:
         return ()
     parts: list[str] = []
     if kind in ("url", "path"):
-        parts += [p for p in _PARTS.split(text) if len(p) >= SHORTEST and _is_name(p)]
+        parts += [p for p in _PARTS.split(text) if len(p) >= SHORTEST and is_name(p)]
     for piece in _WORD_PART.findall(text):
-        parts += [p for p in piece.split(".") if len(p) > SHORTEST and _is_name(p)]
+        parts += [p for p in piece.split(".") if len(p) > SHORTEST and is_name(p)]
     return tuple(dict.fromkeys(p for p in parts if p != text))

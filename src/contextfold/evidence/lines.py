@@ -256,7 +256,9 @@ def named_spans(text: str) -> list[tuple[int, int]]:
 def _line(text: str, source: Source, searched: str | None = None) -> Line:
     """A line with what it holds. ``searched`` is the part of it that may name something, if not all of it."""
     plain = text if searched is None else searched
-    found = [(one.start, one.end, _names(one.text, one.kind, one.parts)) for one in identifiers.find(plain)]
+    found = _chunks(plain)
+    if identifiers.MAY_BE_SPACED.search(plain):
+        found += [(one.start, one.end, _names(one.text, one.kind, ())) for one in identifiers.spaced(plain)]
     return _made(text, source, plain, 0, len(plain), found, _bonus(text, source))
 
 
@@ -300,6 +302,8 @@ Named = Sequence[tuple[str, float]]
 @lru_cache(maxsize=2_048)
 def _named(chunk: str) -> tuple[tuple[int, int, Named], ...]:
     """What a chunk names: from where to where in it, and how it may be called."""
+    if chunk.isidentifier() and len(chunk) <= identifiers.LONGEST:  # most of them: one name or none
+        return ((0, len(chunk), ((chunk, _worth(chunk, "name")),)),) if identifiers.is_name(chunk) else ()
     read = identifiers.in_chunk.__wrapped__  # remembered here, so not there as well
     return tuple((one.start, one.end, _names(one.text, one.kind, one.parts)) for one in read(chunk))
 
