@@ -20,7 +20,6 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from contextfold import identifiers
 from contextfold.evidence.blocks import Block, Vocabulary
@@ -61,7 +60,7 @@ def clips(weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabula
     ``weights``: the names (by their numbers) that no chosen line shows, and how much each will be missed. ``blocks``:
     all that may be quoted, oldest first; of several lines with a name the newest counts that has plain words beside it.
     """
-    if room <= 0:
+    if room <= 0 or not blocks:
         return ""
     texts = words.texts
     taken: list[str] = []
@@ -106,10 +105,11 @@ def _ranked(
         int(room * CONSIDERED), ((-weight / (len(texts[n]) + OVERHEAD), texts[n], n) for n, weight in weights.items())
     )
     waiting: list[tuple[float, str, int, str]] = []
+    lines = _Lines(blocks)
     at_once = max(_LEAST_AT_ONCE, room // 4)
     for start in range(0, len(heaviest), at_once):
         names = {n for _, _, n in heaviest[start : start + at_once]}
-        for n, clip in _newest(names, blocks, words, cut).items():
+        for n, clip in _newest(names, lines, words, cut).items():
             heapq.heappush(waiting, (-weights[n] * clip.quality / _price(clip), texts[n], n, clip.text))
         best = heaviest[start + at_once][0] if start + at_once < len(heaviest) else math.inf
         while waiting and waiting[0][0] < best:
@@ -117,46 +117,51 @@ def _ranked(
             yield n, text
 
 
-def _newest(
-    names: set[int], blocks: Sequence[Block], words: Vocabulary, cut: dict[tuple[str, int], Clip]
-) -> dict[int, Clip]:
+class _Lines:
+    """The lines of blocks, and where each name stands in them, the newest line first."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.texts = [text for block in blocks for text in block.texts]
+        counts, named, shown = (
+            np.concatenate([np.empty(0, np.int32), *parts])
+            for parts in zip(*((block.counts, block.named, block.shown) for block in blocks), strict=True)
+        )
+        place = np.arange(len(shown)) - np.repeat(np.cumsum(counts) - counts, counts)
+        is_name = place < np.repeat(named, counts)
+        self._names = shown[is_name][::-1]
+        self._lines = np.repeat(np.arange(len(counts)), counts)[is_name][::-1]
+
+    def holding(self, names: set[int], words: Vocabulary) -> Iterator[tuple[int, int]]:
+        """(name, number of a line that holds it) for some names, the newest line first."""
+        is_asked = np.zeros(len(words), dtype=bool)
+        is_asked[list(names)] = True
+        asked = is_asked[self._names]
+        return zip(self._names[asked].tolist(), self._lines[asked].tolist(), strict=True)
+
+
+def _newest(names: set[int], lines: _Lines, words: Vocabulary, cut: dict[tuple[str, int], Clip]) -> dict[int, Clip]:
     """For each name the part of the newest line where plain words stand beside it, or else of the newest line.
 
     ``cut``: gets all parts that were looked at.
     """
     found: dict[int, Clip] = {}
-    open_ = np.zeros(len(words), dtype=bool)
-    open_[list(names)] = True
-    for block in reversed(blocks):
-        if not open_[block.mentions].any():
+    spans: dict[int, list[tuple[int, int]]] = {}
+    left = set(names)
+    for name, line in lines.holding(names, words):
+        if name not in left:
             continue
-        for text, wanted in _lines_with(open_, block):
-            rest: list[tuple[int, int]] | None = None
-            for name in wanted:
-                clip = words.clips.get((text, name))
-                if clip is None:
-                    rest = list(_plain_words(text)) if rest is None else rest
-                    clip = _cut(text, words.texts[name], rest)
-                cut[text, name] = clip
-                if clip.quality > found.get(name, _NOTHING).quality:
-                    found[name] = clip
-                    open_[name] = clip.quality < 1
+        text = lines.texts[line]
+        clip = words.clips.get((text, name))
+        if clip is None:
+            if line not in spans:
+                spans[line] = list(_plain_words(text))
+            clip = _cut(text, words.texts[name], spans[line])
+        cut[text, name] = clip
+        if clip.quality > found.get(name, _NOTHING).quality:
+            found[name] = clip
+            if clip.quality == 1:
+                left.discard(name)
     return found
-
-
-def _lines_with(open_: npt.NDArray[np.bool_], block: Block) -> Iterator[tuple[str, list[int]]]:
-    """The lines of a block that hold one of these names, newest first, with the names."""
-    starts = np.cumsum(block.counts) - block.counts
-    place = np.arange(len(block.shown)) - np.repeat(starts, block.counts)
-    is_wanted = open_[block.shown] & (place < np.repeat(block.named, block.counts))
-    lines = np.repeat(np.arange(len(block)), block.counts)[is_wanted].tolist()
-    wanted: dict[int, list[int]] = {}
-    for line, name in zip(lines, block.shown[is_wanted].tolist(), strict=True):
-        wanted.setdefault(line, []).append(name)
-    for line in reversed(wanted):
-        names = [name for name in wanted[line] if open_[name]]
-        if names:
-            yield block.texts[line], names
 
 
 _NOTHING = Clip("", 0.0)
