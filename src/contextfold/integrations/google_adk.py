@@ -24,7 +24,7 @@ try:
     from google.adk.events.event import Event
     from google.adk.events.event_actions import EventActions, EventCompaction
     from google.adk.plugins.base_plugin import BasePlugin
-    from google.genai.types import Content, Part
+    from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
 except ImportError as error:
     raise ImportError(
         "contextfold.integrations.google_adk needs google-adk: pip install 'contextfold[google-adk]'"
@@ -237,7 +237,25 @@ class EventsSummarizer(BaseEventsSummarizer):
         compaction = EventCompaction(
             start_timestamp=events[0].timestamp, end_timestamp=events[-1].timestamp, compacted_content=said
         )
-        return Event(author="user", actions=EventActions(compaction=compaction), invocation_id=Event.new_id())
+        return Event(
+            author="user",
+            actions=EventActions(compaction=compaction),
+            invocation_id=Event.new_id(),
+            usage_metadata=_spent(result.compaction),
+        )
+
+
+def _spent(record: Compaction) -> GenerateContentResponseUsageMetadata | None:
+    """What a summary took, where ADK's own puts it, so that it is counted with the rest of a session; None where no
+    model was asked.
+    """
+    summary = record.summary
+    if summary is None or not summary.calls:
+        return None
+    read, written = summary.input_tokens, summary.output_tokens
+    return GenerateContentResponseUsageMetadata(
+        prompt_token_count=read, candidates_token_count=written, total_token_count=read + written
+    )
 
 
 def _content_of(event: Event) -> Any:

@@ -15,6 +15,7 @@ from emulator import Answer, Fault, ProviderServer, Request, ToolCall
 
 from contextfold import Compactor, Policy, PolicyError
 from contextfold.record.compaction import Compaction
+from contextfold.summary.summarizer import Answer as Answered
 
 pytest.importorskip("google.adk")
 
@@ -40,6 +41,7 @@ pytestmark = [
 
 WINDOW = 8_000
 MODEL = "gemini-3-pro"
+ROLES = ("user", "model")
 RAN: list[str] = []
 
 
@@ -380,6 +382,24 @@ def test_an_event_without_a_role_is_its_authors() -> None:
     assert made.actions.compaction.end_timestamp == 10.0
     assert asked
     assert "[assistant]\nword of the guide number 2." in asked[0]
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_what_a_summary_took_stands_in_its_event_where_a_model_was_asked(is_asked: bool) -> None:
+    def summarizer(prompt: str) -> Answered:
+        return Answered("All was said.", input_tokens=700, output_tokens=5)
+
+    contents = [types.Content(role=role, parts=[types.Part(text=f"{role} says " + "more " * 60)]) for role in ROLES * 5]
+    events = [Event(author=content.role, content=content) for content in contents]
+    summarizes = EventsSummarizer(summarizer if is_asked else None)
+    made = asyncio.run(summarizes.maybe_summarize_events(events=events))
+    assert made is not None
+    if not is_asked:
+        assert made.usage_metadata is None
+        return
+    assert made.usage_metadata.prompt_token_count == 700
+    assert 0 < made.usage_metadata.candidates_token_count < 10
+    assert made.usage_metadata.total_token_count == 700 + made.usage_metadata.candidates_token_count
 
 
 @pytest.mark.strict

@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from emulator import Fault, ProviderServer
+from emulator import Answer, Fault, ProviderServer, Request, ToolCall
 
 pytest.importorskip("agents")
 
 import httpx
 import openai as openai_sdk
-from agents import Agent, OpenAIProvider, RunConfig, Runner, Session, function_tool, set_tracing_disabled
+from agents import Agent, OpenAIProvider, RunConfig, Runner, RunState, Session, function_tool, set_tracing_disabled
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
 from openai import AsyncOpenAI, BadRequestError
 
-from contextfold import Compactor, InputError, PolicyError, StillTooLong
+from contextfold import Compactor, InputError, PolicyError, StillTooLong, count_tokens
 from contextfold.integrations.openai_agents import CompactionSession, compaction
 from contextfold.store import open_store
 from effort import crossed
@@ -265,6 +266,46 @@ def test_one_filter_serves_conversations_at_a_time(server: ProviderServer) -> No
     assert rooms.refused(server) == []
     for request in server.requests:
         assert ("alpha" in request.messages_text) != ("omega" in request.messages_text)
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_state(face: str, tmp_path: Path) -> None:
+    def looks_and_removes(asked: Request) -> Answer:
+        if rooms._newest(asked.body).get("role") != "user":
+            return Answer("Done.")
+        named = [("look", asked.number), ("remove", asked.number), ("look", -asked.number)]
+        calls = (ToolCall(name, {"room": room}, id=f"{name}_{room}") for name, room in named)
+        return Answer("I look.", tool_calls=tuple(calls))
+
+    def look(room: int) -> str:
+        if room < 0:
+            raise ValueError("there is no such room")
+        return rooms.look(room)
+
+    def remove(room: int) -> str:
+        return f"room {room} is no more. " + "plain " * 600
+
+    async def check_it(server: ProviderServer) -> None:
+        talk = Talk(server, face=face, folder=tmp_path)
+        talk.agent.tools = [function_tool(look), function_tool(remove, needs_approval=True)]
+        options: dict[str, Any] = {"run_config": talk.config, "session": talk.session}
+        for turn in range(6):
+            ran = await Runner.run(talk.agent, talk._input(rooms.question(turn)), **options)
+            state = await RunState.from_json(talk.agent, json.loads(json.dumps(ran.to_state().to_json())))
+            (asked,) = state.get_interruptions()
+            (state.approve if turn % 2 else state.reject)(asked)
+            ran = await Runner.run(talk.agent, state, **options)
+            assert ran.final_output == "Done."
+            talk.items = ran.to_input_list()
+        history = await talk.session.history() if talk.session is not None else talk.items
+        results = [item["call_id"] for item in history if item.get("type") == "function_call_output"]
+        assert len(results) == len(set(results)) == 3 * 6
+        assert rooms.refused(server) == []
+        assert rooms.largest(server) <= WINDOW
+        assert count_tokens(history) > WINDOW, "it would not have fitted as it is"
+
+    with ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=looks_and_removes) as server:
+        asyncio.run(check_it(server))
 
 
 def test_an_interrupted_call_is_answered_and_the_talk_goes_on(server: ProviderServer) -> None:

@@ -8,11 +8,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from emulator import Fault, ProviderServer
+from emulator import Answer, Fault, ProviderServer, Request, ToolCall
 
 pytest.importorskip("pydantic_ai")
 httpx2 = pytest.importorskip("httpx2")
-from pydantic_ai import Agent, ModelMessagesTypeAdapter
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    ModelMessagesTypeAdapter,
+    ModelRetry,
+    Tool,
+    ToolDenied,
+)
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
@@ -268,6 +276,50 @@ def test_conversations_on_one_capability_do_not_mix(server: ProviderServer) -> N
     assert rooms.refused(server) == []
     for request in server.requests:
         assert ("alpha" in request.messages_text) != ("omega" in request.messages_text)
+
+
+def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_history() -> None:
+    def looks_and_removes(asked: Request) -> Answer:
+        if rooms._newest(asked.body).get("role") != "user":
+            return Answer("Done.")
+        named = [("look", asked.number), ("remove", asked.number), ("look", -asked.number)]
+        calls = (ToolCall(name, {"room": room}, id=f"{name}_{room}") for name, room in named)
+        return Answer("I look.", tool_calls=tuple(calls))
+
+    def look(room: int) -> str:
+        if room < 0:
+            raise ModelRetry("there is no such room")
+        return rooms.look(room)
+
+    def remove(room: int) -> str:
+        return f"room {room} is no more. " + "plain " * 600
+
+    async def check_it(server: ProviderServer) -> None:
+        talk = Talk(server)
+        agent = Agent(
+            talk.agent.model,
+            capabilities=[talk.compaction],
+            output_type=[str, DeferredToolRequests],
+            tools=[look, Tool(remove, requires_approval=True)],
+        )
+        history: list[Any] = []
+        for turn in range(6):
+            ran = await agent.run(rooms.question(turn), message_history=history)
+            assert isinstance(ran.output, DeferredToolRequests)
+            stored = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(ran.all_messages()))
+            word = True if turn % 2 else ToolDenied("no")
+            answers = DeferredToolResults(approvals={call.tool_call_id: word for call in ran.output.approvals})
+            ran = await agent.run(message_history=stored, deferred_tool_results=answers)
+            assert ran.output == "Done."
+            history = ran.all_messages()
+        asked = [part.content for message in history for part in message.parts if isinstance(part, UserPromptPart)]
+        assert asked == [rooms.question(turn) for turn in range(6)]
+        assert any(result.changed for result in talk.results)
+        assert rooms.refused(server) == []
+        assert rooms.largest(server) <= WINDOW
+
+    with ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=looks_and_removes) as server:
+        asyncio.run(check_it(server))
 
 
 def test_an_interrupted_call_is_answered_and_the_talk_goes_on(server: ProviderServer) -> None:
