@@ -79,6 +79,9 @@ def test_the_tables_are_what_queries_take_them_for(url: str) -> None:
             keys = {tuple(found.get_pk_constraint(table.name)["constrained_columns"])}
             keys |= {tuple(one["column_names"]) for one in found.get_unique_constraints(table.name)}
             assert any(key[:2] == ("namespace", "session_id") for key in keys)
+        if store.database.dialect == "postgresql":  # a list of entries that wait is read by every search
+            options = connection.scalar(text("SELECT reloptions FROM pg_class WHERE relname = 'session_words_by_word'"))
+            assert options == ["fastupdate=off"]
     store.close()
 
 
