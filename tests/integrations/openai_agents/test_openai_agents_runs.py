@@ -283,7 +283,7 @@ def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_state(face:
         return rooms.look(room)
 
     def remove(room: int) -> str:
-        return f"room {room} is no more. " + "plain " * 600
+        return f"room {room} is no more. " + " ".join(f"stone-{room}-{n}" for n in range(300))
 
     async def check_it(server: ProviderServer) -> None:
         talk = Talk(server, face=face, folder=tmp_path)
