@@ -5,7 +5,11 @@ FROM python:${PYTHON} AS build
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir --prefix=/install --only-binary :all: --no-binary contextfold -c constraints.txt ".[gateway,postgres]"
+# The build backend comes first, pinned like the rest: an isolated build would fetch its own, unpinned. What it brought is
+# not taken for installed, or the next stage would lack it.
+RUN pip install --no-cache-dir --only-binary :all: -c constraints.txt hatchling && \
+    pip install --no-cache-dir --no-build-isolation --ignore-installed --prefix=/install --only-binary :all: \
+    -c constraints.txt ".[gateway,postgres]"
 
 FROM python:${PYTHON}
 COPY --from=build /install /usr/local
