@@ -75,6 +75,7 @@ def unpacked(text: str) -> GatewaySettings:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. Raises ``InputError`` that names the address."""
+    # Bound here and not by uvicorn, whose own error is a line of its log and exit code 1.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -33,6 +33,7 @@ class UsageTap:
         if self._is_off:
             return chunk
         if not self._is_stream:
+            # The chunk goes on at once; what is kept of it only serves to read the usage at the end.
             if len(self._left) < MOST_USAGE:
                 self._left += chunk
             return chunk
@@ -41,10 +42,12 @@ class UsageTap:
         end = max(self._left.rfind(b"\n\n") + 2, self._left.rfind(b"\r\n\r\n") + 4)
         if end < 4 and not self._left.endswith(b"\n\n"):
             if len(self._left) > MOST_USAGE:
+                # An event without an end: nothing more is read along, and what was held back goes out as it came.
                 self._is_off, self._left, chunk = True, b"", self._left if rewrites else chunk
                 return chunk
             return b"" if rewrites else chunk
         complete, self._left = self._left[:end], self._left[end:]
+        # Most events have none: looking for the word costs less than reading them.
         if b'"usage"' in complete:
             complete = self._seen(complete)
         return complete if rewrites else chunk
@@ -113,6 +116,7 @@ def _with_data(event: bytes, said: Any) -> bytes:
     """The event with other data; its other lines stay."""
     ending = b"\r\n" if b"\r\n" in event else b"\n"
     data = b"data: " + json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    # The name of the event and its id are the provider's, and stay.
     lines = [line for line in event.split(ending) if line and not line.startswith(b"data:")]
     return ending.join([*lines, data]) + ending * 2
 
