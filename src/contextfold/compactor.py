@@ -15,7 +15,7 @@ from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
@@ -82,6 +82,8 @@ class Compactor:
         given = {name: value for name, value in given.items() if value is not UNSET}
         if policy is not None and given:
             raise PolicyError(f"give either policy or {', '.join(given)}, not both: they are fields of the policy")
+        if not isinstance(policy, Policy | None):
+            raise PolicyError(f"policy must be a Policy, not {shown(policy)}")
         self.policy = policy if policy is not None else Policy(**given)
         name, profile = name_and_profile(model)
         self.windows = Windows(window, name, profile, windows)

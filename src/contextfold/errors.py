@@ -34,10 +34,19 @@ class InputError(ContextfoldError, ValueError):
     """The given data cannot be read. The text names the file, line or index, and what to do."""
 
 
+def shown(value: object, most: int = 200) -> str:
+    """A value that someone gave, for the text of an error: never longer than so, and never an error itself."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a number without a decimal text, a value too deep, an object that raises
+        return f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"{name} is {value!r}: it must be a whole number")
+        raise InputError(f"{name} is {shown(value)}: it must be a whole number")
     if (least is not None and value < least) or (most is not None and value > most):
         allowed = (
             f"be {least:,} to {most:,}"
@@ -46,7 +55,7 @@ def whole_number(name: str, value: object, least: int | None = None, most: int |
             if least
             else "not be negative"
         )
-        raise InputError(f"{name} is {value}: it must {allowed}")
+        raise InputError(f"{name} is {shown(value)}: it must {allowed}")
     return value
 
 

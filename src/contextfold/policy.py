@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 from contextfold.messages import Message
 from contextfold.summary.options import SummaryOptions
 
@@ -32,6 +32,9 @@ PATIENCE = 0.92
 estimate may be wrong."""
 
 Unit = Literal["tokens", "messages", "fraction"]
+MOST_TOKENS = 10**12
+"""More is a slip of the hand, and more than arithmetic with fractions takes."""
+
 UNITS = ("tokens", "messages", "fraction")
 
 
@@ -74,9 +77,9 @@ def parse_size(value: Any) -> Size:
         return value
     unit, amount = _unit_and_amount(value)
     if unit not in UNITS:
-        raise ValueError(f"unknown unit {unit!r} in {value!r}: use one of {', '.join(UNITS)}")
-    if isinstance(amount, bool) or not isinstance(amount, int | float) or not math.isfinite(amount):
-        raise ValueError(f"{amount!r} in {value!r} is not a number")
+        raise ValueError(f"unknown unit {shown(unit)} in {shown(value)}: use one of {', '.join(UNITS)}")
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or not abs(amount) < MOST_TOKENS:
+        raise ValueError(f"{shown(amount)} in {shown(value)} is not a number that can be used")
     if unit == "fraction" and not 0 < amount <= 1:
         raise ValueError(f"a fraction of the window must be above 0 and at most 1, not {amount:g}")
     if unit != "fraction" and (amount < 1 or amount != int(amount)):
@@ -95,7 +98,10 @@ def parse_trigger(value: Any) -> tuple[Clause, ...]:
             raise ValueError("an empty mapping triggers always; use None for never")
         return (Clause(tuple(parse_size((unit, amount)) for unit, amount in value.items())),)
     if isinstance(value, list) or (isinstance(value, tuple) and not _is_pair(value)):
-        return tuple(clause for entry in value for clause in parse_trigger(entry))
+        try:
+            return tuple(clause for entry in value for clause in parse_trigger(entry))
+        except RecursionError:
+            raise ValueError("a trigger is a list of sizes, and this one is nested without end") from None
     return (Clause((parse_size(value),)),)
 
 
@@ -117,8 +123,8 @@ def _unit_and_amount(value: Any) -> tuple[Any, Any]:
     if isinstance(value, tuple | list) and len(value) == 2:
         return value[0], value[1]
     if isinstance(value, str):  # typed, or from a file
-        raise ValueError(f"{value!r} is not a size: write tokens:4000, messages:20 or fraction:0.8")
-    raise ValueError(f"{value!r} is not a size: write ('tokens', 4000), ('messages', 20) or ('fraction', 0.8)")
+        raise ValueError(f"{shown(value)} is not a size: write tokens:4000, messages:20 or fraction:0.8")
+    raise ValueError(f"{shown(value)} is not a size: write ('tokens', 4000), ('messages', 20) or ('fraction', 0.8)")
 
 
 def _amount(size: Size, tokens: int, messages: int) -> int:
@@ -561,4 +567,4 @@ def _explained(problem: ErrorDetails) -> str:
     text = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
         return f"there is no such setting; there are: {', '.join(_fields_beside(problem['loc']))}"
-    return text if problem["type"] == "value_error" else f"{text} (got {problem['input']!r})"
+    return text if problem["type"] == "value_error" else f"{text} (got {shown(problem['input'])})"

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from contextfold.errors import InputError, shown
+
 REDACTED = "[key]"
 
 
@@ -172,6 +174,8 @@ _PATTERNS = tuple((re.compile(kind.pattern), "keep" in kind.pattern) for kind in
 
 def redact(text: str) -> str:
     """The text with ``[key]`` for every secret of a kind that is known."""
+    if not isinstance(text, str):
+        raise InputError(f"secrets are taken out of a text, not out of {shown(text)}")
     for pattern, keeps in _PATTERNS:
         text = pattern.sub(_kept if keeps else REDACTED, text)
     return text

@@ -17,9 +17,9 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 from contextfold.observe import Observer
-from contextfold.policy import Clause, Limits, Policy, Size
+from contextfold.policy import MOST_TOKENS, Clause, Limits, Policy, Size
 from contextfold.ports import Ports
 
 DEFAULT_WINDOW = 64_000
@@ -234,8 +234,9 @@ def _first(window: int | None, model: str | None, profile: int | None, learned: 
 
 
 def _explicit(window: int) -> int:
-    if isinstance(window, bool) or not isinstance(window, int) or window <= 0:
-        raise PolicyError(f"window is {window!r}; it must be a positive whole number of tokens, or None to look it up")
+    if isinstance(window, bool) or not isinstance(window, int) or not 0 < window < MOST_TOKENS:
+        wanted = "a positive whole number of tokens, or None to look it up"
+        raise PolicyError(f"window is {shown(window)}; it must be {wanted}")
     return window
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from contextfold import Compaction, Compactor, count_tokens, json_values, overflow
+from contextfold import Compaction, Compactor, Policy, count_tokens, json_values, overflow
 from contextfold.errors import ContextfoldError, InputError
 from contextfold.recall import HistoryTools
+from contextfold.redaction import redact
 from contextfold.settings import load
+from contextfold.store import open_store
+from contextfold.testing.dict_store import DictStore
 from contextfold.transcripts import read_file
 from effort import FULL
 
@@ -296,6 +299,69 @@ def test_arguments_that_are_values_of_any_depth_are_compacted_in_each_format(for
 def test_what_is_too_deep_for_the_encoder_is_written_all_the_same() -> None:
     text = json_values.write(deep(10_000), compact=True)
     assert text == '{"a":[' * 10_000 + '"bottom_value_7"' + "]}" * 10_000
+
+
+SAID = SAMPLES["openai-chat"][:1] * 3
+GIVEN: dict[str, Callable[[Any], Any]] = {
+    "previous": lambda odd: Compactor(window=9_000).compact(SAID, previous=odd),
+    "tools": lambda odd: Compactor(window=9_000).compact(SAID, tools=odd),
+    "a tool": lambda odd: Compactor(window=9_000).compact(SAID, tools=[odd]),
+    "system": lambda odd: Compactor(window=9_000).compact(SAID, system=odd),
+    "format": lambda odd: Compactor(window=9_000).compact(SAID, format=odd),
+    "to": lambda odd: Compactor(window=9_000).compact(SAID, to=odd),
+    "window": lambda odd: Compactor(window=odd),
+    "trigger": lambda odd: Compactor(window=9_000, trigger=odd),
+    "a trigger's number": lambda odd: Compactor(window=9_000, trigger=("tokens", odd)),
+    "keep": lambda odd: Compactor(window=9_000, keep=odd),
+    "a target's share": lambda odd: Compactor(window=9_000, target=("fraction", odd)),
+    "policy": lambda odd: Compactor(window=9_000, policy=odd),
+    "pins": lambda odd: Policy(pins=odd),
+    "summarizer": lambda odd: Compactor(window=9_000, summarizer=odd),
+    "what a summarizer returns": lambda odd: Compactor(window=1_500, summarizer=lambda prompt: odd).compact(chat()),
+    "count_text": lambda odd: Compactor(window=9_000, count_text=odd),
+    "what a counter returns": lambda odd: Compactor(window=9_000, count_text=lambda text: odd).compact(SAID),
+    "a model to count by": lambda odd: count_tokens(SAID, model=odd),
+    "tools to count": lambda odd: count_tokens(SAID, tools=odd),
+    "send": lambda odd: Compactor(window=9_000).call(odd, SAID),
+    "a record": lambda odd: Compaction.from_json(odd),
+    "text to redact": redact,
+    "an error": lambda odd: overflow.classify(odd),
+    "an error's body": lambda odd: overflow.classify(body=odd),
+    "an error's status": lambda odd: overflow.classify(status=odd, message="prompt is too long"),
+    "a store": lambda odd: open_store(odd),
+    "settings": lambda odd: load(odd),
+    "a thread": lambda odd: talk(thread=odd),
+    "a namespace": lambda odd: talk(namespace=odd),
+    "options": lambda odd: talk(options=odd),
+    "an option": lambda odd: talk(options={"upper_threshold": odd}),
+    "a query": lambda odd: talk().search(odd),
+    "a limit": lambda odd: talk().search("start", limit=odd),
+    "a place to read": lambda odd: talk().read(odd),
+    "messages to append": lambda odd: talk().append(odd),
+    "a message to append": lambda odd: talk().append([odd]),
+    "a place to append": lambda odd: talk().append(SAID, at=odd),
+    "a session's tools": lambda odd: talk().view(tools=odd),
+    "a session's system": lambda odd: talk().view(system=odd),
+    "a refusal": lambda odd: talk().compact(overflow=odd),
+    "what a session sends with": lambda odd: talk().call(odd, SAID),
+}
+
+
+def talk(thread: Any = "talk", **given: Any) -> Any:
+    session = Compactor(window=9_000).session(thread, DictStore(), **given)
+    session.append(SAID)
+    return session
+
+
+@pytest.mark.parametrize("argument", GIVEN)
+def test_an_argument_of_any_kind_is_used_or_refused_as_ours(argument: str) -> None:
+    asks_it = {"raises when compared", "raises when asked"}  # an object of the caller's own code, not a stranger's
+    kinds = [value for name, value in ODD.items() if name not in asks_it]
+    if argument in ("send", "what a session sends with"):
+        kinds.remove(dict)  # a function, and what it raises is its own
+    for odd in [*kinds, 10**5_000, [[[]]], "\ud83d", b"x", {1: 2}]:
+        with quickly(), suppress(ContextfoldError):
+            GIVEN[argument](odd)
 
 
 # ---- records ---------------------------------------------------------------------------------------------------------

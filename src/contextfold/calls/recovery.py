@@ -19,7 +19,15 @@ from typing import Any, Protocol
 
 from contextfold.calls.request import UNLIMITED, CompactionResult, Request
 from contextfold.calls.usage import Usage, read_usage
-from contextfold.errors import RECENT, CannotFit, StillTooLong, SummaryFailed, is_control_flow
+from contextfold.errors import (
+    RECENT,
+    CannotFit,
+    InputError,
+    StillTooLong,
+    SummaryFailed,
+    is_control_flow,
+    shown,
+)
 from contextfold.observe import Observer
 from contextfold.overflow import Kind, Overflow, classify, next_size
 from contextfold.overflow.next_size import assumed_limit
@@ -91,6 +99,8 @@ class Exchange:
 
         Raises ``StillTooLong`` when every view was refused for its size, and what ``send`` raised otherwise.
         """
+        if not callable(self.send):
+            raise InputError(f"send must be a function of a view that returns a response, not {shown(self.send)}")
         response, result = await self._answer()
         return response, replace(result, events=tuple(self.observer.events))
 

@@ -6,7 +6,7 @@ sending it (``recovery``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
@@ -171,7 +171,9 @@ def _check(request: Request) -> None:
             f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "
             "pass out.compaction, or Compaction.from_json(text) for a stored one"
         )
-    if request.tools is not None and (isinstance(request.tools, str | bytes | Mapping)):
+    if not isinstance(request.system, str | None):
+        raise InputError(f"system must be the text of the system prompt, not {type(request.system).__name__}")
+    if not isinstance(request.tools, Iterable | None) or isinstance(request.tools, str | bytes | Mapping):
         raise InputError(f"tools must be a list of declarations, not {type(request.tools).__name__}: put it in a list")
     if request.to is not None:
         formats.get(request.to)  # here, and not only when a view is written: a summary would be paid for by then

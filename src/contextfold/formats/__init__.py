@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.formats.anthropic import Anthropic
 from contextfold.formats.base import Format
 from contextfold.formats.bedrock_converse import BedrockConverse
@@ -39,9 +39,9 @@ OF_FRAMEWORKS: Mapping[str, Format] = MappingProxyType({known.name: known for kn
 
 def get(name: str) -> Format:
     """The format of this name, or an ``InputError`` that lists the names there are."""
-    found = FORMATS.get(name) or OF_FRAMEWORKS.get(name)
+    found = (FORMATS.get(name) or OF_FRAMEWORKS.get(name)) if isinstance(name, str) else None
     if found is None:
-        raise InputError(f"unknown format {name!r}; formats are {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {shown(name)}; formats are {', '.join(FORMATS)}")
     return found
 
 

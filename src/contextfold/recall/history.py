@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
-from contextfold.errors import InputError, whole_number
+from contextfold.errors import InputError, shown, whole_number
 from contextfold.messages import Message, Reasoning, well_formed
 from contextfold.recall.markdown import as_markdown
 from contextfold.recall.memory import MemoryIndex
@@ -145,7 +145,7 @@ def checked(
 ) -> tuple[Query, tuple[str, ...] | None]:
     """The query and the roles of a search. Raises ``InputError`` for what cannot be asked."""
     if not isinstance(query, str):
-        raise InputError(f"the query is {query!r}: it must be text")
+        raise InputError(f"the query is {shown(query)}: it must be text")
     asked = parse_query(well_formed(query))
     if asked.is_empty:
         raise InputError(f"the query {query!r} has no word to look for")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contextfold import yaml_values
-from contextfold.errors import InputError, PolicyError
+from contextfold.errors import InputError, PolicyError, shown
 
 if TYPE_CHECKING:
     import yaml
@@ -56,6 +56,8 @@ def read(file: str | Path) -> Document:
     """
     import yaml  # only where a file is read
 
+    if not isinstance(file, str | Path):
+        raise InputError(f"settings are read from a file, and {shown(file)} is not the name of one")
     name = str(file)
     try:
         text = Path(file).read_text(encoding="utf-8")

@@ -27,6 +27,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import QueuePool
 
+from contextfold import errors
 from contextfold.archive import local
 from contextfold.errors import InputError, StoreCorrupt, StoreError, StoreUnavailable
 from contextfold.store import addresses, migrations
@@ -174,6 +175,8 @@ class Database:
 
 def resolved(url: str) -> URL:
     """The URL with its driver, and a file of SQLite by its absolute path."""
+    if not isinstance(url, str | URL):
+        raise InputError(f"store {errors.shown(url)} is not a database URL; {_REMEDY}")
     shown = addresses.shown(url) if isinstance(url, str) else url
     try:
         found = make_url(url)

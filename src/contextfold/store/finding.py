@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from contextfold import formats
-from contextfold.errors import InputError, whole_number
+from contextfold.errors import InputError, shown, whole_number
 from contextfold.ports import Ports
 from contextfold.recall.history import HistoryEntry, Hit, beside, checked, readable
 from contextfold.recall.memory import MemoryIndex
@@ -63,7 +63,8 @@ class Finder:
     async def read(self, start: int, count: int, ports: Ports) -> list[HistoryEntry]:
         """Messages from sequence number ``start`` on, at most ``count``."""
         if whole_number("start", start) < 0 or not 0 < whole_number("count", count) <= LONGEST_PAGE:
-            raise InputError(f"start {start} must not be negative, and count {count} must be 1 to {LONGEST_PAGE:,}")
+            given = f"start {shown(start)} must not be negative, and count {shown(count)}"
+            raise InputError(f"{given} must be 1 to {LONGEST_PAGE:,}")
         state = await self._reader.state(ports)
         wanted = range(start, min(start + count, state.message_count))
         return await self._entries(wanted, state.format or "", ports)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.tokens import tiktoken_counter
@@ -138,7 +138,14 @@ class SessionOptions(BaseModel):
 
 def options_for(given: SessionOptions | Mapping[str, Any] | None) -> SessionOptions:
     """The options that the application gave. Raises ``PolicyError`` for a name or value that is not allowed."""
-    return given if isinstance(given, SessionOptions) else SessionOptions(**dict(given or {}))
+    if isinstance(given, SessionOptions):
+        return given
+    if not isinstance(given, Mapping | None):
+        raise PolicyError(f"options are a SessionOptions or a mapping of its names to values, not {shown(given)}")
+    if wrong := [name for name in given or {} if not isinstance(name, str)]:
+        names = ", ".join(SessionOptions.model_fields)
+        raise PolicyError(f"{shown(wrong[0])} is no name of an option; there are: {names}")
+    return SessionOptions(**dict(given or {}))
 
 
 class UserOptions:
@@ -179,6 +186,6 @@ def _explained(error: ValidationError) -> str:
         if problem["type"] == "extra_forbidden":
             text = f"there is no such option; there are: {', '.join(SessionOptions.model_fields)}"
         elif problem["type"] != "value_error":
-            text = f"{text} (got {problem['input']!r})"
+            text = f"{text} (got {shown(problem['input'])})"
         lines.append(f"{where}: {text}" if where else text)
     return "; ".join(lines)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from contextfold.calls.request import UNLIMITED, CompactionResult
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, whole_number
+from contextfold.errors import InputError, shown, whole_number
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
@@ -343,6 +343,8 @@ class Session:
         if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
             hint = ": put it into a list" if isinstance(messages, Mapping) else ""
             raise InputError(f"messages must be a list of messages, not {type(messages).__name__}{hint}")
+        if at is not None:
+            whole_number("at", at, 0, 2**53)
         return await self._writer.append(messages, ports, at=at, named=self._format)
 
     async def _settle(self, request: SessionRequest, ports: Ports) -> SessionResult:
@@ -396,7 +398,7 @@ class Session:
         """Tokens that the next view may have after a refusal of the present one. A limit that it names is learned."""
         found = classify(error)
         if found is None or found.kind not in ("prompt_too_long", "truncated_silently"):
-            raise InputError(f"overflow is {error!r}, which does not say that the prompt was too long")
+            raise InputError(f"overflow is {shown(error)}, which does not say that the prompt was too long")
         size, limits = await (await self._now(ports)).look(request, ports)
         windows = self._means.windows
         limit = next_size(found, size.tokens, limits.window, windows.accepted("", None))

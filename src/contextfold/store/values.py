@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from contextfold.conversation.ledger import Fate
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.recall.ranking import Order
 from contextfold.recall.words import Query
 from contextfold.record.compaction import Compaction
@@ -36,7 +36,7 @@ class Thread:
 
     def __post_init__(self) -> None:
         _check_name("thread id", self.id)
-        if self.namespace:
+        if self.namespace != "":
             _check_name("namespace", self.namespace)
         if len(self.namespace) > LONGEST_NAMESPACE:
             raise InputError(f"the namespace has {len(self.namespace):,} characters, and {LONGEST_NAMESPACE} may be")
@@ -55,7 +55,7 @@ class Thread:
 
 def _check_name(what: str, name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise InputError(f"the {what} must be a text that is not empty, not {name!r}")
+        raise InputError(f"the {what} must be a text that is not empty, not {shown(name)}")
     if "\0" in name:
         raise InputError(f"the {what} holds a NUL character, which databases refuse: {name[:60]!r}")
     try:

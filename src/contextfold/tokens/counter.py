@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
-from contextfold.errors import InputError, PolicyError
+from contextfold.errors import InputError, PolicyError, shown
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens.estimate import estimate
 from contextfold.tokens.known import KnownSizes
@@ -41,7 +41,8 @@ class TokenCounter:
 
     def __init__(self, count_text: Callable[[str], int] | None = None, *, media_rule: Rule = "openai") -> None:
         if count_text is not None and not callable(count_text):
-            raise PolicyError(f"count_text must be a function of a text that returns its tokens, not {count_text!r}")
+            wanted = "a function of a text that returns its tokens"
+            raise PolicyError(f"count_text must be {wanted}, not {shown(count_text)}")
         if media_rule not in get_args(Rule):
             raise PolicyError(f"media_rule is {media_rule!r}; allowed are {', '.join(map(repr, get_args(Rule)))}")
         self._count_text = count_text
@@ -84,9 +85,11 @@ class TokenCounter:
         A tool is a mapping in the shape of any provider, or an object with a name, a description and a schema of its
         arguments (``args_schema``, as a JSON schema or a pydantic model), or a function.
         """
+        if not isinstance(tools, Iterable | None) or isinstance(tools, str | bytes | Mapping):
+            raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}: put it in a list")
         try:
             return sum(TOOL_OVERHEAD + self.text(compact_json(_declaration(tool))) for tool in tools or ())
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(f"tools: a declaration cannot be read: {error}") from None
 
     def _reasoning(self, part: Reasoning) -> int:
@@ -126,9 +129,9 @@ def _checked(count_text: Callable[[str], int], text: str) -> int:
             f"count_text raised {type(error).__name__} for a text of {len(text):,} characters: {error}; "
             "it must return the tokens of any text"
         ) from error
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens < 10**12:
         raise PolicyError(
-            f"count_text returned {tokens!r} for a text of {len(text):,} characters; it must return an int >= 0"
+            f"count_text returned {shown(tokens)} for a text of {len(text):,} characters; it must return an int >= 0"
         )
     return tokens
 

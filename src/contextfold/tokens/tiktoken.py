@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 
 LONGEST_RUN = 4_096
 """Characters. The time of byte-pair merging grows faster than the length of a run without a break, so longer runs are
@@ -50,12 +50,14 @@ def _encoding(model: str) -> Any:
             "or count without a model (the built-in estimate)"
         ) from None
     try:
+        if not isinstance(model, str):
+            raise KeyError(model)
         if model in tiktoken.list_encoding_names():
             return tiktoken.get_encoding(model)
         return tiktoken.encoding_for_model(re.split("[:/]", model)[-1])
     except KeyError:
         raise PolicyError(
-            f"tiktoken knows no model {model!r}: name a model of OpenAI or one of the encodings "
+            f"tiktoken knows no model {shown(model)}: name a model of OpenAI or one of the encodings "
             f"{', '.join(tiktoken.list_encoding_names())}, or count without a model (the built-in estimate)"
         ) from None
     except OSError as error:

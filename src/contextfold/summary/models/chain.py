@@ -10,7 +10,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 from contextfold.ports import Patience, SyncPorts, run
 from contextfold.summary.models.base import FunctionModel, Model, OpenModel
 from contextfold.summary.models.clients import sdk_of
@@ -77,7 +77,9 @@ def _problem(value: Any) -> str:
             f"summarizer is a client of {provider}, and which model it is to ask is missing: "
             "pass SummaryModel('MODEL', client=client) of contextfold.summary.models"
         )
-    kind = f"the class {value.__name__} itself" if isinstance(value, type) else f"{value!r} ({type(value).__name__})"
+    kind = f"{shown(value)} ({type(value).__name__})"
+    if isinstance(value, type):
+        kind = f"the class {value.__name__} itself"
     return f"summarizer is {kind}: it must be {ACCEPTED}, or None for the built-in one"
 
 
