@@ -32,7 +32,7 @@ PATIENCE = 0.92
 estimate may be wrong."""
 
 Unit = Literal["tokens", "messages", "fraction"]
-MOST_TOKENS = 10**12
+MOST_TOKENS = 10**30
 """More is a slip of the hand, and more than arithmetic with fractions takes."""
 
 UNITS = ("tokens", "messages", "fraction")
