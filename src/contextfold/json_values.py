@@ -123,7 +123,7 @@ def check(value: Any) -> None:
             if isinstance(found, dict):
                 _check_keys(found)
             waiting.extend((None, inner) for inner in (found.values() if isinstance(found, dict) else found))
-        elif not isinstance(found, _PLAIN) or isinstance(found, int):
+        elif not isinstance(found, _PLAIN):  # a long int has no decimal text, an object of a stranger may have nothing
             str(found), bool(found), found == value
     raise ValueError(f"it holds more than {MOST_VALUES:,} values")
 
