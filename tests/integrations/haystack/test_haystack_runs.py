@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -16,11 +17,13 @@ pytest.importorskip("haystack.hooks.compaction")
 import openai
 from haystack.components.agents import Agent
 from haystack.components.generators.chat import MockChatGenerator, OpenAIChatGenerator
+from haystack.core.serialization import allow_deserialization_module
 from haystack.dataclasses import ChatMessage, FileContent, ImageContent, ReasoningContent, TextContent, ToolCall
 from haystack.hooks.compaction import CompactionHook
 from haystack.token_counters import ApproximateTokenCounter
 from haystack.tools import create_tool_from_function
 from haystack.utils import Secret
+from haystack.utils.deserialization import deserialize_component_inplace
 
 from contextfold import Policy, PolicyError
 from contextfold.integrations.haystack import ContextfoldCompactor
@@ -222,6 +225,16 @@ def test_settings_survive_a_stored_pipeline(monkeypatch: pytest.MonkeyPatch) -> 
     assert (read.summarizer, read.policy, read.instructions) == (made.summarizer, made.policy, "names")
     generator = ContextfoldCompactor(summarizer=MockChatGenerator(responses=["s"]))
     assert isinstance(ContextfoldCompactor.from_dict(generator.to_dict()).summarizer, MockChatGenerator)
+
+
+def test_a_stored_hook_brings_its_compactor_back_where_the_module_is_trusted() -> None:
+    hook = CompactionHook(compactor=ContextfoldCompactor(window=9_000, keep=("messages", 4)), context_window=9_000)
+    stored = json.loads(json.dumps({"type": "Hooks", "init_parameters": {"hook": hook.to_dict()}}))
+    allow_deserialization_module("contextfold.integrations.haystack")
+    deserialize_component_inplace(stored["init_parameters"], key="hook")
+    compactor = stored["init_parameters"]["hook"].compactor
+    assert isinstance(compactor, ContextfoldCompactor)
+    assert (compactor.window, compactor.policy) == (9_000, hook.compactor.policy)
 
 
 def test_a_setting_that_there_is_not_is_refused_at_once() -> None:
