@@ -23,6 +23,9 @@ from contextfold.tokens import TokenCounter
 TALK = 0.05
 """Share of its messages that may have to do with tools in a dialogue: a reminder set, something looked up."""
 
+SHORT_TURN = 400
+"""Characters. Turns of people have some 150 at the median, answers of models some 900."""
+
 MANUAL = "manual"
 """The reason of a pass that a caller asked for."""
 
@@ -106,9 +109,15 @@ class Question:
 
     @cached_property
     def is_talk(self) -> bool:
-        """Whether this is a dialogue: next to none of its messages calls a tool or answers a call."""
+        """Whether two people talk here, or an assistant as people do: no tools, and short turns on both sides.
+
+        Who asks a model gets long answers full of names, and those are what is needed again.
+        """
         worked = sum(bool(message.tool_calls or message.tool_results) for message in self.messages)
-        return worked <= TALK * len(self.messages)
+        if worked > TALK * len(self.messages):
+            return False
+        answers = [len(message.text) > SHORT_TURN for message in self.messages if message.role == "assistant"]
+        return sum(answers) <= len(answers) / 2
 
     @cached_property
     def language(self) -> str:
