@@ -118,6 +118,7 @@ def short_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "HORIZON", 60)
     monkeypatch.setattr(reading, "PAGE", 50)
     monkeypatch.setattr("contextfold.store.flow.ENOUGH_MESSAGES", 0)
+    monkeypatch.setattr("contextfold.store.flow.PAID_MESSAGES", 0)
 
 
 def opened(store: Any, **options: Any) -> Session:
