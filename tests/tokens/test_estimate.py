@@ -180,7 +180,7 @@ def test_real_conversations_are_estimated_within_a_tenth(transcripts: Path) -> N
     count = tiktoken_counter("o200k_base")
     errors = []
     for place in ("tau2-bench", "memorybank", "kimi-cli-claude-code-zh", "swe-agent", "evermemos"):
-        for path in files(transcripts, f"{place}/*.json*"):
+        for path in files(transcripts, f"{place}/*.json*", f"{place}/*.traj"):
             if "probing" in path.name:
                 continue
             for conversation in read_file(path)[:6]:

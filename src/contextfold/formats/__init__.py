@@ -53,8 +53,9 @@ def detect(wire: Sequence[Any]) -> Format:
     for index, entry in enumerate(wire):
         if not isinstance(entry, Mapping):
             raise InputError(f"message {index} is {kind_of(entry)}, and no format has such messages: {_REMEDY}")
-        if entry.get("role") not in CHAT_ROLES:
-            what = f"has the role {entry['role']!r}" if "role" in entry else "has no role"
+        role = entry.get("role")
+        if not isinstance(role, str) or role not in CHAT_ROLES:
+            what = f"has the role {shown(role)}" if "role" in entry else "has no role"
             raise InputError(f"message {index} {what}, and fits no format: {_REMEDY}")
     return _CHAT
 
@@ -63,9 +64,17 @@ def marked(wire: Sequence[Any]) -> Format | None:
     """The format whose mark comes first; None where nothing but roles and text is there."""
     for entry in wire:
         for known in (*FORMATS.values(), *OF_FRAMEWORKS.values()):
-            if known.recognizes((entry,)):
+            if _recognizes(known, entry):
                 return known
     return None
+
+
+def _recognizes(known: Format, entry: Any) -> bool:
+    """Objects of strangers may raise when they are compared. Those carry no mark; decoding says what is wrong."""
+    try:
+        return known.recognizes((entry,))
+    except Exception:  # noqa: BLE001 - whatever their code raises
+        return False
 
 
 def decode(wire: Sequence[Any], format: Format) -> list[Message]:
