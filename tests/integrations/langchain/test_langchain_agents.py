@@ -33,6 +33,7 @@ def process(folder: Path, kind: str, first: int, last: int, stop: str = "") -> d
     return json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
 
 
+@pytest.mark.strict
 def test_an_agent_in_deerflows_order_survives_its_process(tmp_path: Path) -> None:
     """300 messages, several compactions, a process that ends in the middle of a tool loop, another that goes on.
 
