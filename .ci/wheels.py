@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import venv
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
@@ -22,9 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 INTERPRETERS = ("3.11", "3.12", "3.13")
 MACHINES = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-apple-darwin")
 CULPRIT = re.compile(r"Because ([\w.-]+)==(\S+) (?:has|depends|requires|needs|was|does)")
-AT_ONCE = 6
-"""Questions to the index: it is the network that takes the time."""
-
 ABSENT = {
     ("ray", "x86_64-apple-darwin"): "the extra batch leaves it out on Intel Macs; the local pool needs none",
 }
@@ -69,20 +65,14 @@ def main() -> int:
         subprocess.run(
             [programs / "python", "-m", "pip", "install", "-qq", "--disable-pip-version-check", "uv"], check=True
         )
-
-        def asked(file: Path, machine: str, interpreter: str) -> dict[str, str]:
-            return without_wheel(programs / "uv", pins_of(file), interpreter, machine)
-
-        combinations = list(product(files, MACHINES, INTERPRETERS))
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = list(pool.map(asked, *zip(*combinations, strict=True)))
-    for (file, machine, interpreter), absent in zip(combinations, answers, strict=True):
-        for pin, said in absent.items():
-            reason = ABSENT.get((normal(pin.partition("==")[0]), machine))
-            problems += reason is None
-            print(f"{file.name}: {pin} has no wheel for Python {interpreter} on {machine}: {reason or said}")
-    pins = sum(len(pins_of(file)) for file in files)
-    print(f"{pins} pins, {len(combinations)} combinations, {problems} wheels missing")
+        for file, machine, interpreter in product(files, MACHINES, INTERPRETERS):
+            pins = pins_of(file)
+            for pin, said in without_wheel(programs / "uv", pins, interpreter, machine).items():
+                reason = ABSENT.get((normal(pin.partition("==")[0]), machine))
+                problems += reason is None
+                print(f"{file.name}: {pin} has no wheel for Python {interpreter} on {machine}: {reason or said}")
+        count = len(files) * len(MACHINES) * len(INTERPRETERS)
+    print(f"{sum(len(pins_of(file)) for file in files)} pins, {count} combinations, {problems} wheels missing")
     return 1 if problems else 0
 
 
