@@ -86,8 +86,12 @@ def nobody_is_silenced() -> Iterator[None]:
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.NOTSET)
     disabled = logging.root.manager.disable
+    gateway = logging.getLogger("contextfold.gateway")
+    handlers, level, propagate = list(gateway.handlers), gateway.level, gateway.propagate
     yield
     logging.disable(disabled)
+    gateway.handlers[:], gateway.propagate = handlers, propagate  # a command that ran in this process set them up
+    gateway.setLevel(level)
 
 
 @pytest.fixture(autouse=True)

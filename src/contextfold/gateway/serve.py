@@ -183,11 +183,22 @@ def set_up_logging(kind: str) -> None:
         logger.propagate = False
         errors.setLevel(logging.CRITICAL)
         return
-    handler = logging.StreamHandler()
+    handler = _Stderr()
     handler.setFormatter(_Json() if kind == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
+
+
+class _Stderr(logging.StreamHandler[Any]):
+    """Writes to what is standard error by then: a gateway in a notebook or a test outlives the one it began with."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)  # StreamHandler's own would set a stream once and for all
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
 
 
 class _Json(logging.Formatter):
