@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
 import re
 import signal
@@ -22,7 +24,7 @@ from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
 from contextfold.cli.app import run as run_cli
 from contextfold.gateway.run import arguments_for, child_environment, settings_from
-from contextfold.gateway.serve import packed, unpacked
+from contextfold.gateway.serve import packed, set_up_logging, unpacked
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.policy import Policy
 
@@ -407,3 +409,13 @@ def test_a_server_that_is_told_to_end_finishes_its_streams(tmp_path: Path) -> No
         server.communicate(timeout=20)
     assert found
     assert found[0].endswith(b"data: [DONE]\n\n")
+
+
+def test_the_log_outlives_the_stream_that_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, later = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", began)
+    set_up_logging("text")
+    began.close()
+    monkeypatch.setattr(sys, "stderr", later)
+    logging.getLogger("contextfold.gateway").info("one request")
+    assert later.getvalue().endswith("INFO one request\n")
