@@ -43,6 +43,20 @@ def answers(asked: Asked) -> Answer:
     return Answer(f"[a{number}] It is fine.")
 
 
+def looks_and_removes(asked: Asked) -> Answer:
+    """Three calls at once to every question: one that works, one that a person has to allow, one that fails."""
+    if _newest(asked.body).get("role") != "user":
+        return Answer("Done.")
+    named = [("look", asked.number), ("remove", asked.number), ("look", -asked.number)]
+    calls = (ToolCall(name, {"room": room}, id=f"{name}_{room}") for name, room in named)
+    return Answer("I look.", tool_calls=tuple(calls))
+
+
+def remove(room: int) -> str:
+    """Removes a room."""
+    return f"room {room} is no more. " + " ".join(f"stone-{room}-{n}" for n in range(300))
+
+
 def _newest(body: Mapping[str, Any]) -> Mapping[str, Any]:
     said = body.get("messages") or body.get("input") or [{}]
     return said[-1] if isinstance(said, list) else {"role": "user"}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulator import Answer, Fault, ProviderServer, Request, ToolCall
+from emulator import Fault, ProviderServer
 
 pytest.importorskip("agents")
 
@@ -270,24 +270,14 @@ def test_one_filter_serves_conversations_at_a_time(server: ProviderServer) -> No
 
 @pytest.mark.parametrize("face", FACES)
 def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_state(face: str, tmp_path: Path) -> None:
-    def looks_and_removes(asked: Request) -> Answer:
-        if rooms._newest(asked.body).get("role") != "user":
-            return Answer("Done.")
-        named = [("look", asked.number), ("remove", asked.number), ("look", -asked.number)]
-        calls = (ToolCall(name, {"room": room}, id=f"{name}_{room}") for name, room in named)
-        return Answer("I look.", tool_calls=tuple(calls))
-
     def look(room: int) -> str:
         if room < 0:
             raise ValueError("there is no such room")
         return rooms.look(room)
 
-    def remove(room: int) -> str:
-        return f"room {room} is no more. " + " ".join(f"stone-{room}-{n}" for n in range(300))
-
     async def check_it(server: ProviderServer) -> None:
         talk = Talk(server, face=face, folder=tmp_path)
-        talk.agent.tools = [function_tool(look), function_tool(remove, needs_approval=True)]
+        talk.agent.tools = [function_tool(look), function_tool(rooms.remove, needs_approval=True)]
         options: dict[str, Any] = {"run_config": talk.config, "session": talk.session}
         for turn in range(6):
             ran = await Runner.run(talk.agent, talk._input(rooms.question(turn)), **options)
@@ -304,7 +294,7 @@ def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_state(face:
         assert rooms.largest(server) <= WINDOW
         assert count_tokens(history) > WINDOW, "it would not have fitted as it is"
 
-    with ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=looks_and_removes) as server:
+    with ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=rooms.looks_and_removes) as server:
         asyncio.run(check_it(server))
 
 

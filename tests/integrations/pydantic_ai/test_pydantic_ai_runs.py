@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from emulator import Answer, Fault, ProviderServer, Request, ToolCall
+from emulator import Fault, ProviderServer
 
 pytest.importorskip("pydantic_ai")
 httpx2 = pytest.importorskip("httpx2")
@@ -279,20 +279,10 @@ def test_conversations_on_one_capability_do_not_mix(server: ProviderServer) -> N
 
 
 def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_history() -> None:
-    def looks_and_removes(asked: Request) -> Answer:
-        if rooms._newest(asked.body).get("role") != "user":
-            return Answer("Done.")
-        named = [("look", asked.number), ("remove", asked.number), ("look", -asked.number)]
-        calls = (ToolCall(name, {"room": room}, id=f"{name}_{room}") for name, room in named)
-        return Answer("I look.", tool_calls=tuple(calls))
-
     def look(room: int) -> str:
         if room < 0:
             raise ModelRetry("there is no such room")
         return rooms.look(room)
-
-    def remove(room: int) -> str:
-        return f"room {room} is no more. " + " ".join(f"stone-{room}-{n}" for n in range(300))
 
     async def check_it(server: ProviderServer) -> None:
         talk = Talk(server)
@@ -300,7 +290,7 @@ def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_history() -
             talk.agent.model,
             capabilities=[talk.compaction],
             output_type=[str, DeferredToolRequests],
-            tools=[look, Tool(remove, requires_approval=True)],
+            tools=[look, Tool(rooms.remove, requires_approval=True)],
         )
         history: list[Any] = []
         for turn in range(6):
@@ -318,7 +308,7 @@ def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_history() -
         assert rooms.refused(server) == []
         assert rooms.largest(server) <= WINDOW
 
-    with ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=looks_and_removes) as server:
+    with ProviderServer(windows={MODEL: WINDOW}, default_window=None, answers=rooms.looks_and_removes) as server:
         asyncio.run(check_it(server))
 
 
