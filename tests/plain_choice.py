@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from contextfold import identifiers, quoting
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM
-from contextfold.evidence.choice import FADING, JOINED, QUALITIES, RARITY, UNIT, YOUNGEST
+from contextfold.evidence.choice import FADING, JOINED, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
 from contextfold.evidence.lines import BARE, ENOUGH_WORDS, PLAIN_WORD, Line, is_cjk
 from contextfold.evidence.section import parts_as_text
@@ -109,7 +109,7 @@ class _Choice:
     ) -> None:
         self.lines = [line for _, lines in candidates for line in lines]
         self.weights = weights
-        self.units = {name: round(weight * UNIT) for name, weight in weights.items()}
+        self.units = {name: round(min(weight, MOST) * UNIT) for name, weight in weights.items()}
         self.message = [number for number, (_, lines) in enumerate(candidates) for _ in lines]
         self.bonus = [QUALITIES[-1] * round(bonus * UNIT) for bonus in _once(self.lines)]
         self.wanted = [_wanted(line, weights) for line in self.lines]

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -474,6 +475,15 @@ def test_a_choice_among_lines_that_are_not_all_put_in_order_equals_the_plain_one
         monkeypatch.setattr(choice, "_AT_ONCE", at_once)
         candidates = [(30 * n, lines_of(message)) for n, message in enumerate(messages)]
         assert select(candidates, budget=900, already=(), count=count, now=20_000) == plain
+
+
+def test_no_line_counts_more_than_64_bits_hold() -> None:
+    """A name that a hundred thousand messages mention would: the line with most of them would count below nothing."""
+    names = [f"n{n}" for n in range(100)]
+    candidates = [(0, lines_of(said("user", " ".join(names)))), (0, lines_of(said("user", "please keep n7 as it is")))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice._Material, "weights", lambda material, *_: np.full(len(material.vocabulary), 1e9))
+        assert " ".join(names) in select(candidates, budget=2_000, already=(), count=count, now=0)
 
 
 def test_of_a_very_long_output_both_ends_and_a_sample_are_read() -> None:

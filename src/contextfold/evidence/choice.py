@@ -68,6 +68,9 @@ UNIT = 1 << 32
 """What a weight of 1 is in whole numbers. Sums of those are the same in any order, so what is shown by now can be taken
 off what a line adds, instead of weighing the line again."""
 
+MOST = 10_000.0
+"""What a weight counts at most. A line names some 200 things; their units, in thousandths, then fit in 64 bits."""
+
 _AT_ONCE = 4_000
 """Spans that are put in order at a time. Most others are never looked at."""
 
@@ -263,7 +266,8 @@ class _Material:
 
 def in_units(weights: Floats) -> Numbers:
     """Weights as whole numbers."""
-    return np.rint(weights * UNIT).astype(np.int64)
+    units: Numbers = np.rint(np.minimum(weights, MOST) * UNIT).astype(np.int64)
+    return units
 
 
 def _joined(parts: Sequence[Ints]) -> Ints:
