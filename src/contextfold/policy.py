@@ -106,6 +106,7 @@ def parse_trigger(value: Any) -> tuple[Clause, ...]:
 
 
 def _is_pair(value: Sequence[Any]) -> bool:
+    # A tuple may hold several triggers as well: only a name with a plain value behind it is one size.
     return len(value) == 2 and isinstance(value[0], str) and not isinstance(value[1], tuple | list | Mapping)
 
 
@@ -145,6 +146,7 @@ class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
+# Measured for the built-in one: with a tenth instead of 3 %, 80.0 instead of 82.9 % of the hard needs are in the view.
 PROSE, BUILT_IN_PROSE = 0.1, 0.03
 """Of the summary message, for a model's own words and for those of the built-in summarizer: it quotes, which evidence
 does better."""
@@ -222,6 +224,7 @@ class Pins(_Settings):
     ids: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     """Names of tools whose calls and results stay."""
+    # Of LangChain and deepagents, Claude Code, Codex, Cursor.
     plans: frozenset[str] = frozenset({"write_todos", "TodoWrite", "update_plan", "todo_write"})
     """Names of tools by which an agent writes down its todo list or plan: the newest call stays, earlier ones go."""
     metadata: Mapping[str, Any] = Field(default_factory=dict)
@@ -275,11 +278,15 @@ class Recall(_Settings):
     looked up there and quoted behind it, word for word. Costs no model call.
     """
 
+    # Off: in replays of agents it found half a point more of what was needed, within noise. It is for dialogues, where
+    # the answers found rise from 20 to 74 %.
     enabled: bool = False
     budget: Share = 0.03
     """Share of the window that one block may take."""
+    # In dialogues 0.4 and 0.3 find 75 and 77 % of the answers instead of 73, for 141 and 183 tokens instead of 107.
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Share of what was asked, weighed by how rare each word is, that a message must have to be quoted."""
+    # Behind results of tools it found less (87.8 instead of 88.7 % of the needs), and took 320 ms for each call.
     tools: bool = False
     """Also behind results of tools, not only when a person has written."""
 
@@ -319,6 +326,8 @@ class Policy(_Settings):
     budgets: Budgets = Budgets()
     first_user: bool = True
     """Keep the first message that a person wrote, word for word."""
+    # On 22 public conversations at 16,000 tokens 51 % of users' messages stay instead of 23 with 3 %, at .252 instead
+    # of .236 of what no compaction costs.
     recent_users: Share = 0.2
     """User messages older than the tail stay word for word up to this share of the window: the newest, then what is
     worth most for its length, rules, corrections and answers first. A long paste stays with a visible cut. What agents
@@ -467,6 +476,7 @@ class Limits:
         trigger = _lowest_trigger(policy, usable)
         if trigger is not None and trigger > usable:
             raise PolicyError(f"the trigger of {trigger:,} tokens is above the usable window of {usable:,} tokens")
+        # The shares below were tuned beside the default trigger. Only one that a caller lowered scales them down.
         own = trigger if policy.has_own_trigger else None
         target = _target(policy, usable, trigger)
         kept = policy.keep.tokens(usable) if policy.keep else None

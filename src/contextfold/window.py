@@ -88,6 +88,7 @@ class Windows:
             return self
         kept = copy(self)
         kept._store = store
+        # What was looked up and not found is forgotten: this store may have it.
         kept._proved = {key: tokens for key, tokens in self._proved.items() if tokens is not None}
         return kept
 
@@ -298,4 +299,5 @@ def _reachable(policy: Policy, window: Window) -> Policy:
     if not sizes or min(sizes) <= usable:
         return policy
     reached = Clause((Size("tokens", max(1, int(REACHABLE * usable))),))
+    # Added, not put in its place: the clauses by messages that the caller gave still fire.
     return policy.model_copy(update={"trigger": (*policy.trigger, reached)})

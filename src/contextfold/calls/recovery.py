@@ -123,6 +123,7 @@ class Exchange:
                 raise self._noted(outcome.error, outcome.overflow, result)
 
     async def _attempt(self, result: CompactionResult) -> Outcome:
+        # A ``send`` that knows of no answer limit must not be called with a second argument.
         limit = () if self.max_tokens is UNLIMITED else (self.max_tokens,)
         try:
             response = await self.ports.call(self.send, result.messages, *limit)
@@ -289,6 +290,7 @@ class Exchange:
     def _learn_usage(self, usage: Usage, result: CompactionResult) -> CompactionResult:
         if not self.windows.trusts(self.request.endpoint, self.request.model):
             return result
+        # Without usage our own count has to do: what was sent did fit.
         self.windows.accept(self.request.endpoint, self.request.model, usage.input_tokens or result.tokens_after)
         return result.after_usage(usage.input_tokens)
 

@@ -87,6 +87,7 @@ class Views:
         else:  # decoding a whole history takes long enough to hold up an event loop
             conversation = await ports.compute(self._open, request, observer)
         if strict:
+            # Remembered, or the next request would be refused for the same reason.
             self._strict.add((request.endpoint, request.model))
             await ports.compute(conversation.distrust)
         # With a guess a `CannotFit` is not final: one more try, with a window that holds what must stay.

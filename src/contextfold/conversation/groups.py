@@ -147,6 +147,8 @@ class _Walk:
             self.faults.append(Fault("orphan_result", index, result.call_id))
             return
         of_its_kind = (place for place in range(len(waiting) - 1, -1, -1) if waiting[place].custom == result.custom)
+        # Of another kind rather than of none: clients mix the two up, and an orphan would lose its place behind the
+        # call.
         caller = waiting.pop(next(of_its_kind, -1)).index
         self.answers[index, number] = caller
         self._union(caller, index)
@@ -176,6 +178,7 @@ class _Walk:
 
     def _find(self, index: int) -> int:
         while self.parent[index] != index:
+            # Each step halves the path, or one turn of thousands of rows would take quadratic time.
             self.parent[index] = self.parent[self.parent[index]]
             index = self.parent[index]
         return index
@@ -190,6 +193,8 @@ class _Walk:
         group_of = [0] * len(self.messages)
         for root in sorted(members):
             indices = members[root]
+            # Once the assistant spoke elsewhere, no result is coming any more: an abandoned call must not hold its
+            # group for good.
             pending = root in waiting and (last_spoken <= waiting[root] or last_spoken in indices)
             for index in indices:
                 group_of[index] = len(groups)

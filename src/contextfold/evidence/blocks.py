@@ -26,9 +26,13 @@ from contextfold.evidence.told import told
 SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
 _TOOL = SOURCES.index("tool")
 
+# Tuned on the replay: with 0.2 for tools, mentions in outputs push out what users said (after five compactions 48 % of
+# the planted facts are told instead of 52).
 MENTION: dict[Source, float] = {"assistant": 1.0, "user": 0.5, "tool": 0.1}
 """What one mention counts, by who made it. Calls are the assistant's words."""
 
+# Without plain words 88 instead of 86 % of the hard needs are in the view, but 56 instead of 72 % of the planted facts.
+# Twice these weights change nothing beyond noise.
 TERM: dict[Source, float] = {"user": 1.2, "assistant": 0.2, "tool": 0.0}
 """What one plain word counts, by who said it."""
 

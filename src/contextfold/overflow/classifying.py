@@ -137,6 +137,7 @@ _ITEM_LENGTHS = re.compile(
     r"|(?:at most|maximum length:?|exceeds) (?P<cap>\d[\d,]{0,20}+)"
     r"(?! ?[kmg]i?b)(?:.{0,160}?(?:length|got|given) (?P<length>\d[\d,]{0,20}))?"
 )
+# A cap on one of these is no matter of length: a clipped id or name points nowhere.
 _IDENTITY = re.compile(r"(?:^|[._])(?:id|call_id|tool_call_id|name|role|type|title)$")
 _HISTORY_ROOT = re.compile(r"^(?:messages|inputs?|prompt|contents?)\b")
 _MESSAGE_LIST = re.compile(r"messages|input|contents")

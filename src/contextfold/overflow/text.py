@@ -35,6 +35,7 @@ _TEXT_KEYS = re.compile(
 _CODE_KEYS = re.compile(r"^(?:code|type|status|error_?code|error_?type|__type)$", re.IGNORECASE)
 _FIELD_KEYS = re.compile(r"^(?:param|parameter|loc|path)$")
 _FINISH_KEYS = re.compile(r"^(?:finish_?reason|stop_?reason|done_?reason)$", re.IGNORECASE)
+# Some servers, llama.cpp for one, give the sizes as fields beside the sentence and not in it.
 _FIGURE_KEYS = re.compile(r"^(?:n_prompt_tokens|prompt_tokens|n_ctx|context_length|max_context_length|limit)$")
 # What was sent or answered is not what is said about it.
 _FOREIGN_KEYS = frozenset(

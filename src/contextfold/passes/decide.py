@@ -38,6 +38,7 @@ SMALL = 600
 
 PLAN = "latest todo list or plan"
 
+# With the larger share for lowered targets, too, evidence of a long session had no room left for its early facts.
 FOR_USERS, FOR_USERS_OF_TARGET = 0.6, 0.15
 """Of the room beside the tail, the most that older words of users may take, whatever their budget. Less where a target
 or a tail is given, since the summary message has what they leave."""
@@ -52,6 +53,7 @@ LARGEST_WORDS = 0.15
 """Of the same, what one message may take. A longer one is a paste: its two ends stay, in half of that, and evidence
 quotes what matters of the rest."""
 
+# In a dialogue 45 % of what users wrote stays word for word with these; with four times as much for a rule, 32 %.
 WORTH = (1.0, 1.2, 1.4)
 """What a message of a user counts for each token that it takes: anything, a correction or an answer, a rule. Higher
 factors keep a few long messages that mention a rule, and lose most short ones."""
@@ -59,6 +61,8 @@ factors keep a few long messages that mention a rule, and lose most short ones."
 BESIDE_WORDS = 4
 """Tokens that a message takes besides its words."""
 
+# Tuned on the replay: a quarter leaves what agents need again where it was (87.9 and 87.8 % at 16,000 tokens). Twice
+# that beyond a twentieth of the window brings a dialogue from .184 to .173 of what no compaction costs.
 PAID, FEW_WORDS = 0.25, 0.05
 """Of what users' words take, the part by which the summary message is smaller, since they would be quoted there; twice
 that for what exceeds this share of the window. So much is only said in a dialogue, where evidence has little else."""
@@ -164,6 +168,7 @@ class _Pass:
         Until then it has to stay as it is, in the place of what else could be carried. Only under the default trigger,
         and as long as the view leaves room.
         """
+        # What a caller set or asked for is done when it is due; only the default may be put off.
         if self.question.forced or self.question.policy.has_own_trigger or not self.groups:
             return False
         newest, window = self.groups[0], self.limits.window
@@ -221,6 +226,7 @@ class _Pass:
         policy, most = self.question.policy, int(FULL * self.limits.window)
         if policy.keep is None or policy.target is not None or target >= most:
             return target
+        # ``keep`` that was given is a promise, the default target is none: so the target gives way.
         needed = self.floor_tokens + sum(self._free_size(group) for group in self._tail(most))
         if needed + SMALLEST_SUMMARY <= target:
             return target
@@ -310,6 +316,7 @@ class _Pass:
         edited = {edit.index for edit in self._earlier_edits()}
         old = [n for n in self._present() if n not in kept and n not in self.held and n not in edited]
         plan = {n for group in self._plan_kept(kept, target) for n in group.indices}
+        # The newest turn is still being worked on; and a plan that is cut is no plan.
         old = [n for n in old if n not in self.newest_turn and n not in plan]
         evidence = int(self._share_for_evidence() * (target - self.floor_tokens))
         quoted = 0 if by_name else max(0, evidence - self.question.summary_tokens)  # else in what is left
@@ -325,6 +332,7 @@ class _Pass:
                 wanted=sum(self.sizes) if by_name else wanted,
             )
         total = sum(found.saved.values())
+        # Halfway is worse than nothing: the prefix would be rewritten now, and again for the summary that follows.
         if wanted <= 0 or total < max(wanted, 0 if self._obeys_trigger else self.limits.minimum_gain):
             return None
         return self._plan(

@@ -28,6 +28,8 @@ from contextfold.summary.message import OPEN, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import EXTRACTIVE, Summary, SummaryStats
 
+# Measured with planted rules: at 20 and 30 % of the characters .45 and .88 of them survive instead of .33 and .65, for
+# 0.2 points of what agents need again.
 FOR_RULES = 0.2
 """Share of the room for evidence that the rules of the user may take in the built-in summary. Most sessions have two or
 three; a list of thirty must not push out all that they are about."""

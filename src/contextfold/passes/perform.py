@@ -159,6 +159,7 @@ async def _prose(question: Question, plan: Plan, means: Means) -> Summary | Noth
     """The summary's prose, by the summarizer, or by the fallback where policy allows it."""
     if means.summarizer is None:
         return await means.ports.compute(material.extract, question, plan)
+    # What a failure cost is told as well: the hooks that add up money hear of every call.
     spent: list[SummaryStats] = []
     try:
         return await _ask(question, plan, means.summarizer, means, spent.append)
@@ -360,6 +361,7 @@ def _complete(question: Question, plan: Plan, summary: Summary | None, address: 
     size = question.counter.message(summary_message(bare))
     # Prose that came out shorter than planned leaves its room to evidence.
     room = min(plan.evidence_tokens + plan.prose_tokens, plan.target - plan.kept_tokens)
+    # 24: the tags and the sentence around evidence, which take 18 to 20 tokens, and a little for how lines join.
     budget = room - size - 24 if question.policy.evidence else 0
     while budget > 0:
         lines = material.evidence(question, plan, bare.text, budget)

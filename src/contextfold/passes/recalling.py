@@ -90,6 +90,7 @@ def recalled(question: Question) -> Recalled | None:
     asked, record, history = asked_of(question), question.record, question.history
     if asked is None or record is None:
         return None
+    # An earlier summary is no source: what it says is in the present one, and its words are no one's.
     gone = {n for n in record.gone() if not pins.is_summary(history.messages[n])}
     found = rank(asked.query, searchable(history, asked.after), CONSIDERED, among=gone)
     answers = [Evicted(one.index, history.messages[one.index], one.share, one.held) for one in found]

@@ -28,6 +28,7 @@ from contextfold.summary.message import summary_text
 from contextfold.tiers import TIERS
 
 VERSION = 1
+# LangChain's own mark for summaries: what filters them out of a thread there knows ours as well.
 SUMMARY_MARK = {"lc_source": "summarization"}
 
 
@@ -252,6 +253,7 @@ class Compaction(BaseModel):
 
 def reduce(message: Message, edits: Sequence[Edit]) -> Message:
     """A message with some of its parts reduced by tiers; the same object when nothing came of it."""
+    # A part that leaves stays as None until the end: edits speak of the numbers that parts had in the original.
     parts: list[Part | None] = list(message.parts)
     for edit in edits:
         part = parts[edit.part]

@@ -85,6 +85,7 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
     shown = {place.position for place in placed}
     left_out = {item.index for position, item in enumerate(items) if position not in shown}
     view: list[ViewItem] = []
+    # The beginning counts as the message before the first: where message 0 stands first, nothing new is beside it.
     before: int | None = -1
     for place in placed:
         if place.position is None:

@@ -76,6 +76,7 @@ async def summarize(
     if not any(unit.text.strip() for unit in units):
         return Summary(previous or "", frozenset(), SummaryStats())
     chain, started = as_summarizer(summarizer), ports.clock.now()
+    # Cutting asks for the same texts again and again; the memory lives as long as this one summary.
     counted_once = lru_cache(maxsize=None)(count)
     asker = Asker(chain.models, options, ports, observer, _patience(options, started))
     tokens = sum(counted_once(unit.text) for unit in units)

@@ -158,6 +158,7 @@ def _done(done: Sequence[Action], wording: Words) -> Iterator[Fact]:
     newest = {(action.tool, action.target): action for action in done}
     for key, action in newest.items():
         if action.target or action.outcome:
+            # What changed something cannot be found out again by looking; what was only read can.
             weight = 1.0 + 1.5 * action.changing + 0.2 * action.failed
             yield Fact("done", _action_line(action, times[key], wording), action.order, weight)
 
@@ -180,6 +181,7 @@ def _chosen(facts: Sequence[Fact], limit: int, count: Count, wording: Words) -> 
     opened: set[Section] = set()
     left = limit
     rooms = {section: int(limit * share) for section, share in SHARES.items()}
+    # Shares first, or one long section would leave none of the others a word; then the rest goes by weight alone.
     for restricted in (True, False):
         rest: list[Fact] = []
         for fact in ranked:

@@ -226,6 +226,7 @@ class Requester:
         """Ask side by side, then learn from all outcomes. Raises ``SummaryFailed`` where every answer was refused."""
         answered: list[RequestOutcome] = []
         try:
+            # Each outcome is noted as it comes: when one branch raises, ``gather`` gives back none of the others.
             outcomes = await self.ports.gather([partial(self._noted, request, answered) for request in requests])
         except BaseException:
             self.outcomes += answered  # what the others cost is spent all the same
@@ -290,6 +291,8 @@ class Requester:
             written += answer.output_tokens or self.count(text)
             if (unread := _unread(answer, size)) is not None:
                 return RequestOutcome(None, unread, tuple(refusals), calls, read, written, model.name)
+            # A merge or an update of short summaries may well come back word for word; a chunk of a conversation may
+            # not.
             new = prompt if request.kind in ("summarize", "chunk") else ""
             refusal = rejection(answer, input_tokens=request.longest_answer, count=self.count, source=new)
             if refusal is None:

@@ -111,6 +111,7 @@ def hundredths(text: str) -> int:
     if len(text) <= 2 * _STRETCH:
         return _price(text)
     parts = list(stretches(text))
+    # Judged over the whole: a stretch with few words of it could be taken for another language than the one before.
     is_russian = text.isascii() or looks_russian([word for part in parts for word in ALPHABETIC_WORDS.findall(part)])
     return sum(_price(part, is_russian) for part in parts)
 

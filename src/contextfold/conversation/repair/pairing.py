@@ -69,6 +69,7 @@ def answer_pending(placed: Sequence[Placed]) -> list[Placed]:
     """The same list with a result for every call that still waits for one, as a provider wants it that is asked now."""
     messages = [place.message for place in placed]
     grouping = group(messages)
+    # Counted, since parallel calls may share an id.
     answered = Counter(
         (caller, grouping.answered_by_name.get((index, number), part.call_id))
         for (index, number), caller in grouping.answers.items()

@@ -76,6 +76,7 @@ does. A model that really takes less refuses, and is given less then."""
 
 def profiled_window(model: Any) -> int | None:
     """The window that a LangChain model's profile names, through the bindings that may wrap the model."""
+    # Not for ever: a test double that answers to every name has a ``bound`` in each ``bound``.
     for _ in range(4):
         profile = getattr(model, "profile", None)
         if isinstance(profile, Mapping):
@@ -93,4 +94,5 @@ def _config() -> dict[str, Any]:
 
 
 def _is_runnable(value: Any) -> bool:
+    # By name, since LangChain is not imported here, and may not be installed.
     return any(cls.__name__ == "Runnable" for cls in type(value).__mro__)
