@@ -214,6 +214,7 @@ class Gateway:
         told = self._history_tokens(call)
         tap = UsageTap(answer, told)
         headers = [*answer.headers, *_note_headers(call)]
+        # Rewritten whole, so that its length is known before the headers go out.
         if told is not None and not answer.is_stream:
             body = tap.rewritten(await answer.read())
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
@@ -257,6 +258,7 @@ class Gateway:
         if wire is not None:
             return self._upstreams[wire.provider], path
         names = {name.lower() for name, _ in headers}
+        # Paths such as ``/v1/models`` are the same for both providers; their SDKs differ in headers.
         is_anthropic = path.startswith("/v1/messages") or names & {b"anthropic-version", b"x-api-key"}
         return self._upstreams["anthropic" if is_anthropic else "openai"], path
 

@@ -106,6 +106,7 @@ ROOM_FOR_ERROR = 1.1
 
 def model_of(raw: bytes) -> str:
     """The model's name, from where clients write it: near the beginning or the end."""
+    # The whole body last: inputs of tools may have a field of that name too.
     found = _MODEL.search(raw, 0, 4_096) or _MODEL.search(raw, max(0, len(raw) - 16_384)) or _MODEL.search(raw)
     return found[1].decode(errors="replace") if found else ""
 

@@ -91,6 +91,8 @@ class GatewayRecordStore:
         found = connection.execute(text("SELECT version, secret FROM gateway_schema ORDER BY version DESC")).first()
         if found is None:
             known = self._secret if own_secret() is None else None  # of a database that is gone
+            # A key that was handed out is kept where the file was lost: other workers would find none of their
+            # conversations again.
             made = known.hex() if known is not None else secrets.token_hex(32)
             connection.execute(text("INSERT INTO gateway_schema VALUES (:v, :s)"), {"v": VERSION, "s": made})
             return bytes.fromhex(made)

@@ -55,6 +55,7 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
         print(f"contextfold: {error}", file=sys.stderr)  # noqa: T201
         return NOT_EXECUTABLE
     finally:
+        # The only client is gone: no stream is left that anyone reads.
         gateway.close(at_once=True)
     print(told(gateway.metrics, settings), file=sys.stderr)  # noqa: T201 - the line that the user asked for
     return code
@@ -70,6 +71,7 @@ def child_environment(environ: Mapping[str, str], url: str) -> dict[str, str]:
     config = {"provider": {name: {"options": {"baseURL": base}} for name, base in own.items()}}
     child.setdefault("OPENCODE_CONFIG_CONTENT", json.dumps(config))  # opencode's way to be told an address
     for name in ("NO_PROXY", "no_proxy"):
+        # A client behind a company's proxy would ask that one for 127.0.0.1.
         if name in child or any(proxy in child for proxy in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
             child[name] = ",".join(filter(None, (child.get(name, ""), "127.0.0.1")))
     return child

@@ -69,6 +69,7 @@ def packed(settings: GatewaySettings) -> str:
 
 
 def unpacked(text: str) -> GatewaySettings:
+    # From our own environment, which the parent wrote: who can change that runs code as this user anyway.
     settings: GatewaySettings = pickle.loads(base64.b64decode(text))
     return settings
 

@@ -52,6 +52,7 @@ class SessionCall:
 
         turn = Turn((), system=self._request.system, tools=self._request.tools, sending=True)
         windows = self._flow.means.windows
+        # A stream is opened here, inside of the exchange: a refusal in its first events is mended like any other.
         opening = _suspending(send, self._ports) if isinstance(self._ports, AsyncPorts) else _blocking(send)
         exchange = Exchange(opening, turn, self._compact, windows, policy, self._observer, self._ports, max_tokens)
         return await exchange.answer()
@@ -73,6 +74,8 @@ class SessionCall:
         found = await windows.find("", None, self._ports, self._observer)
         try:
             settled = await self._flow.settle(request, self._ports, self._observer)
+        # A window that is only assumed gives way once, as in ``Compactor.call``; a given one, or a second failure,
+        # stands.
         except CannotFit as error:
             if window is not None or not views.gives_way(found, turn):
                 raise

@@ -143,6 +143,7 @@ class Database:
             poolclass=QueuePool,
             pool_size=connections,
             max_overflow=0,
+            # Longer than SQLite itself waits for a lock: who waits for a connection waits behind such a wait.
             pool_timeout=PATIENCE * 2,
             connect_args={"check_same_thread": False, "timeout": PATIENCE},
         )

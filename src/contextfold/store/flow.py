@@ -94,6 +94,8 @@ class Flow:
     def under(self, options: SessionOptions) -> Flow:
         """The same session under other options: its user has changed them."""
         other = Flow(self.means, self.thread, self.store, options, self.archive)
+        # What was learned of the session holds whatever its options are; a second thread in the background would pay
+        # twice.
         other.background, other.is_strict, other.rejected = self.background, self.is_strict, self.rejected
         return other
 
@@ -135,6 +137,8 @@ class Flow:
         while True:
             state = await self.reader.state(ports)
             summary = await self.reader.summary(state.summary_id, ports)
+            # What was recalled goes with the summary that it stands behind: undoing that row alone would bring nothing
+            # back.
             while summary is not None and summary.trigger in recording.COMPANIONS:
                 summary = await self.reader.summary(summary.parent_id, ports)
             if summary is None:
@@ -163,6 +167,7 @@ class Flow:
         try:
             settling = await _Settling.of(self, replace(request, forced="background"), ports, observer)
             await settling.prepare()
+        # No caller waits for a summary in the background, so what goes wrong with it must not end the caller's turn.
         except ContextfoldError as error:
             observer.emit("background_failed", f"{type(error).__name__}: {error}", error=type(error).__name__)
 
@@ -329,6 +334,8 @@ class _Settling:
         state, history = loaded.state, loaded.conversation.history
         gone = summary.record.gone()
         present = set(summary.layout.sequences(place for place in range(len(history.messages)) if place not in gone))
+        # Eight times as many as are wanted: the index knows nothing of views, and most hits may still stand in this
+        # one.
         search = Search(asked.query, CONSIDERED * 8, before=state.message_count - 1)
         ranked = [
             one for one in await Finder(self.reader).ranked(search, state, self.ports) if one.index not in present
@@ -347,6 +354,7 @@ class _Settling:
 
     async def _compact(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due, complete: bool) -> None:
         """One attempt to bring a summary into force; the next look at the session shows what came of it."""
+        # A prepared summary has neither the caller's instructions nor the smaller size that a refusal asks for.
         if self.forced is None and await self._adopt(loaded, rules, size, due):
             return
         step = await self._pass(loaded, rules, size, due)
@@ -354,6 +362,7 @@ class _Settling:
             await self._wait(loaded.state)
             return
         if step == "nothing":
+            # Else every view of the same session would try again, and pay for the same failure.
             self.flow.fruitless = (loaded.state.revision, loaded.state.message_count)
         if step in ("made", "nothing") and complete:
             self.forced, self.changed = None, self.changed or step == "made"

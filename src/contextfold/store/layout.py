@@ -111,6 +111,7 @@ def fold(layout: Layout, record: Compaction, summary_id: int, newest: int) -> tu
     kept: list[int] = []  # messages before ``start`` that stay
     place = 0
     while (sequence := layout.sequence(place)) is None or sequence < start:
+        # The first message stays whatever became of it: a format looks at it for the shape of new ones.
         if sequence is not None and (place not in gone or sequence == 0):
             kept.append(sequence)
             ends.append(place)

@@ -55,6 +55,7 @@ class Keeper:
             self._held.add(lease)
             if not self._running:
                 self._running = True
+                # Not the event loop's: a summarizer that blocks the loop for a minute must not lose the lease by that.
                 threading.Thread(target=self._run, daemon=True, name="contextfold-leases").start()
             self._changed.notify()
 

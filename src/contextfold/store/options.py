@@ -87,6 +87,8 @@ class SessionOptions(BaseModel):
             steps_back |= {key: value for key, value in self._beside(policy.soft_share).items() if key not in given}
         if policy.has_own_trigger and "upper_threshold" not in given:
             steps_back["upper_threshold"] = None
+        # Without its upper one a lower threshold has no pass to end: it would only lower the target of the caller's
+        # trigger.
         if (policy.target is not None or "upper_threshold" in steps_back) and "lower_threshold" not in given:
             steps_back["lower_threshold"] = None
         return self.model_copy(update=steps_back)
@@ -110,6 +112,7 @@ class SessionOptions(BaseModel):
         outputs = {name: value for name, value in outputs.items() if value is not None}
         if not given and not outputs:
             return policy
+        # Only what was given: a default that is named would count as the caller's own (``has_own_trigger``).
         fields = {name: getattr(policy, name) for name in policy.model_fields_set}
         if given:
             fields["budgets"] = {**policy.budgets.model_dump(), **given}

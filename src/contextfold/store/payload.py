@@ -39,6 +39,7 @@ def dumps(wire: Any, index: int, *, takes_bytes: bool = False) -> str:
         wire = gemini_shapes.plain(wire)
     other = _bytes_as_json if takes_bytes else None
     try:
+        # ``NaN`` is no JSON: PostgreSQL and other readers refuse it, long after the message was taken.
         text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=other)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"message {index} cannot be stored: {error}; give plain JSON data") from None

@@ -207,6 +207,7 @@ def _vector(number: int, words: Sequence[str], marks: Sequence[str]) -> str:
         places.setdefault(word, []).append(str(place))
     # without a position, a mark can be asked for and is next to nothing
     bare = " ".join(f"'{mark}'" for mark in dict.fromkeys((f"{SESSION}{number}", *marks)))
+    # A tsvector takes at most 256 places of one word, and refuses the row where there are more.
     return " ".join((bare, *(f"'{word}':{','.join(where[:255])}" for word, where in places.items())))
 
 

@@ -101,7 +101,9 @@ class SQLStore:
     ) -> int | None:
         with self.database.write() as connection:
             now = self.database.now(connection)
+            # The row is locked before its count is read: two writers would give out one sequence number twice.
             row = self._row(connection, thread) or self._created(connection, thread, now)
+            # Encoded for a format that the session has not: another writer's first message decided it meanwhile.
             if row["format"] != expected_format:
                 return None
             first = int(row["message_count"])
@@ -263,6 +265,7 @@ class SQLStore:
     def release_lease(self, thread: Thread, owner: str) -> None:
         free = {"is_summarizing": False, "lease_owner": None, "lease_until": None}
         with self.database.write() as connection:
+            # Only one's own: the lease may have expired, and belong to another worker by now.
             _changed(connection, thread, SESSIONS.c.lease_owner == owner, free)
 
     # ---- windows, as ``contextfold.window.WindowStore`` ----
