@@ -198,6 +198,8 @@ class ThreadArchive:
             data = heading(self.thread) + data
         self._write(end, data)
         self._known = None
+        # Before the message leaves the view: a disk that is full, or a bucket that takes no more, may fail without an
+        # error.
         stored = self._bytes(end, None)
         if stored != data:
             self._cut(end)
@@ -224,6 +226,8 @@ class ThreadArchive:
 
     def _cut(self, end: int) -> None:
         if _is_local(self.archive.system):
+            # Elsewhere nothing is cut at once: a torn section does not count (``scan``), and the next append writes
+            # over it.
             local.write(self.archive.root, self._names, end, b"")
 
     @contextmanager
@@ -253,6 +257,7 @@ class ThreadArchive:
             if _is_local(system):
                 return local.size(self.archive.root, self._names) or 0
             system.invalidate_cache()
+            # fsspec remembers what it listed, and another process may have written since.
             return int(system.size(self.path) or 0)
         except FileNotFoundError:
             return 0

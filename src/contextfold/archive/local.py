@@ -54,6 +54,7 @@ def _made(name: str, flags: int, folder: int) -> int:
         opened = _open(name, flags | os.O_EXCL, folder)
     except FileExistsError:
         return _open(name, flags & ~os.O_CREAT, folder)
+    # A file's own fsync does not keep its name: after a power cut the data could be there without it.
     os.fsync(folder)
     return opened
 

@@ -18,6 +18,7 @@ def thread_name(namespace: str, thread: str) -> str:
 
     The readable beginning is only for people; the hash of the whole (namespace, thread) makes it unique.
     """
+    # With the length, or ("ab", "c") and ("a", "bc") would share a file.
     identity = f"{len(namespace)}:{namespace}{thread}".encode("utf-8", "surrogatepass")
     readable = re.sub(r"[^A-Za-z0-9]+", "-", thread[: 4 * READABLE]).strip("-")[:READABLE].strip("-") or "thread"
     return f"{readable.lower()}-{hashlib.blake2b(identity, digest_size=16).hexdigest()}"

@@ -27,6 +27,7 @@ from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, 
 ROLES = ("system", "user", "assistant")
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking"})
 MEDIA_BLOCKS = frozenset({"image", "document"})
+# Not ``text``: every format that has blocks has those.
 MARKED_BLOCKS = (
     frozenset({"tool_use", "tool_result", "server_tool_use", "compaction", "mcp_tool_use"}) | REASONING_BLOCKS
 )

@@ -39,6 +39,7 @@ class Haystack:
             raise FormatError(f"Haystack has ChatMessage objects, and this is {values.kind_of(wire)}", index=index)
         return Message(
             role=values.role_of({"role": wire.role.value}, ROLES, index),  # type: ignore[arg-type]
+            # Private, but the one place that has all contents in their order: the properties give them kind by kind.
             parts=tuple(_decoded(content) for content in wire._content),
             id=values.optional_text(wire.meta, "id"),
             name=wire.name,

@@ -83,6 +83,7 @@ def _is_marked(entry: Any) -> bool:
 def _is_item_type(kind: Any) -> bool:
     if not isinstance(kind, str):
         return False
+    # By their endings: new built-in tools come with types of their own.
     return kind in ("reasoning", "compaction", "item_reference") or kind.endswith(("_call", "_call_output"))
 
 
