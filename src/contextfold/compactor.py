@@ -88,6 +88,8 @@ class Compactor:
         name, profile = name_and_profile(model)
         self.windows = Windows(window, name, profile, windows)
         self.window = self.windows.assumed()
+        # Here already: settings that do not go together are refused before the first conversation, not in the middle of
+        # one.
         self.limits = Limits.of(self.policy, self.window.tokens)
         self.summarizer = _summarizer(summarizer)
         self._is_same = summarizer == SAME if isinstance(summarizer, str) else False
@@ -294,6 +296,8 @@ def _asking(send: Callable[..., Any], max_tokens: Any) -> Ask:
     def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
         if max_tokens is UNLIMITED:
             return send(messages)
+        # The limit is for answers to the conversation; a summary that is cut off by it would be paid for and thrown
+        # away.
         return send(messages, max_tokens if max_tokens is None else max(max_tokens, answer_tokens))
 
     return ask

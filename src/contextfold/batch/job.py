@@ -63,6 +63,8 @@ class PartTask:
         started, cpu = time.perf_counter(), time.process_time()
         sums = Sums()
         types = columns_of(self.operation)
+        # The rows first and the report after them: a part counts as done by its report, so one that stands alone is
+        # done again.
         with self.output.opened(outputs.part_name(number, self.kind)) as file:
             writer = outputs.WRITERS[self.kind](file, types)
             store = self.stores.get(part.names[0])

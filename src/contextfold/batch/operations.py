@@ -83,6 +83,7 @@ class _Batch:
         return Compactor(**self.settings, remembered=1)
 
     def __getstate__(self) -> dict[str, Any]:
+        # Locks and caches of a compactor do not pickle; each process makes its own from the settings.
         return {name: value for name, value in vars(self).items() if name != "_compactor"}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -321,6 +322,7 @@ class CheckBatch(_Batch):
 
     def _made(self) -> Compactor:
         made = super()._made()
+        # A policy that changes nothing gives the list as it came, so whatever differs in its view was mended.
         self._as_it_stands = Compactor(window=made.window.tokens, policy=Policy(enabled=False), remembered=1)
         return made
 

@@ -228,6 +228,7 @@ def _check_output(job: Job) -> None:
 
     if is_remote(job.output):
         return
+    # By real paths: under two names, a link for instance, an output would still take the place of its own input.
     if any(os.path.realpath(job.output) == os.path.realpath(one) for one in job.inputs):
         raise InputError(f"--output {job.output} is an input as well: name another place")
     if os.path.isfile(job.output) and not job.output.endswith((".jsonl", ".parquet")):

@@ -225,5 +225,6 @@ def _client_config(client: str, host: str, port: int) -> str:
 
     if client not in CLIENTS:
         raise PolicyError(f"--print-config {client}: there are {', '.join(CLIENTS)}")
+    # These say where to listen; no client can connect to them.
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     return CLIENTS[client](f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}")

@@ -138,6 +138,7 @@ def import_file(
             name = thread or conversation.name or Path(file).stem
             name = name if len(found) == 1 else f"{name}-{number}"
             session = _session(name, store, namespace, format=conversation.format)
+            # ``at=0``: a second import of the same file is refused, and not put behind the first.
             places = session.append(conversation.messages, at=0)
             typer.echo(f"{name}: {len(places):,} messages")
 
@@ -351,6 +352,7 @@ def _session(thread: str, store: str, namespace: str, **options: Any) -> Session
 
     window, summarizer = options.pop("window", None), options.pop("summarizer", None)
     compactor = Compactor(window=window, summarizer=summarizer)
+    # Looking at a thread, or exporting it, must not summarize it by the way.
     only_on_request = SessionOptions(enable_context_optimization=False)
     return compactor.session(thread, _open(store), namespace=namespace, options=only_on_request, **options)
 

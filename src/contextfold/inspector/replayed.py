@@ -190,6 +190,7 @@ class _Replay:
         columns["index"].append(request.index)
         columns["history"].append(talk.recording.before[request.index] + overhead)
         columns["view"].append(0 if request.error else request.tokens + overhead)
+        # What stands before the messages is cached from the second request on.
         columns["cached"].append(request.cached + (overhead if number and not request.error else 0))
         columns["rewritten"].append(int(request.rewritten and not request.error))
         columns["answer"].append(talk.answer_tokens(request.index))

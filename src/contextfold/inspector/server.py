@@ -303,9 +303,11 @@ def _refusal(request: Request, token: str) -> str:
     if host not in (HOST, "localhost", "[::1]"):
         return "this server answers on loopback alone"
     origin = request.headers.get("origin")
+    # A browser says where a request comes from; without an origin it is one that the person made.
     if origin is not None and origin.partition("//")[2] != request.headers.get("host"):
         return "this server answers its own pages alone"
     given = request.query_params.get("token", "")
+    # In constant time: a page of another origin could measure how much of a guess was right.
     if not hmac.compare_digest(given.encode(), token.encode()):
         return "the address lacks its token: open the one that contextfold view printed"
     return ""

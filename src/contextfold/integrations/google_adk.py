@@ -99,6 +99,7 @@ class CompactionPlugin(BasePlugin):
         """What the provider counted corrects the estimate of the next request."""
         known = self._conversation(callback_context)
         used = getattr(llm_response.usage_metadata, "prompt_token_count", None)
+        # A partial answer counts the prompt too, and would teach the same request several times.
         if known.result is not None and used and not llm_response.partial:
             known.calibration = known.result.after_usage(used).calibration
             known.result = None

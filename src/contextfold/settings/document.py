@@ -81,6 +81,7 @@ def read(file: str | Path) -> Document:
         if line is None:
             around = ".".join(str(step) for step in key)
             raise InputError(f"{name}: {around!r} contains itself, by an alias (*) inside of what it stands for")
+        # YAML takes the second one without a word, and the reader of the file may have changed the first.
         if key in lines:
             twice = ".".join(str(step) for step in key)
             raise InputError(f"{name}, line {line}: {twice!r} is set twice, first in line {lines[key]}")

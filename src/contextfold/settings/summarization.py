@@ -79,6 +79,7 @@ def layer(document: Document) -> Layer:
         raise document.refuse((SECTION,), f"must be a mapping of {', '.join(NAMES)}, not {section!r}")
     for name in section:
         if name in ELSEWHERE:
+            # Not refused: the same file is read by DeerFlow, which needs them.
             logger.info("%s: %s is a setting of DeerFlow's own, and is not used", document.place((SECTION, name)), name)
         elif name not in NAMES:
             raise document.refuse_unknown((SECTION, str(name)), NAMES)
