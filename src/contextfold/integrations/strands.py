@@ -136,6 +136,7 @@ class CompactionManager(ConversationManager):
         Raises ``ValueError`` for the state of another manager, as Strands expects it.
         """
         super().restore_from_session(state)
+        # With a count the session would leave out as many messages, and a record is read against all of them.
         self.removed_message_count = 0
         stored = state.get("compaction")
         self.compaction = Compaction.from_json(stored) if isinstance(stored, str) else None
