@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import wire as provider
 from contextfold import formats
 from contextfold.errors import FormatError
+from contextfold.formats.marks import is_marked
 from contextfold.testing import histories
 from effort import examples
 from formats.reading import conversations, decoded, pairing
@@ -154,7 +155,7 @@ def test_any_json_is_either_decoded_or_refused_with_its_index(name: str) -> None
     @settings(max_examples=examples(400), deadline=None)
     @given(_JSON)
     def check(entry: Any) -> None:
-        known.recognizes([entry])
+        is_marked(name, entry)
         refused: FormatError | None = None
         try:
             message = known.decode(entry, 7)

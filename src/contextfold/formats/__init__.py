@@ -7,33 +7,57 @@ and text, reads the same in all formats that have roles, and counts as ``openai-
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from contextfold.errors import InputError, shown
-from contextfold.formats.anthropic import Anthropic
 from contextfold.formats.base import Format
-from contextfold.formats.bedrock_converse import BedrockConverse
-from contextfold.formats.gemini import Gemini
-from contextfold.formats.haystack import Haystack
-from contextfold.formats.langchain import LangChain
-from contextfold.formats.openai_chat import ROLES as CHAT_ROLES
-from contextfold.formats.openai_chat import OpenAIChat
-from contextfold.formats.openai_responses import OpenAIResponses
-from contextfold.formats.pydantic_ai import PydanticAI
+from contextfold.formats.marks import CHAT_ROLES, MARKED, is_marked
 from contextfold.formats.values import kind_of
 from contextfold.messages import Message
 
 __all__ = ["FORMATS", "Format", "decode", "detect", "get", "marked"]
 
-_CHAT = OpenAIChat()
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {known.name: known for known in (_CHAT, OpenAIResponses(), Anthropic(), LangChain(), Gemini(), BedrockConverse())}
+
+class _Formats(Mapping[str, Format]):
+    """Formats by name: one object of each, whose module is loaded when it is first asked for."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self._homes = homes
+        self._loaded: dict[str, Format] = {}
+
+    def __getitem__(self, name: str) -> Format:
+        found = self._loaded.get(name)
+        if found is None:
+            module, _, kind = self._homes[name].partition(":")
+            made = getattr(importlib.import_module(f"{__name__}.{module}"), kind)()
+            # Two threads may both have made one; all users get the same.
+            found = self._loaded.setdefault(name, made)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+
+FORMATS: Mapping[str, Format] = _Formats(
+    {
+        "openai-chat": "openai_chat:OpenAIChat",
+        "openai-responses": "openai_responses:OpenAIResponses",
+        "anthropic": "anthropic:Anthropic",
+        "langchain": "langchain:LangChain",
+        "gemini": "gemini:Gemini",
+        "bedrock-converse": "bedrock_converse:BedrockConverse",
+    }
 )
 """All formats by their public name."""
 
-OF_FRAMEWORKS: Mapping[str, Format] = MappingProxyType({known.name: known for known in (Haystack(), PydanticAI())})
+OF_FRAMEWORKS: Mapping[str, Format] = _Formats(
+    {"haystack": "haystack:Haystack", "pydantic-ai": "pydantic_ai:PydanticAI"}
+)
 """Formats whose messages are objects of a framework, and nothing that stands in a file."""
 
 
@@ -57,24 +81,16 @@ def detect(wire: Sequence[Any]) -> Format:
         if not isinstance(role, str) or role not in CHAT_ROLES:
             what = f"has the role {shown(role)}" if "role" in entry else "has no role"
             raise InputError(f"message {index} {what}, and fits no format: {_REMEDY}")
-    return _CHAT
+    return FORMATS["openai-chat"]
 
 
 def marked(wire: Sequence[Any]) -> Format | None:
     """The format whose mark comes first; None where nothing but roles and text is there."""
     for entry in wire:
-        for known in (*FORMATS.values(), *OF_FRAMEWORKS.values()):
-            if _recognizes(known, entry):
-                return known
+        for name in MARKED:
+            if is_marked(name, entry):
+                return get(name)
     return None
-
-
-def _recognizes(known: Format, entry: Any) -> bool:
-    """Objects of strangers may raise when they are compared. Those carry no mark; decoding says what is wrong."""
-    try:
-        return known.recognizes((entry,))
-    except Exception:  # noqa: BLE001 - whatever their code raises
-        return False
 
 
 def decode(wire: Sequence[Any], format: Format) -> list[Message]:

@@ -15,7 +15,7 @@ Reference: https://docs.anthropic.com/en/api/messages
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -27,10 +27,6 @@ from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, 
 ROLES = ("system", "user", "assistant")
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking"})
 MEDIA_BLOCKS = frozenset({"image", "document"})
-# Not ``text``: every format that has blocks has those.
-MARKED_BLOCKS = (
-    frozenset({"tool_use", "tool_result", "server_tool_use", "compaction", "mcp_tool_use"}) | REASONING_BLOCKS
-)
 
 
 class Anthropic:
@@ -39,9 +35,6 @@ class Anthropic:
     name: ClassVar[str] = "anthropic"
     alternates: ClassVar[bool] = True
     rules: ClassVar[Rules] = Rules(not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True)
-
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(_is_marked(entry) for entry in wire)
 
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
@@ -76,16 +69,6 @@ class Anthropic:
         blocks = [*_blocks(first.get("content")), *_blocks(second.get("content"))]
         blocks.sort(key=lambda block: block.get("type") != "tool_result")  # stable: the API wants results first
         return {**second, **first, "content": blocks}
-
-
-def _is_marked(entry: Any) -> bool:
-    content = entry.get("content") if isinstance(entry, dict) and entry.get("role") in ROLES else None
-    return isinstance(content, list) and any(isinstance(block, dict) and _is_own_block(block) for block in content)
-
-
-def _is_own_block(block: Mapping[str, Any]) -> bool:
-    kind = values.block_type(block)
-    return kind in MARKED_BLOCKS or (kind in MEDIA_BLOCKS and isinstance(block.get("source"), dict))
 
 
 def _instruction_between(message: Message) -> Message:

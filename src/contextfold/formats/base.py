@@ -1,4 +1,4 @@
-"""What a wire format must be able to do. Each format is one module with one class; adding one touches nothing else.
+"""What a wire format must be able to do. Each format is one module with one class, and its marks are in ``marks``.
 
 Laws, held by tests over every real and generated conversation:
 
@@ -48,10 +48,6 @@ class Format(Protocol):
 
     rules: ClassVar[Rules]
     """What ``repair`` sees to in a whole list."""
-
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        """Whether these objects carry marks of this format. Cheap: may look at a sample, must not raise."""
-        ...
 
     def decode(self, wire: Any, index: int | None = None) -> Message:
         """One wire object as a message. Raises ``FormatError`` with what is wrong and ``index``."""

@@ -30,10 +30,6 @@ from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reason
 
 ROLES = ("system", "user", "assistant")
 MEDIA_BLOCKS: Mapping[str, MediaKind] = {"image": "image", "document": "document", "video": "video", "audio": "audio"}
-MARKED_BLOCKS = frozenset(
-    {"text", "toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"}
-    | {"searchResult", *MEDIA_BLOCKS}
-)
 
 NO_OUTPUT = "[no output]"
 """Stands in a result whose texts were all blank, which the API refuses."""
@@ -88,9 +84,6 @@ class BedrockConverse:
         bare_end=True,
     )
 
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(_is_marked(entry) for entry in wire)
-
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "a Converse message")
@@ -126,13 +119,6 @@ class BedrockConverse:
         blocks = [*_blocks(first.get("content")), *_blocks(second.get("content"))]
         blocks.sort(key=lambda block: "toolResult" not in block)  # stable: models want results first
         return {**second, **first, "content": blocks}
-
-
-def _is_marked(entry: Any) -> bool:
-    content = entry.get("content") if isinstance(entry, dict) and entry.get("role") in ROLES else None
-    return isinstance(content, list) and any(
-        isinstance(block, dict) and "type" not in block and not MARKED_BLOCKS.isdisjoint(block) for block in content
-    )
 
 
 def _instruction_between(message: Message) -> Message:

@@ -53,9 +53,6 @@ class Gemini:
     alternates: ClassVar[bool] = True
     rules: ClassVar[Rules] = Rules(user_first=True)
 
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(_is_marked(entry) for entry in wire)
-
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         if not isinstance(wire, dict) and not shapes.is_content_object(wire):
@@ -114,24 +111,6 @@ def _role(wire: Any, index: int | None) -> str:
 
 def _spoken_as(wire: Any) -> str:
     return ROLES.get(str(shapes.get(wire, "role") or "user"), "user")
-
-
-def _is_marked(entry: Any) -> bool:
-    """Parts that have a key of Gemini's and no type, as those of others have; or an object of the SDK."""
-    if shapes.is_content_object(entry):
-        return True
-    if not isinstance(entry, dict) or "content" in entry or "type" in entry or "kind" in entry:
-        return False
-    role, parts = entry.get("role"), entry.get("parts")
-    if role not in (None, *ROLES) or not isinstance(parts, list):
-        return False
-    return bool(parts or role == "model") and all(_is_own_part(part) for part in parts)
-
-
-def _is_own_part(part: Any) -> bool:
-    if shapes.is_object(part):
-        return True
-    return isinstance(part, dict) and bool(part) and not {"type", "kind", "part_kind", "content"} & part.keys()
 
 
 def _is_blank(part: Part) -> bool:

@@ -10,7 +10,6 @@ Reference: https://docs.haystack.deepset.ai/docs/chatmessage
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -29,9 +28,6 @@ class Haystack:
     name: ClassVar[str] = "haystack"
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules()
-
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(is_object(entry) for entry in wire)
 
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
@@ -62,8 +58,7 @@ class Haystack:
 
 def is_object(wire: Any) -> bool:
     """Whether this is a ``ChatMessage``."""
-    module = sys.modules.get("haystack.dataclasses.chat_message")
-    return module is not None and isinstance(wire, module.ChatMessage)
+    return values.is_instance(wire, "haystack.dataclasses.chat_message", "ChatMessage")
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------

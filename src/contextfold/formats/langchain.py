@@ -85,9 +85,6 @@ class LangChain:
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules()
 
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(shape_of(entry) is not None for entry in wire)
-
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         kind, fields = type_and_fields(wire, index)

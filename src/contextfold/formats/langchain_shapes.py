@@ -9,12 +9,11 @@ format in ``langchain`` works on type and fields and never needs to know which s
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from contextfold.errors import FormatError
-from contextfold.formats.values import kind_of
+from contextfold.formats.values import is_instance, kind_of
 
 Shape: TypeAlias = Literal["object", "flat", "data", "constructor"]
 
@@ -40,8 +39,7 @@ def shape_of(wire: Any) -> Shape | None:
 
 def is_object(wire: Any) -> bool:
     """Whether this is a message object of langchain_core."""
-    module = sys.modules.get("langchain_core.messages")
-    return module is not None and isinstance(wire, module.BaseMessage)
+    return is_instance(wire, "langchain_core.messages", "BaseMessage")
 
 
 def type_and_fields(wire: Any, index: int | None) -> tuple[str, Mapping[str, Any]]:

@@ -21,15 +21,13 @@ from typing import Any, ClassVar
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
 from contextfold.formats.base import Rules
+from contextfold.formats.marks import CHAT_ROLES
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 
-ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 FIELDS = ("refusal", "audio", *REASONING_FIELDS)
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
-MARKED_KEYS = ("tool_calls", "tool_call_id", "function_call", "tool_call_ids")
-MARKED_BLOCKS = frozenset({"image_url", "input_audio", "file"})
 NAME = re.compile(r"[^\s<|\\/>]{1,64}")  # what the API allows as the name of a participant
 
 InnerPart = Text | Media | Opaque
@@ -50,13 +48,10 @@ class OpenAIChat:
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules()
 
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(_is_marked(entry) for entry in wire)
-
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "a chat message")
-        role = values.role_of(entry, ROLES, index)
+        role = values.role_of(entry, CHAT_ROLES, index)
         parts: tuple[Part, ...]
         if role in ("tool", "function"):
             parts = (_decode_result(entry, role, index),)
@@ -95,18 +90,6 @@ class OpenAIChat:
         if any(first.get(key) or second.get(key) for key in ("tool_calls", "function_call", *FIELDS)):
             return None
         return {**second, **first, "content": _joined(first.get("content"), second.get("content"))}
-
-
-def _is_marked(entry: Any) -> bool:
-    if not isinstance(entry, dict) or "role" not in entry:
-        return False
-    if entry["role"] in ("tool", "function") or any(entry.get(key) for key in MARKED_KEYS):
-        return True
-    content = entry.get("content")
-    return isinstance(content, list) and any(
-        isinstance(block, dict) and values.block_type(block) in MARKED_BLOCKS and values.block_type(block) in block
-        for block in content
-    )
 
 
 def _role(role: str) -> Role:

@@ -20,7 +20,6 @@ from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, 
 
 ROLES = ("system", "developer", "user", "assistant")
 TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
-OWN_TEXT_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 NAMED_CALLS = ("function_call", "custom_tool_call")
 CUSTOM = ("custom_tool_call", "custom_tool_call_output")
 NAMED_OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -34,9 +33,6 @@ class OpenAIResponses:
     name: ClassVar[str] = "openai-responses"
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules(results_have_kinds=True)
-
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(_is_marked(entry) for entry in wire)
 
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
@@ -65,26 +61,6 @@ class OpenAIResponses:
             return None
         blocks = [*_blocks(first), *_blocks(second)]
         return {**second, **first, "content": blocks}
-
-
-def _is_marked(entry: Any) -> bool:
-    if not isinstance(entry, dict):
-        return False
-    if "role" not in entry:
-        return _is_item_type(entry.get("type"))
-    content = entry.get("content")
-    if entry.get("type") == "message" and isinstance(content, str):
-        return True  # Anthropic's answers are of this type too, but never hold a string
-    return isinstance(content, list) and any(
-        isinstance(block, dict) and values.block_type(block) in OWN_TEXT_BLOCKS for block in content
-    )
-
-
-def _is_item_type(kind: Any) -> bool:
-    if not isinstance(kind, str):
-        return False
-    # By their endings: new built-in tools come with types of their own.
-    return kind in ("reasoning", "compaction", "item_reference") or kind.endswith(("_call", "_call_output"))
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------

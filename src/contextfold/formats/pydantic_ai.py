@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -62,9 +61,6 @@ class PydanticAI:
     alternates: ClassVar[bool] = False
     rules: ClassVar[Rules] = Rules()
 
-    def recognizes(self, wire: Sequence[Any]) -> bool:
-        return any(kind_of(entry) is not None for entry in wire)
-
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
         kind = kind_of(wire)
@@ -97,12 +93,9 @@ class PydanticAI:
 
 def kind_of(wire: Any) -> str | None:
     """``request`` or ``response``; None for what is no message of pydantic-ai."""
-    module = sys.modules.get("pydantic_ai.messages")
-    if module is None:
-        return None
-    if isinstance(wire, module.ModelRequest):
+    if values.is_instance(wire, "pydantic_ai.messages", "ModelRequest"):
         return "request"
-    return "response" if isinstance(wire, module.ModelResponse) else None
+    return "response" if values.is_instance(wire, "pydantic_ai.messages", "ModelResponse") else None
 
 
 def split(message: Any) -> list[Any]:

@@ -7,6 +7,7 @@ which live in the module of that format, and the passage from one format to anot
 from __future__ import annotations
 
 import base64
+import sys
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
@@ -67,6 +68,13 @@ def kind_of(value: Any) -> str:
     """What a value is, in words for an error text."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return "null" if value is None else names.get(type(value), f"a {type(value).__name__}")
+
+
+def is_instance(value: Any, module: str, *names: str) -> bool:
+    """Whether a value is of one of these classes, without loading their module: no object exists before it is."""
+    loaded = sys.modules.get(module)
+    # A class may be missing while another thread is still importing the module.
+    return loaded is not None and isinstance(value, tuple(getattr(loaded, name, ()) for name in names))
 
 
 def block_type(block: Mapping[str, Any]) -> str:

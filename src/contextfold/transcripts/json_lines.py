@@ -16,6 +16,7 @@ from typing import Any
 from contextfold import formats
 from contextfold.errors import InputError
 from contextfold.formats.langchain_shapes import shape_of
+from contextfold.formats.marks import is_marked
 from contextfold.transcripts import requests
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
@@ -34,7 +35,6 @@ KNOWN_KEYS = (
     "contents",
 )
 DEPTH = 5
-_RESPONSES, _GEMINI = formats.get("openai-responses"), formats.get("gemini")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _is_message(entry: Any) -> bool:
     shape = shape_of(entry)
     if shape == "flat":
         return "content" in entry
-    return shape is not None or _RESPONSES.recognizes((entry,)) or _GEMINI.recognizes((entry,))
+    return shape is not None or is_marked("openai-responses", entry) or is_marked("gemini", entry)
 
 
 def _was_sent(message: Any) -> bool:
