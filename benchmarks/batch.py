@@ -1,10 +1,11 @@
 """Stored conversations through ``contextfold batch``: how fast, how evenly, in how much memory, and what a kill costs.
 
-    python benchmarks/batch.py [--conversations 2000] [--folder build/batch] [--ray] [--json FIGURES.json]
+    python benchmarks/batch.py [--conversations 2000] [--window 8000] [--runs one many ray worker job]
+                               [--folder build/batch] [--json FIGURES.json]
 
 Conversations of about 50 KB are generated (100,000 of them are 5 GB), then compacted by one process, by one for each
-CPU and, with ``--ray``, by Ray on this machine. Then a worker is killed in the middle, and then the whole job, which is
-begun again. Every run must give the same rows, each conversation once.
+CPU and, if asked for, by Ray on this machine. Then a worker is killed in the middle; then a worker and, later, the
+whole job, which is begun again. Every run must give the same rows, each conversation once.
 
 Rates by the clock say as much about what else runs on the machine as about contextfold. So scaling is told from CPU
 time: what a conversation costs in one process, over what it costs beside others. 1.00 is as if each were alone.
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WINDOW = 8_000
+RUNS = ("one", "many", "ray", "worker", "job")
 NOUNS = ("invoice", "ledger", "customer", "payment", "period", "batch", "report", "session", "token", "queue", "index")
 VERBS = ("load", "resolve", "collect", "apply", "check", "merge", "round", "split", "render", "publish", "reconcile")
 
@@ -102,7 +103,7 @@ class Run:
 
 def command(source: Path, output: Path, *options: str) -> list[str]:
     words = [sys.executable, "-m", "contextfold", "batch", "compact", str(source), "--output", str(output)]
-    return [*words, "--window", str(WINDOW), "--report", "json", *options]
+    return [*words, "--report", "json", *options]
 
 
 def run(name: str, source: Path, output: Path, *options: str) -> Run:
@@ -128,25 +129,26 @@ def result(name: str, report: dict[str, Any], wall: float, output: Path) -> Run:
     return Run(name, report, wall, digest.hexdigest(), ids, max(peaks) / early)
 
 
-def killed_worker(source: Path, output: Path, workers: int) -> Run:
+def killed_worker(source: Path, output: Path, *options: str) -> Run:
     """A run in which a worker is killed as soon as the first part is written."""
     started = time.perf_counter()
-    going = subprocess.Popen(command(source, output, "--workers", str(workers)), stdout=subprocess.PIPE, text=True)
+    going = subprocess.Popen(command(source, output, *options), stdout=subprocess.PIPE, text=True)
     _wait_for_parts(output, 1)
     os.kill(next(_workers(going.pid)), signal.SIGKILL)
     told, _ = going.communicate()
     return result("a worker killed", json.loads(told), time.perf_counter() - started, output)
 
 
-def killed_job(source: Path, output: Path, workers: int) -> Run:
-    """A run that is killed when a third of it is done, and begun again."""
-    going = subprocess.Popen(command(source, output, "--workers", str(workers)), stdout=subprocess.DEVNULL)
+def killed_job(source: Path, output: Path, *options: str) -> Run:
+    """A run in which a worker is killed, and which is killed when a third of it is done, and begun again."""
+    going = subprocess.Popen(command(source, output, *options), stdout=subprocess.DEVNULL)
     _wait_for_parts(output, 1)
+    os.kill(next(_workers(going.pid)), signal.SIGKILL)
     plan = json.loads((output / "_job" / "plan.json").read_text())
     _wait_for_parts(output, len(plan["parts"]) // 3)
     going.kill()
     going.wait()
-    return run("killed and resumed", source, output, "--workers", str(workers))
+    return run("killed and resumed", source, output, *options)
 
 
 def _wait_for_parts(output: Path, count: int) -> None:
@@ -187,22 +189,27 @@ def main() -> None:
     reader.add_argument("--conversations", type=int, default=2_000)
     reader.add_argument("--folder", type=Path, default=Path("build/batch"))
     reader.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
-    reader.add_argument("--ray", action="store_true", help="on Ray as well")
+    reader.add_argument("--window", type=int, default=8_000, help="tokens; the conversations have about 13,800")
+    reader.add_argument("--runs", nargs="+", choices=RUNS, default=["one", "many", "worker", "job"])
     reader.add_argument("--json", type=Path, help="write the figures there")
     given = reader.parse_args()
     source = given.folder / "talks.jsonl"
     generate(source, given.conversations)
-    many = str(given.workers)
-    outputs = {name: given.folder / name for name in ("one", "many", "ray", "worker", "job")}
-    for output in outputs.values():
+    window = ("--window", str(given.window))
+    many = ("--workers", str(given.workers), *window)
+    runs = []
+    for name in given.runs:
+        output = given.folder / name
         shutil.rmtree(output, ignore_errors=True)
-    runs = [run("one process", source, outputs["one"], "--workers", "1")]
-    runs.append(run(f"{many} processes", source, outputs["many"], "--workers", many))
-    if given.ray:
-        runs.append(run(f"Ray, {many} actors", source, outputs["ray"], "--workers", many, "--ray", "local"))
-    runs.append(killed_worker(source, outputs["worker"], given.workers))
-    runs.append(killed_job(source, outputs["job"], given.workers))
-    print(f"{given.conversations:,} conversations, {source.stat().st_size / 2**20:.0f} MB, window {WINDOW:,}\n")
+        if name == "one":
+            runs.append(run("one process", source, output, "--workers", "1", *window))
+        elif name == "many":
+            runs.append(run(f"{given.workers} processes", source, output, *many))
+        elif name == "ray":
+            runs.append(run(f"Ray, {given.workers} actors", source, output, "--ray", "local", *many))
+        else:
+            runs.append((killed_worker if name == "worker" else killed_job)(source, output, *many))
+    print(f"{given.conversations:,} conversations, {source.stat().st_size / 2**20:.0f} MB, window {given.window:,}\n")
     print("\n".join(table(runs)))
     for one in runs:
         assert one.ids == list(range(given.conversations)), f"{one.name}: conversations are lost or doubled"

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -106,6 +107,28 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert said in done.output
     assert not Path("none.db").exists()
     assert Path("notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("address", "words"), [("local", "Ray did not start; --workers does the same"), ("auto", "no cluster was reached")]
+)
+@pytest.mark.parametrize("raised", [Exception, ConnectionError, RuntimeError, OSError])
+def test_a_ray_that_does_not_start_is_told_in_one_line_whatever_it_raises(
+    lines: Path, address: str, words: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """How Ray fails on an overloaded machine cannot be provoked, so its place is taken by what it raised on one."""
+
+    def fails(**options: object) -> None:
+        raise raised("The current node timed out during startup.\nThis could happen")
+
+    broken = ModuleType("ray")
+    broken.init, broken.is_initialized = fails, lambda: False  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", broken)
+    monkeypatch.chdir(tmp_path)
+    done = batch("compact", str(lines), "-o", "out", "--ray", address)
+    assert done.exit_code == 2
+    assert f"--ray {address}: {words}" in done.output
+    assert "timed out during startup. This could happen" in " ".join(done.output.split())
 
 
 WITHOUT = """

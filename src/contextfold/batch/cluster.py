@@ -143,8 +143,10 @@ def _connect(address: str) -> None:
     own: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # noqa: BLE001 - a node that is too slow to start is a bare Exception of Ray's
         said = " ".join(str(error).split())[:300]
+        if address == "local":
+            raise InputError(f"--ray local: Ray did not start; --workers does the same without it: {said}") from None
         raise InputError(
             f"--ray {address}: no cluster was reached; give auto, ray://HOST:PORT, or local to start one here: {said}"
         ) from None
