@@ -519,10 +519,7 @@ def _lowest_trigger(policy: Policy, window: int) -> int | None:
 
 
 def _target(policy: Policy, window: int, trigger: int | None) -> int:
-    """An explicit target as it is; else the budget's share of the window, scaled down with a low trigger.
-
-    0.5 of the window goes with a trigger at 0.8 of it; a trigger in tokens keeps that proportion.
-    """
+    """An explicit target as it is; else the budget's share of the window, scaled down with a low trigger."""
     if policy.target is not None:
         target = policy.target.tokens(window)
         assert target is not None  # sizes in messages are refused on construction
@@ -533,6 +530,7 @@ def _target(policy: Policy, window: int, trigger: int | None) -> int:
                 f"target {policy.target} is {target:,} tokens, not below the trigger of {trigger:,} tokens"
             )
         return target
+    # 0.5 of the window goes with a trigger at 0.8 of it; a trigger in tokens keeps that proportion.
     return _scaled(policy.budgets.usage_of(window), window, trigger if policy.has_own_trigger else None)
 
 

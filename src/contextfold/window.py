@@ -288,14 +288,12 @@ def bounds(policy: Policy, window: Window, assumed: Window) -> tuple[Policy, Lim
 
 
 def _reachable(policy: Policy, window: Window) -> Policy:
-    """The policy, with a trigger that can be reached where a refusal proved the window smaller than the caller knew.
-
-    A trigger by messages alone, or none, stays as it is: off means off.
-    """
+    """The policy, with a trigger that can be reached where a refusal proved the window smaller than the caller knew."""
     if window.source != "learned":
         return policy
     usable = window.tokens - policy.answer_reserve
     sizes = [tokens for clause in policy.trigger for size in clause.sizes if (tokens := size.tokens(usable))]
+    # A trigger by messages alone, or none, stays as it is: off means off.
     if not sizes or min(sizes) <= usable:
         return policy
     reached = Clause((Size("tokens", max(1, int(REACHABLE * usable))),))

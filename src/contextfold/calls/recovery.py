@@ -160,7 +160,6 @@ class Exchange:
     # ---- remedies ----
 
     async def _remedy(self, outcome: Outcome, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
-        """The next view to send, or None when there is nothing to be done."""
         if not self.policy.resend_after_overflow:
             return None
         first = (overflow.about or overflow.kind) not in self._tried
@@ -264,7 +263,6 @@ class Exchange:
         return self._resending(overflow, result)
 
     def _lower(self, lowered: int | None, overflow: Overflow) -> None:
-        """Let the answer take fewer tokens; None: as many as before."""
         if lowered is None:
             return
         self.observer.emit(
@@ -327,7 +325,6 @@ class Exchange:
         return error
 
     async def _discard(self, response: Any) -> None:
-        """A stream that will not be read is closed."""
         close = getattr(response, "close", None)
         if callable(close):
             await self.ports.call(close)

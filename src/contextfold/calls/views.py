@@ -119,7 +119,6 @@ class Views:
         return (request.endpoint, request.model) in self._strict
 
     def _open(self, request: Request, observer: Observer) -> KnownConversation:
-        """The conversation of a request, decoded, sized and under the record that the caller has in force."""
         conversation = self._memory.take(request.messages, self._format(request, observer))
         follow(conversation, request.previous, observer, role=self.policy.summary_role)
         return conversation
@@ -252,7 +251,6 @@ class _Call:
         return triggered(self.policy, self.limits, tokens, messages, self.request.forced)
 
     async def _wire(self, target: Format) -> tuple[list[Any], Mapping[int, Account]]:
-        """The view in a format, and what became of messages that had to be mended for it."""
         conversation, history = self.conversation, self.conversation.history
         record, view, sending = conversation.record, conversation.view, self.request.sending
         if target is not history.format:
@@ -360,7 +358,6 @@ class _Call:
         return self.conversation.background is not None and self.conversation.background.is_busy
 
     async def _start_preparing(self, overhead: Mapping[str, int]) -> None:
-        """Begin a pass over the conversation as it is now, beside it."""
         conversation = self.conversation
         if conversation.background is None:
             conversation.background = Background(self.policy.summary.parallel)
@@ -428,7 +425,7 @@ class _Call:
 
 
 async def _performed(question: Question, means: Means) -> Made | Nothing:
-    """A pass. What one needs is loaded with the first, and beside the event loop: most requests need none."""
+    # Loaded with the first pass, and beside the event loop: most requests need none.
     await means.ports.compute(import_module, "contextfold.passes.perform")
     from contextfold.passes.perform import run_pass
 
@@ -522,7 +519,6 @@ def text_tokens(wire: Sequence[Any], format: Format, counter: TokenCounter) -> i
 
 
 def _report_faults(conversation: KnownConversation, observer: Observer) -> None:
-    """Say what is broken in the history, once."""
     if not conversation.has_news:
         return
     conversation.has_news = False

@@ -99,8 +99,6 @@ class _Waiting:
 
 
 class _Walk:
-    """The state of one walk over a history."""
-
     def __init__(self, messages: Sequence[Message]) -> None:
         self.messages = messages
         self.parent = list(range(len(messages)))
@@ -203,12 +201,10 @@ class _Walk:
         return Grouping(tuple(groups), tuple(group_of), self.answers, faults, self.answered_by_name)
 
     def _is_interrupted(self, group: Group, call: int) -> bool:
-        """Whether a later message shows that a call gets no result: an ordinary state after a crash.
-
-        The group may still be pending, since the agent has not spoken: it stays, and is sent with a placeholder.
-        """
+        """Whether a later message shows that a call gets no result: an ordinary state after a crash."""
         if not group.pending:
             return True
+        # The group may still be pending, since the agent has not spoken: it stays, and is sent with a placeholder.
         later = range(call + 1, len(self.messages))
         return any(n not in group.indices and not self.messages[n].tool_results for n in later)
 

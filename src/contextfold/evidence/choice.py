@@ -187,14 +187,11 @@ def _words_of(block: Block, n: int) -> bytes:
 
 
 def _faded(age: int) -> float:
-    """What an age in tokens leaves of a weight."""
     share: float = (1000 / (max(0, age) + YOUNGEST)) ** FADING
     return share
 
 
 class _Material:
-    """The lines of all candidates in one row, and what is known of each."""
-
     def __init__(
         self, blocks: Sequence[tuple[int, Block]], words: Vocabulary, sizes: Sizes, is_talk: bool = False
     ) -> None:
@@ -464,9 +461,9 @@ class _Choice:
 
 
 def _in_order(numbers: Ints) -> Numbers:
-    """The places of whole numbers below 2**32 in ascending order, of equal ones in theirs: half by half, which takes a
-    fraction of a comparison of each with others.
-    """
+    """The places of whole numbers below 2**32 in ascending order, of equal ones in theirs."""
+    # Half by half: numbers of 16 bits are put in order by counting, which takes a fraction of comparing each with
+    # others.
     by_low = np.argsort((numbers & 0xFFFF).astype(np.uint16), kind="stable")
     return by_low[np.argsort((numbers >> 16).astype(np.uint16)[by_low], kind="stable")]
 

@@ -96,17 +96,15 @@ def _ranked(
     room: int,
     cut: dict[tuple[str, int], Clip],
 ) -> Iterator[tuple[int, str]]:
-    """The names that are worth most for their tokens, the best first, each with its part of a line.
-
-    A part is no shorter than its name, which says how much it can be worth at most. So lines are looked through for
-    some names at a time, and not for those that come after all that fits.
-    """
+    """The names that are worth most for their tokens, the best first, each with its part of a line."""
     texts = words.texts
     heaviest = heapq.nsmallest(
         int(room * CONSIDERED), ((-weight / (len(texts[n]) + OVERHEAD), texts[n], n) for n, weight in weights.items())
     )
     waiting: list[tuple[float, str, int, str]] = []
     lines = _Lines(blocks)
+    # A part is no shorter than its name, which says how much it can be worth at most. So lines are looked through for
+    # some names at a time, and not for those that come after all that fits.
     at_once = max(_LEAST_AT_ONCE, room // 4)
     for start in range(0, len(heaviest), at_once):
         names = {n for _, _, n in heaviest[start : start + at_once]}
@@ -199,7 +197,7 @@ def _plain_words(text: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=2_048)
 def _named(text: str) -> tuple[str, ...]:
-    """All that a part of a line shows. The next pass takes most of the same parts."""
+    """All that a part of a line shows."""
     return tuple(one for name in identifiers.names(text) for one in (name, *identifiers.endings(name)))
 
 

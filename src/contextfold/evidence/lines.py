@@ -266,7 +266,6 @@ def _line(text: str, source: Source, searched: str | None = None) -> Line:
 def _made(
     line: str, source: Source, text: str, start: int, end: int, found: Sequence[tuple[int, int, Named]], bonus: float
 ) -> Line:
-    """A line that stands at ``start`` to ``end`` of a text, with what was found in it."""
     if not found:
         return Line(line, source, (), (), _plain_words(text, ((start, end),)), bonus)
     names: dict[str, float] = {}
@@ -337,15 +336,13 @@ def _with_any(words: Iterable[str], text: str, starts: Sequence[int]) -> set[int
 
 
 def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dict[int, float]:
-    """The bonuses of a tool's lines that have one, as ``_bonus`` gives them.
-
-    Its patterns are tried where a word stands that each of their matches holds. Upper and lower case are one in some of
-    them, in ways of Unicode's own, so other lines than ASCII are always tried.
-    """
+    """The bonuses of a tool's lines that have one, as ``_bonus`` gives them."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a letter that is two in lower case: no place there is one of the text
         likely = set(range(len(lines)))
     else:
+        # The patterns are tried where a word stands that each of their matches holds. Upper and lower case are one in
+        # some of them, in ways of Unicode's own, so other lines than ASCII are always tried.
         likely = _with_any(_ERROR_WORDS, text, starts) | _with_any(_OUTCOME_WORDS, lowered, starts)
         likely |= {n for n, line in enumerate(lines) if not line.isascii()}
     bonuses = {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
@@ -400,10 +397,7 @@ def _cut(text: str) -> int:
 
 
 def _call_lines(call: ToolCall, known: Known) -> Iterator[Line]:
-    """A call as lines: the tool's name with the short arguments, and long arguments line by line.
-
-    Keys and the tool's name are shown, but only values name something: the others belong to the tool's definition.
-    """
+    """A call as lines: the tool's name with the short arguments, and long arguments line by line."""
     shown: list[str] = [call.name]
     values: list[str] = []
     for key, value in _leaves(_arguments(call)):
@@ -415,6 +409,8 @@ def _call_lines(call: ToolCall, known: Known) -> Iterator[Line]:
         if values and sum(map(len, shown)) + len(key) + len(value) > WIDTH:
             yield from _joined(shown, values)
             shown, values = [], []
+        # Keys and the tool's name are shown, but only values name something: the others belong to the tool's
+        # definition.
         shown.append(f"{key}: {value}" if key else value)
         values.append(value)
     yield from _joined(shown, values)

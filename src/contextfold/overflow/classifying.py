@@ -166,7 +166,6 @@ def _pieces(rule: Rule, said: ErrorText, text: str) -> Iterable[str]:
 
 
 def _verdict(said: ErrorText) -> Overflow | None:
-    """The verdict on one level of an error."""
     text = said.text
     figures = figures_of(text)
     if (rule := _first(_OF_LOOK_ALIKES, said, text)) is not None:

@@ -163,23 +163,17 @@ class _Pass:
             return self._above_target(problem)
 
     def _is_worth_waiting(self) -> bool:
-        """Whether the newest group is so large that a pass had better wait until the model has read it.
-
-        Until then it has to stay as it is, in the place of what else could be carried. Only under the default trigger,
-        and as long as the view leaves room.
-        """
+        """Whether the newest group is so large that a pass had better wait until the model has read it."""
         # What a caller set or asked for is done when it is due; only the default may be put off.
         if self.question.forced or self.question.policy.has_own_trigger or not self.groups:
             return False
+        # Unread it has to stay as it is, in the place of what else could be carried; after the next call it can leave.
         newest, window = self.groups[0], self.limits.window
         is_unread = newest.last == len(self.question.messages) - 1
         return is_unread and self._free_size(newest) > LARGE * window and self.question.view_tokens <= PATIENCE * window
 
     def _above_target(self, problem: CannotFit) -> Plan | Nothing:
-        """At a higher target, as low as it can be and below the trigger; below the window where the view exceeds that.
-
-        A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do.
-        """
+        """At a higher target, as low as it can be, below the trigger; below the window where the view exceeds that."""
         # A view that ends right at the trigger would fire it again with the next message.
         ceiling = int(0.95 * (self.limits.trigger or self.limits.window))
         room = 2 if self.question.forced is None else 8  # after a refusal the limit may be a guess: stay well below it
@@ -194,6 +188,7 @@ class _Pass:
         if self.question.view_tokens <= self.limits.window:
             return Nothing(f"what must stay takes {problem.needed:,} tokens, too much to end below the trigger")
         window = self.limits.window
+        # A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do.
         for share in (8, 8, 1):  # the first may find that the newest messages need more than was known
             try:
                 return self._at(self._raised(problem, window, share))
@@ -202,11 +197,8 @@ class _Pass:
         raise CannotFit(limit=window, floor=problem.floor, limit_name="window") from None
 
     def _raised(self, problem: CannotFit, ceiling: int, share: int) -> int:
-        """A target above what must stay, with a part of what is left below the ceiling for what may stay.
-
-        Where the default was lowered to a caller's number, nothing for what may stay: what must stay never makes it
-        grow.
-        """
+        """A target above what must stay, with a part of what is left below the ceiling for what may stay."""
+        # The default was lowered to a caller's number: what must stay never makes what may stay grow.
         if self.limits.most <= self.limits.target:
             return problem.needed
         return problem.needed + (ceiling - problem.needed) // share
@@ -220,9 +212,7 @@ class _Pass:
         return self._cheap_tiers(target, tail) or self._summarizing(target, tail)
 
     def _with_room_for_keep(self, target: int) -> int:
-        """The target, raised where a default one has no room for what an explicit ``keep`` names, as far as the window
-        goes.
-        """
+        """The target, raised as far as the window goes where a default one has no room for an explicit ``keep``."""
         policy, most = self.question.policy, int(FULL * self.limits.window)
         if policy.keep is None or policy.target is not None or target >= most:
             return target
@@ -234,7 +224,6 @@ class _Pass:
         return max(target, min(most, needed + summary))
 
     def _floor(self) -> dict[str, int]:
-        """Tokens that cannot be removed, item by item."""
         floor = {name: size for name, size in self.question.overhead.items() if size}
         for index, reason in sorted(self.held.items()):
             floor[reason] = floor.get(reason, 0) + self.sizes[index]
@@ -356,10 +345,9 @@ class _Pass:
         return self.question.policy.budgets.summary * (1 - PROSE) if self.question.policy.evidence else 0.0
 
     def _less_evidence(self, target: int) -> Plan | None:
-        """A plan that keeps every message and quotes less, where no message is left to evict: after a refusal the
-        summary message itself may be what is too much. None where that does not bring the view down to the target.
-        """
+        """A plan that keeps every message and quotes less; None where that does not reach the target."""
         kept_tokens = self.question.view_tokens - self.question.summary_tokens
+        # After a refusal with no message left to evict, the summary message itself may be what is too much.
         budget = target - kept_tokens
         if not SMALLEST_SUMMARY <= budget < self.question.summary_tokens:
             return None
@@ -510,10 +498,8 @@ class _Pass:
         return int(bool(asked) or cues.CORRECTION.search(text[:_READ]))
 
     def _value(self, index: int) -> float:
-        """What a user message counts: all alike but for ``WORTH`` where work is done; in a dialogue, where most of the
-        words are small talk, by what they tell.
-        """
         value = WORTH[self._worth(index)]
+        # In a dialogue most of the words are small talk: there they count by what they tell as well.
         return value * told(self.question.messages[index].text[:_READ]) if self.question.is_talk else value
 
     def _shortened_user(self, index: int, limit: int) -> Shortening:
@@ -577,12 +563,10 @@ class _Pass:
         return policy.has_own_trigger and "minimum_gain" not in policy.model_fields_set
 
     def _too_little(self, expected: int) -> Nothing | None:
-        """A rewrite that frees next to nothing costs more than it saves, while the view still fits.
-
-        That is ours to say under the default trigger, and the caller's with a number.
-        """
+        """A rewrite that frees next to nothing costs more than it saves, while the view still fits."""
         gain = self.question.view_tokens - expected
         fits = self.question.view_tokens <= self.limits.window
+        # How much is worth it is ours to say under the default trigger, and the caller's with a number.
         forced = self.question.forced is not None or self.by_count
         if forced or not fits or gain >= self.limits.minimum_gain or (self._obeys_trigger and gain > 0):
             return None
@@ -679,10 +663,7 @@ class _Pass:
         return self.question.record.fates if self.question.record else ()
 
     def _summary_after(self, gone: set[int]) -> int:
-        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone.
-
-        Behind a provider's own compaction in any case: the provider reads nothing that stands before that.
-        """
+        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone."""
         messages = self.question.messages
         leading = -1
         while leading + 1 < len(messages) and messages[leading + 1].is_instruction:
@@ -693,6 +674,7 @@ class _Pass:
         if first is None and self.question.policy.first_user:  # the only user message is first and newest
             first = pins.first_user(messages)
         place = leading if first is None or first > max(gone) else max(leading, first)
+        # In any case behind a provider's own compaction: the provider reads nothing that stands before that.
         return max(place, self.native)
 
 

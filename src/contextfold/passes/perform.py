@@ -156,7 +156,6 @@ def _conclude(question: Question, plan: Plan, compaction: Compaction, took: Summ
 
 
 async def _prose(question: Question, plan: Plan, means: Means) -> Summary | Nothing:
-    """The summary's prose, by the summarizer, or by the fallback where policy allows it."""
     if means.summarizer is None:
         return await means.ports.compute(material.extract, question, plan)
     # What a failure cost is told as well: the hooks that add up money hear of every call.
@@ -267,10 +266,7 @@ async def _behind_view(
 def _request_behind(
     question: Question, plan: Plan, units: Sequence[Unit], same: RequestModel
 ) -> tuple[list[Any], int] | None:
-    """The view with an instruction behind it, and tokens for the answer; None if that does not fit the window.
-
-    What leaves and stands shortened in the view is added in full: no text counts as summarized that was not read.
-    """
+    """The view with an instruction behind it, and tokens for the answer; None if that does not fit the window."""
     from contextfold.summary.language import name as language_name
     from contextfold.summary.prompt_files import Wording
     from contextfold.summary.render import neutralize
@@ -280,6 +276,7 @@ def _request_behind(
     wording = Wording(language_name(question.language), options.prompt, told)
     room = material.prose_room(question, plan)
     instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
+    # What leaves and stands shortened in the view is added in full: no text counts as summarized that was not read.
     edited = {edit.index for edit in question.record.edits} if question.record else set()
     if shortened := [unit.text for unit in units if edited.intersection(unit.indices)]:
         # Neutralized, because it stands inside our instruction: what a tool wrote must not pass for a part of that.
@@ -351,10 +348,8 @@ def _end(
 
 
 def _complete(question: Question, plan: Plan, summary: Summary | None, address: str | None) -> Compaction:
-    """The record with evidence in the room that is left, and its real size. Raises ``CannotFit`` if it misses.
-
-    Without a new summary the earlier prose stands, if there is any, beside new evidence.
-    """
+    """The record with evidence in the room that is left, and its real size. Raises ``CannotFit`` if it misses."""
+    # Without a new summary the earlier prose stands, if there is any, beside new evidence.
     bare = (
         _new_summary(question, plan, summary, address) if summary is not None else _standing_summary(question, address)
     )
@@ -423,7 +418,6 @@ def _new_summary(question: Question, plan: Plan, summary: Summary, address: str 
 
 
 def _within(plan: Plan, compaction: Compaction) -> Compaction:
-    """The record, if its view meets the target. Raises ``CannotFit`` otherwise."""
     if compaction.tokens_after <= plan.target:
         return compaction
     rest = compaction.tokens_after - sum(plan.floor.values())

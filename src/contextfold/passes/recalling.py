@@ -56,8 +56,6 @@ FRAME = (
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
-    """Lines of one message that are to be quoted."""
-
     index: int
     line: int
     source: str
@@ -179,14 +177,12 @@ def _shown(question: Question) -> str:
 
 
 def _quotes(answer: Evicted, shown: str, total: int) -> Iterator[_Quote]:
-    """The lines of a message that hold most of what was found, with those around them, less what is in the view.
-
-    None where the line that answers is in the view: what stands around it says nothing without it.
-    """
+    """The lines of a message that hold most of what was found, with those around them, less what is in the view."""
     lines = lines_of(answer.message)
     worth = [sum(word in line.text.lower() for word in answer.held) for line in lines]
     most = max(worth, default=0)
     best = next((n for n, line in enumerate(lines) if most and worth[n] == most and _is_new(line, shown)), None)
+    # The line that answers is in the view: what stands around it says nothing without it.
     if best is None:
         return
     when = f"message {answer.number} of {total}" + (f", {answer.when}" if answer.when else "")

@@ -80,7 +80,7 @@ class SummaryRecord(BaseModel):
     @field_validator("text", "evidence", "archive", mode="before")
     @classmethod
     def _writable(cls, text: object) -> object:
-        """A record is written to files and databases, and a model's answer may hold half a character."""
+        # A record is written to files and databases, and a model's answer may hold half a character.
         return well_formed(text) if isinstance(text, str) else text
 
     @property
@@ -102,7 +102,7 @@ class FateRun(BaseModel):
     @field_validator("fate", mode="before")
     @classmethod
     def _american(cls, fate: object) -> object:
-        """Records of before the rename say ``summarised``."""
+        # Records of before the rename have the British spelling.
         return "summarized" if fate == "summarised" else fate
 
     @model_validator(mode="after")

@@ -166,9 +166,9 @@ def _mended(history: History, record: Compaction | None, items: Sequence[ViewIte
 
 
 def _encoded(history: History, items: Sequence[ViewItem], alternate: bool, *, sending: bool) -> list[Any]:
-    """The wire objects. ``sending``: the caller's own neighbors of one role are joined, too, where they would be
-    refused; not before, so that a view only grows while the caller adds to it.
-    """
+    """The wire objects. ``alternate``: as the record in force has it."""
+    # The caller's own neighbors of one role are joined only in what is sent, where they would be refused: before that,
+    # the view has to grow while the caller adds to it.
     all_turns = sending and history.format.rules.takes_turns
     wire: list[Any] = []
     known: Message | None = history.messages[0] if history.messages else None
@@ -189,11 +189,10 @@ def _encoded(history: History, items: Sequence[ViewItem], alternate: bool, *, se
 
 
 def _encode_one(format: Format, message: Message, known: Message | None) -> list[Any]:
-    """A message that changed or is new. A new one is encoded behind one of the caller's own, for the format to see
-    the shape that the others have (objects or dictionaries) and the call that a result answers.
-    """
     if message.source is not None or known is None:
         return format.encode([message])
+    # Behind one of the caller's own, for the format to see the shape that the others have (objects or dictionaries) and
+    # the call that a result answers.
     return format.encode([known, message])[1:]
 
 

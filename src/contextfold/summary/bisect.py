@@ -98,7 +98,6 @@ async def summarize(
 
 
 async def _spent(run: _Run, started: float, ports: Ports) -> SummaryStats:
-    """What all requests cost so far."""
     return replace(await ports.compute(run.stats), seconds=ports.clock.now() - started)
 
 
@@ -250,17 +249,15 @@ class _Run:
         )
 
     def _fitted(self, spans: Sequence[_Span]) -> list[_Span]:
-        """The spans, cut where they exceed what one request holds now."""
         room, count = self.requester.room(self.requester.chunk_kind), self.requester.count
         return [_Span(units, span.depth) for span in spans for units in pack(span.units, room, count)]
 
     def _refitted(self, nodes: Sequence[_Node]) -> list[_Node]:
-        """The nodes with all that waits cut to what one request holds now.
-
-        Neighbors are cut as one: the pieces of a span that was too long are rarely full, and a summarizer with a small
-        window would be asked about the crumbs of each, several times as often. A clipped span is as small as can be.
-        """
+        """The nodes with all that waits cut to what one request holds now."""
         refitted: list[_Node] = []
+        # Neighbors are cut as one: the pieces of a span that was too long are rarely full, and a summarizer with a
+        # small window would be asked about the crumbs of each, several times as often. A clipped span is as small as
+        # can be.
         for waits, neighbors in groupby(nodes, lambda node: isinstance(node, _Span) and not node.clipped):
             if not waits:
                 refitted += neighbors
@@ -271,9 +268,8 @@ class _Run:
         return refitted
 
     def _refuse_crumbs(self, waiting: int) -> None:
-        """A window below the supported one is served while that takes few requests, and no further: most of each of
-        hundreds would be instructions.
-        """
+        # A window below the supported one is served while that takes few requests, and no further: most of each of
+        # hundreds would be instructions.
         refused = self.requester.limits.refused
         if refused is not None and refused <= _SURELY_SMALL * SUPPORTED_WINDOW and waiting > _MOST_CRUMBS:
             raise SummaryFailed(

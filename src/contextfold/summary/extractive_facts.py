@@ -226,10 +226,8 @@ def sentences(text: str, limit: int = QUOTE) -> Iterator[str]:
 
 
 def _without_tagged(text: str) -> str:
-    """The text with a line break for each tagged block, from its opening tag to the next closing one of that name.
-
-    Where each name is closed last is looked up first: an opening tag without an end costs nothing then.
-    """
+    """The text with a line break for each tagged block, from its opening tag to the next closing one of that name."""
+    # Where each name is closed last is looked up first: an opening tag without an end costs nothing then.
     last = {found[1]: found.start() for found in _CLOSING.finditer(text)}
     kept: list[str] = []
     done = 0

@@ -265,7 +265,6 @@ class Requester:
         return await self._ask_model(last, request)
 
     async def _ask_model(self, model: Model, request: SummaryRequest) -> RequestOutcome:
-        """What one model made of a request."""
         outcome = await self._until_usable(model, request)
         if outcome.text is not None and request.kind in ("summarize", "chunk", "update"):
             await self.progress.done(request.material)

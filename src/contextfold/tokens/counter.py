@@ -93,12 +93,8 @@ class TokenCounter:
             raise InputError(f"tools: a declaration cannot be read: {error}") from None
 
     def _reasoning(self, part: Reasoning) -> int:
-        """Its text, or what the ciphertext stands for where that is more, or all there is.
-
-        Ciphertext is decrypted by the provider, which then bills the text in it: base64 holds three bytes in four
-        characters, and a token is about four bytes. The few hundred bytes that a cipher adds are left in. A signature
-        beside a readable text repeats it, and counts nothing.
-        """
+        """Its text, or what the ciphertext stands for where that is more, or all there is."""
+        # A signature beside a readable text repeats it, and counts nothing.
         keys = _CIPHERTEXTS[:2] if part.text else _CIPHERTEXTS
         if isinstance(part.source, Mapping) and isinstance(held := part.source.get("reasoningContent"), Mapping):
             hidden = held.get("redactedContent")  # Bedrock: bytes
@@ -139,6 +135,8 @@ def _checked(count_text: Callable[[str], int], text: str) -> int:
 def _ciphertext_tokens(source: Any, keys: Iterable[str]) -> int:
     if not isinstance(source, Mapping):
         return 0
+    # The provider decrypts it and bills the text in it: base64 holds three bytes in four characters, and a token is
+    # about four bytes. The few hundred bytes that a cipher adds are left in.
     held = [source[key] for key in keys if isinstance(source.get(key), str)]
     return max((len(value) * 3 // 4 // _BYTES_PER_TOKEN for value in held), default=0)
 

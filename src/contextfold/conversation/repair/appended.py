@@ -115,7 +115,6 @@ def _interrupts(message: Message, seen: Seen) -> bool:
 
 
 def _is_paired(message: Message, seen: Seen) -> bool:
-    """Whether each result of the next message follows its call."""
     paired = True
     for result in message.tool_results:
         called = _call_of(result, seen.open_calls)

@@ -144,12 +144,10 @@ def as_text(result: ToolResult) -> list[Part]:
 
 
 def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:
-    """A message without the results of earlier turns than the last one it answers, and these in messages behind it.
-
-    The latest turn comes first, because results of calls with one id belong to the nearest.
-    """
+    """A message without the results of earlier turns than the last one it answers, and these in messages behind it."""
     message = place.message
     caller_of = {n: grouping.answers[index, n] for n in range(len(message.parts)) if (index, n) in grouping.answers}
+    # The latest turn first, because results of calls with one id belong to the nearest.
     callers = sorted(set(caller_of.values()), reverse=True)
     if len(callers) < 2:
         return [place]
@@ -213,14 +211,12 @@ def _behind_their_calls(
 
 
 def _unanswered(call: ToolCall) -> Message:
-    """A result for a call that has none."""
     said = (Text(UNANSWERED),)
     result = ToolResult(call.id, said, name=call.name, custom=call.custom, local=call.local)
     return Message(role="tool", parts=(result,))
 
 
 def _in_words(place: Placed, call: ToolCall) -> Placed:
-    """The message with a call as text."""
     text = Text(CALLED.format(name=quoting.word(call.name), arguments=call.arguments or "nothing"))
     parts = tuple(text if part is call else part for part in place.message.parts)
     return replace(place, message=place.message.with_parts(parts), account=UNANSWERABLE)

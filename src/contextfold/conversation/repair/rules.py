@@ -123,13 +123,11 @@ def _shares_ids(messages: Sequence[Message], forbidden: re.Pattern[str], longest
 
 
 def _with_own_ids(placed: Sequence[Placed], forbidden: re.Pattern[str], longest: int | None) -> list[Placed]:
-    """Every call and its result under an id that no call before it has.
-
-    The names follow from the calls before alone, so they stay as they are while the list grows.
-    """
+    """Every call and its result under an id that no call before it has."""
     messages = [place.message for place in placed]
     if not _shares_ids(messages, forbidden, longest):
         return list(placed)
+    # Names follow from the calls before alone, so they stay as they are while the list grows.
     naming = _Naming(forbidden, longest)
     names: dict[tuple[int, str], list[str]] = {}  # the message of a call, the id there -> one name for each such call
     for index, message in enumerate(messages):
@@ -160,7 +158,6 @@ def _under(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
 
 
 def _with_parts(place: Placed, parts: tuple[Part, ...]) -> Placed:
-    """The message with its calls and results renamed; the same object if none was."""
     if all(new is old for new, old in zip(parts, place.message.parts, strict=True)):
         return place
     return replace(place, message=place.message.with_parts(parts), account=place.account or RENAMED)

@@ -76,6 +76,7 @@ class Helper(LangChainDropIn):
         if limit is None:
             return None
         given = (request.model_settings.get(key, getattr(request.model, key, None)) for key in ANSWER_LIMITS)
+        # The largest: providers' classes have different names for the limit, and some set several.
         answer = max((value for value in given if isinstance(value, int) and not isinstance(value, bool)), default=0)
         return max(1, int(HEADROOM * limit) - answer)
 

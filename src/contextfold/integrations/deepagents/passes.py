@@ -127,6 +127,7 @@ class Passes:
             return turn
         event = turn.now.event
         is_whole = event is not None and event.cutoff <= len(turn.messages)
+        # A state that lost messages since tells nothing about the file any more: saved twice is better than not at all.
         archived = min(event.archived_until, cutoff) if event is not None and is_whole else 0
         session_id = turn.now.session_id or self._session_of(event) or f"session_{uuid.uuid4().hex}"
         saved = await self.history.save(session_id, turn.messages[archived:cutoff], files)
@@ -143,6 +144,7 @@ class Passes:
             kept_from=turn.messages[cutoff].id if cutoff < len(turn.messages) else None,
         )
         now = replace(turn.now, event=new, session_id=session_id)
+        # The state changes with the model's answer alone; should that fail, the next call finds what was paid for here.
         self._unsaved.put(turn.key, _Unsaved(turn.saved, now, len(turn.messages), turn.messages[-1].id))
         return await files.ports.compute(self._viewed, replace(turn, now=now))
 

@@ -111,6 +111,7 @@ class SummarizationEvent:
             summary=summary,
             path=value.get("file_path"),
             created_at=created_at if _is_index(created_at) else cutoff,
+            # deepagents' own event has no such field: what its cutoff covers is in the file.
             archived_until=archived_until if _is_index(archived_until) else cutoff,
             covered_to=value.get("covered_to"),
             kept_from=value.get("kept_from"),

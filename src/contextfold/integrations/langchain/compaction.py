@@ -141,6 +141,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> None:
         super().__init__()
         self._name = name or type(self).__name__
+        # By its name: two instances in one agent keep their records apart.
         self._key = f"_contextfold_{self._name}"
         self.state_schema = schema(self._key, str, type(self).state_schema)
         given = {"trigger": trigger, "target": target, "keep": keep}
@@ -264,6 +265,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
     def _turn(self, request: ModelRequest[Any]) -> _Turn:
         key = thread_key(request.messages)
         seen = _Seen(Receiving.of(request.model), system_text(request), declarations(request.tools))
+        # For ``compact`` from outside of a run, which is given neither the model nor what is sent beside the messages.
         self._seen.put(key, seen)
         return self._turn_of(key, request.messages, seen, self._records.remembered(key, request.state))
 

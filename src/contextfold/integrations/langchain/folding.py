@@ -160,6 +160,8 @@ class Folding:
     def _question(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> Question:
         history = History(FORMAT, self.counter)
         history.extend([layout.as_history(message) for message in messages])
+        # This class replaces messages for good, so no summary is better than a poor one: a failure leaves the thread as
+        # it is.
         policy = Policy(
             trigger=None,
             first_user=False,
@@ -294,6 +296,7 @@ class Folding:
         """The new list: leading instructions, the summary, and what stays, as the objects that came in."""
         staying = History(FORMAT, self.counter)
         staying.extend([message for n, message in enumerate(messages) if n not in parting.leaving])
+        # Built, not only filtered: a result whose call has left could not be sent in the thread that stays.
         kept = build(staying, None).wire
         newest = layout.newest_assistant(messages)
         body = layout.summary_body(made.text, made.evidence, language=made.language)

@@ -68,6 +68,7 @@ class ThreadTurns:
         Without thread id there is no queue, nor for what runs inside of a turn, such as a hook.
         """
         place = (self, key)
+        # A hook that runs the agent again on its own thread would wait for the turn that waits for the hook.
         if not key.thread_id or place in _inside.get():
             with Pass(_Gate()) as alone:
                 yield alone

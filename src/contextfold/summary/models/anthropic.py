@@ -76,7 +76,7 @@ class MessagesFold:
         return text
 
     def _count(self, usage: Any) -> None:
-        """Cached tokens are input too, and told apart from the rest of it."""
+        # Cached tokens are input too, and told apart from the rest of it.
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         self._read = sum(getattr(usage, name, None) or 0 for name in names) or self._read
         self._written = getattr(usage, "output_tokens", None) or self._written

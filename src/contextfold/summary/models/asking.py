@@ -92,7 +92,7 @@ class Asker:
         return fold.answer()
 
     def _note_refused(self, model: Model, field: str, error: Exception) -> None:
-        """Requests go without this field from now on. Branches side by side may learn it at once; one says so."""
+        # Branches side by side may learn it at once; one says so.
         if field not in model.refused:
             model.refused.add(field)
             self.observer.emit(

@@ -57,10 +57,11 @@ class LangChainModel:
 
 
 def _read(method: Any, prompt: str) -> Any:
-    """What an object that is no runnable returns. A message is read at once: a test double passes for an iterator."""
+    """What an object that is no runnable returns."""
     reply = method(prompt)
     if inspect.isawaitable(reply):
         return _awaited(reply)
+    # A message is read at once: a test double passes for an iterator.
     return to_answer(reply) if hasattr(reply, "content") else reply
 
 
