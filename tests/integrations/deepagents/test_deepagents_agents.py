@@ -166,7 +166,8 @@ def test_a_failing_backend_warns_and_loses_nothing(tmp_path: Path, way: str, col
     main = ScriptedModel()
     agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
     first, second = rounds(2)
-    with pytest.warns(UserWarning, match="could not be saved to /conversation_history/"):
+    words = "Offloading conversation history to backend failed .* could not be saved to /conversation_history/"
+    with pytest.warns(UserWarning, match=words):  # it begins as deepagents' own, for filters of warnings
         values = ask(agent, color, first)
     assert "conversation_history" not in said(main.sent[-1])
     assert SUMMARY in said(main.sent[-1])

@@ -171,7 +171,10 @@ def test_what_is_recent_is_said_in_messages_tokens_or_a_fraction() -> None:
         (("fraction", 0.5), 70, 7),
         (("fraction", 0.5), None, 0),
     ):
-        assert Arguments.of({"trigger": ("messages", 1), "keep": keep}).border(sizes, window) == expected
+        assert (
+            Arguments.of({"trigger": ("messages", 1), "keep": keep}).border(len(sizes), lambda: sizes, window)
+            == expected
+        )
     for trigger, window, expected_due in (
         (("messages", 10), None, True),
         (("messages", 11), None, False),
@@ -299,7 +302,7 @@ def test_every_shape_of_a_medium_is_in_the_history_folder(
 )
 def test_a_medium_that_is_no_base64_is_never_stored_and_that_is_said(block: dict[str, Any], tmp_path: Path) -> None:
     message = HumanMessage([{"type": "text", "text": "Look:"}, block], id="m")
-    with pytest.warns(UserWarning, match="1 media could not be saved: image/png that is not base64"):
+    with pytest.warns(UserWarning, match="1 media could not be offloaded: image/png that is not base64"):
         run(history.HistoryFiles("").save("session_1", [message], files(tmp_path)))
     text = (tmp_path / "conversation_history" / "session_1.md").read_text()
     assert "failed_to_offload" in text

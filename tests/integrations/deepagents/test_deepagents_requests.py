@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ from deepagents import _excluded_middleware, create_deep_agent
 from deepagents.backends import FilesystemBackend, StateBackend
 from deepagents.middleware.summarization import SummarizationMiddleware as DeepAgentsMiddleware
 from deepagents.profiles import HarnessProfile
-from deepagents_scripted import SUMMARY, ScriptedModel, problems_of, prompts, questions, said, summarizer, tool_loop
+from deepagents_scripted import (
+    SUMMARY,
+    ScriptedModel,
+    problems_of,
+    prompts,
+    questions,
+    said,
+    summarizer,
+    tool_loop,
+    written,
+)
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -100,7 +111,7 @@ def test_what_cannot_shrink_raises_one_clear_error(backend: FilesystemBackend, c
 def test_a_second_refusal_raises(backend: FilesystemBackend) -> None:
     main = ScriptedModel(script=lambda messages, number: ContextOverflowError("prompt is too long"))
     agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, keep=("messages", 4)))
-    with pytest.raises(ContextOverflowError, match="that were left"):
+    with pytest.raises(ContextOverflowError, match=r"does not fit after recovery: the provider refused .* were left"):
         ask(agent, "sync", [*questions(40), HumanMessage("[q]", id="q")])
     assert len(main.sent) == 2
 
@@ -136,9 +147,29 @@ def test_large_results_at_the_end_move_to_the_backend(backend: FilesystemBackend
     assert "row 3999 is fine" in result.content
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_large_result_is_written_by_write_byte_for_byte(tmp_path: Path, color: str) -> None:
+    """As deepagents does it, so that a backend that guards ``write`` sees it; what it changes is put right."""
+    written_to: list[str] = []
+
+    class Guarded(FilesystemBackend):
+        def write(self, file_path: str, content: str) -> Any:
+            written_to.append(file_path)
+            return super().write(file_path, content.replace("\r\n", "\n"))
+
+    backend = Guarded(root_dir=tmp_path, virtual_mode=True)
+    agent = deep_agent(limited(3_000), backend, SummarizationMiddleware(summarizer(), backend=backend))
+    text = "a row\r\n" * 4_000
+    call = {"name": "grep", "args": {}, "id": "c"}
+    messages = [HumanMessage("Go", id="h"), AIMessage("", tool_calls=[call], id="a")]
+    ask(agent, color, [*messages, ToolMessage(text, tool_call_id="c", id="t")])
+    assert "/large_tool_results/c" in written_to
+    assert (tmp_path / "large_tool_results" / "c").read_bytes() == text.encode()
+
+
 def test_a_result_that_cannot_be_saved_stays(tmp_path: Path) -> None:
     class ReadOnly(FilesystemBackend):
-        def upload_files(self, files: Any) -> Any:
+        def write(self, file_path: str, content: str) -> Any:
             raise PermissionError("read only")
 
     backend = ReadOnly(root_dir=tmp_path, virtual_mode=True)
@@ -159,7 +190,7 @@ def test_a_profile_keeps_requests_inside_the_input_limit(backend: FilesystemBack
     ask(agent, "sync", [*questions(60), HumanMessage("[q]", id="q")])
     assert count_tokens(main.sent[-1]) < 8_000
     assert SUMMARY in said(main.sent[-1])
-    with pytest.raises(ContextOverflowError, match="tokens are left after summarizing"):
+    with pytest.raises(ContextOverflowError, match="above the input budget after compaction"):
         ask(agent, "sync", [HumanMessage("word " * 20_000, id="long")])
     assert len(main.sent) == 1
 
@@ -212,6 +243,63 @@ def test_a_counter_of_the_users_own_gets_system_message_and_tools(backend: Files
     assert whole
     assert min(whole) >= 5  # those that deepagents gives its agents
     assert middleware._should_summarize(questions(1), max(10 * 6 + 100 * tools for tools in whole))
+
+
+def test_a_counter_is_asked_once_where_keep_is_in_messages(backend: FilesystemBackend) -> None:
+    """And once more after arguments were truncated: a counter of the user's own may ask a server."""
+    asked: list[int] = []
+
+    def count(messages: list[BaseMessage], tools: Any = None) -> int:
+        asked.append(len(messages))
+        return 10
+
+    truncation = {"trigger": ("messages", 3), "keep": ("messages", 2), "max_length": 100}
+    middleware = SummarizationMiddleware(
+        summarizer(),
+        backend=backend,
+        trigger=("messages", 100),
+        token_counter=count,
+        truncate_args_settings=truncation,
+    )
+    main = ScriptedModel()
+    ask(deep_agent(main, backend, middleware), "sync", [*written(1, "x" * 200), *questions(2), HumanMessage("[q]")])
+    assert main.sent[-1][1].tool_calls[0]["args"]["content"] == "x" * 20 + "...(argument truncated)"
+    assert len(asked) == 2
+
+
+class Undeclared:
+    """A counter that does not say what it takes, as one in C."""
+
+    def __init__(self, counted: Callable[..., int]) -> None:
+        self.counted = counted
+
+    def __call__(self, *arguments: Any, **named: Any) -> int:
+        return self.counted(*arguments, **named)
+
+    @property
+    def __signature__(self) -> Any:
+        raise ValueError("no signature")
+
+
+def test_a_counter_that_does_not_say_what_it_takes_is_tried_with_tools(backend: FilesystemBackend) -> None:
+    given: list[int] = []
+    takes_none = Undeclared(lambda messages: given.append(0) or 10)
+    takes_tools = Undeclared(lambda messages, tools=None: given.append(len(tools or ())) or 10)
+    for counter, most in ((takes_none, 0), (takes_tools, 5)):
+        given.clear()
+        middleware = SummarizationMiddleware(summarizer(), backend=backend, token_counter=counter)
+        assert middleware._counter_accepts_tools is None  # what deepagents' class says of it
+        ask(deep_agent(ScriptedModel(), backend, middleware), "sync", questions(1))
+        assert max(given) >= most
+
+
+def test_a_mistake_in_a_counter_is_raised_and_not_counted_around(backend: FilesystemBackend) -> None:
+    def count(messages: list[BaseMessage], tools: Any = None) -> int:
+        raise TypeError("no schema for this tool")
+
+    middleware = SummarizationMiddleware(summarizer(), backend=backend, token_counter=count)
+    with pytest.raises(TypeError, match="no schema for this tool"):
+        ask(deep_agent(ScriptedModel(), backend, middleware), "sync", questions(1))
 
 
 def test_a_profile_that_excludes_deepagents_class_excludes_ours(backend: FilesystemBackend) -> None:
@@ -280,7 +368,7 @@ def test_media_that_cannot_be_stored_are_named_nowhere(tmp_path: Path) -> None:
         evidence=False,
     )
     agent = deep_agent(main, backend, middleware)
-    with pytest.warns(UserWarning, match="1 media could not be saved"):
+    with pytest.warns(UserWarning, match="1 media could not be offloaded"):
         ask(agent, "sync", [HumanMessage([image], id="m"), *questions(12), HumanMessage("[q]", id="q")])
     (history,) = tmp_path.rglob("*.md")
     assert "failed_to_offload" in history.read_text()

@@ -9,7 +9,7 @@ what is sent anyway.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,9 @@ HEAD = 20
 """Characters that stay of a truncated argument."""
 
 DEFAULT_KEEP = ("messages", 20)
+
+Sizes = Callable[[], Sequence[int]]
+"""Gives the tokens of each message of a view. Called only where ``keep`` is in tokens, since a counter may be slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +59,22 @@ class Arguments:
             return messages >= self.trigger.value
         return tokens >= max(1, self.trigger.tokens(window or 0) or 0)
 
-    def border(self, sizes: Sequence[int], window: int | None) -> int:
-        """The position in a view before which arguments may be truncated. ``sizes``: tokens of its messages."""
+    def border(self, messages: int, sizes: Sizes, window: int | None) -> int:
+        """The position in a view of so many messages before which arguments may be truncated."""
         keep = self._keep(window)
         if keep.unit == "messages":
-            return max(0, len(sizes) - int(keep.value))
+            return max(0, messages - int(keep.value))
         room = max(1, int(keep.value))
-        position = len(sizes)
-        while position > 0 and sizes[position - 1] <= room:
+        position, counted = messages, sizes()
+        while position > 0 and counted[position - 1] <= room:
             position -= 1
-            room -= sizes[position]
+            room -= counted[position]
         return position
 
-    def is_a_step(self, sizes: Sequence[int], window: int | None) -> bool:
-        """Whether messages of these sizes, between an old border and a new one, are as much as ``keep``."""
+    def is_a_step(self, old: int, border: int, sizes: Sizes, window: int | None) -> bool:
+        """Whether the messages between an old border and a new one are as much as ``keep``."""
         keep = self._keep(window)
-        return (len(sizes) if keep.unit == "messages" else sum(sizes)) >= keep.value
+        return (border - old if keep.unit == "messages" else sum(sizes()[old:border])) >= keep.value
 
     def truncated(self, message: AnyMessage) -> AnyMessage:
         """The message with short arguments, in every place where it states them; the same object if they are."""

@@ -55,6 +55,14 @@ class Files:
         await self._ask("upload_files", [(path, data)])
         await self._verify(path, data)
 
+    async def put_text(self, path: str, text: str) -> None:
+        """``put`` for text. A file that is not there is made by ``write``, as deepagents does it: a backend may guard
+        that, or have nothing else. What ``write`` cannot say exactly, such as ends of lines, ``put`` does.
+        """
+        if await self.read(path) is None:
+            await self._ask("write", path, text)
+        await self.put(path, text.encode())
+
     async def read(self, path: str) -> bytes | None:
         """The content of a file; None where there is no such file."""
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
@@ -34,6 +35,10 @@ ANSWER_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 class Helper(LangChainDropIn):
     """Measures views and folds them. Sizes are tokens."""
 
+    @cached_property
+    def _takes_tools(self) -> bool | None:
+        return _takes_tools(self.token_counter)
+
     def sending(self, request: ModelRequest[Any]) -> Sending:
         """How a request is sent."""
         return Sending.of(request, self._measure.counter)
@@ -54,8 +59,12 @@ class Helper(LangChainDropIn):
             return sending.overhead + self._tokens(key, messages)
         count: Any = self.token_counter
         listed = [*([sending.system] if sending.system else []), *messages]
-        if _takes_tools(count):
-            return int(count(listed, tools=sending.tools))
+        if self._takes_tools is not False:
+            try:
+                return int(count(listed, tools=sending.tools))
+            except TypeError:
+                if self._takes_tools:
+                    raise  # the counter's own mistake
         return int(count(listed)) + self._measure.counter.tools(declarations(sending.tools))
 
     def due(self, messages: Sequence[AnyMessage], tokens: int, sending: Sending) -> DueFold | None:
@@ -92,12 +101,12 @@ class Helper(LangChainDropIn):
             return await self._fold(list(messages), due, tokens, sending, ports)
 
 
-def _takes_tools(count: Any) -> bool:
-    """Whether a counter can be called with ``tools=``; not if it does not say what it takes."""
+def _takes_tools(count: Any) -> bool | None:
+    """Whether a counter can be called with ``tools=``; None where it does not say what it takes, and is tried."""
     try:
         parameters = inspect.signature(count).parameters.values()
     except (TypeError, ValueError):
-        return False
+        return None
     return any(p.name == "tools" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
 
 

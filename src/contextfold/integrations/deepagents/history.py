@@ -33,6 +33,8 @@ WRITTEN_WHOLE = frozenset({"text", "reasoning", "thinking", "redacted_thinking",
 LINKED = frozenset({"image", "image_url", "audio", "video"})
 """Types that it writes where they have a link of a shape that it knows. It cuts other types to 500 characters, or
 leaves them out."""
+NOT_SAVED = "Offloading conversation history to backend failed during summarization"
+"""How deepagents' own warning begins, so that filters of warnings go on to match."""
 _NOTHING = get_buffer_string([HumanMessage("")], format="xml")
 
 
@@ -77,13 +79,13 @@ class HistoryFiles:
             await files.append(path, section)
         except (ArchiveError, OSError) as error:
             _warn(
-                f"{len(kept)} messages could not be saved to {path} ({error}). The thread's state still has them, the "
-                "summary names no file, and the next summary tries again."
+                f"{NOT_SAVED}: {len(kept)} messages could not be saved to {path} ({error}). The thread's state still "
+                "has them, the summary names no file, and the next summary tries again."
             )
             return Saved(None, lost)
         missing = [*sorted(lost), *(f"{m.media_type} that is not base64" for m in found if m.path is None)]
         if missing:
-            _warn(f"{path} was written, but {len(missing)} media could not be saved: {', '.join(missing)}")
+            _warn(f"{path} was written, but {len(missing)} media could not be offloaded: {', '.join(missing)}")
         return Saved(path, lost)
 
     def _media(self, messages: Sequence[AnyMessage]) -> list[media.Stored]:

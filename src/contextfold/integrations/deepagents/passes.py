@@ -14,6 +14,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -188,13 +189,13 @@ class Passes:
         window, view = self.helper.window(turn.sending), turn.view
         if not self.arguments.is_due(tokens=turn.tokens, messages=len(view.messages), window=window):
             return turn
-        sizes = self.helper.sizes(turn.key, view.messages)
-        border = self.arguments.border(sizes, window)
+        sizes = partial(self.helper.sizes, turn.key, view.messages)
+        border = self.arguments.border(len(view.messages), sizes, window)
         old = sum(1 for origin in view.origins if origin is None or origin < turn.shortened) if turn.shortened else 0
         if not any(self._changes(message) for message in view.messages[old:border]):
             return turn
         is_first = turn.shortened == 0
-        if not is_first and not is_rewritten and not self.arguments.is_a_step(sizes[old:border], window):
+        if not is_first and not is_rewritten and not self.arguments.is_a_step(old, border, sizes, window):
             return turn
         now = replace(turn.now, shortened_until=view.messages[border].id)
         return self._viewed(replace(turn, now=now, shortened=view.origins[border] or 0))

@@ -116,7 +116,13 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
             on_event=on_event,
             **deprecated_kwargs,
         )
-        super().__init__(helper.model, backend=backend, truncate_args_settings=truncate_args_settings, **removed)
+        super().__init__(
+            helper.model,
+            backend=backend,
+            token_counter=helper.token_counter,
+            truncate_args_settings=truncate_args_settings,
+            **removed,
+        )
         if not SummarizationState.__annotations__.keys() <= type(self).state_schema.__annotations__.keys():
             self.state_schema = joined(type(self).state_schema, SummarizationState)  # type: ignore[assignment]
         self._lc_helper = helper  # what deepagents' attributes and methods go by
@@ -233,9 +239,9 @@ def _overflow(error: Exception) -> Overflow | None:
 
 def _exhausted(refused: str, turn: ModelTurn) -> ContextOverflowError:
     return ContextOverflowError(
-        f"the provider refused {refused} as too long, and nothing more can leave: system prompt and tools take "
-        f"{turn.sending.overhead:,}, {len(turn.sent)} messages {turn.tokens - turn.sending.overhead:,}. Take a model "
-        "with a larger window, shorten these, or keep less."
+        f"Model input still does not fit after recovery: the provider refused {refused} as too long, and nothing more "
+        f"can leave. System prompt and tools take {turn.sending.overhead:,}, {len(turn.sent)} messages "
+        f"{turn.tokens - turn.sending.overhead:,}. Take a model with a larger window, shorten these, or keep less."
     )
 
 
@@ -244,9 +250,9 @@ def _check(turn: ModelTurn, budget: int) -> None:
     limit = int(budget / HEADROOM)
     if turn.tokens > limit:
         raise ContextOverflowError(
-            f"{turn.tokens:,} tokens are left after summarizing, system prompt and tools with "
-            f"{turn.sending.overhead:,} of them, and the model takes about {limit:,} beside its answer. Take a model "
-            "with a larger window, or shorten the input, the tools or the answer."
+            f"Context remains above the input budget after compaction: {turn.tokens:,} tokens, system prompt and tools "
+            f"with {turn.sending.overhead:,} of them, where the model takes about {limit:,} beside its answer. Take a "
+            "model with a larger window, or shorten the input, the tools or the answer."
         )
 
 
