@@ -188,7 +188,6 @@ class ThreadArchive:
 
     @property
     def _names(self) -> list[str]:
-        """The way from the root to the file."""
         return f"{self.name}.md".split("/")
 
     def _append(self, entries: Sequence[Section]) -> None:

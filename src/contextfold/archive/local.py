@@ -49,7 +49,7 @@ def open_inside(root: str, names: Sequence[str], flags: int) -> int:
 
 
 def _made(name: str, flags: int, folder: int) -> int:
-    """Open a file that may be missing. A new one is on the disk with its name when this returns."""
+    """Open a file that may be missing."""
     try:
         opened = _open(name, flags | os.O_EXCL, folder)
     except FileExistsError:

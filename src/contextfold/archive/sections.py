@@ -123,13 +123,11 @@ LONGEST_HEADER = 400
 
 
 def _is_torn(data: bytes, position: int, section: re.Match[bytes] | None) -> bool:
-    """Whether the section at ``position`` is one that a crash cut off: the file ends inside of it.
-
-    Only sizes are followed, never words: a torn message may quote any of our marks. A size that was changed is not
-    taken for a tear, because the messages inside have sizes of their own, which lead to the real end mark.
-    """
+    """Whether the section at ``position`` is one that a crash cut off: the file ends inside of it."""
     if section is None:
         return _is_torn_header(data, position, b"## ")
+    # Only sizes are followed, never words: a torn message may quote any of our marks. A size that was changed is not
+    # taken for a tear, because the messages inside have sizes of their own, which lead to the real end mark.
     position, stop = section.end(), section.end() + int(section[1])
     while position < min(stop, len(data)):
         found = _MESSAGE.match(data, position)

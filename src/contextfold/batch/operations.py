@@ -362,12 +362,10 @@ class CheckBatch(_Batch):
 
 
 def _problems(given: Given, standing: CompactionResult) -> list[str]:
-    """Why a provider would not take a conversation as it stands: what is broken, and what else would be mended.
-
-    A call at the end that waits for its result is no fault: the conversation was stored in the middle of a turn.
-    """
+    """Why a provider would not take a conversation as it stands: what is broken, and what else would be mended."""
     decoded = decode(given.messages, get(standing.format))
     grouping = group(decoded)
+    # A call at the end that waits for its result is no fault: the conversation was stored in the middle of a turn.
     ends = grouping.groups[grouping.group_of[-1]].last if decoded else None
     faults = [
         fault

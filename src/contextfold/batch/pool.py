@@ -93,8 +93,8 @@ def told(error: BaseException) -> str:
 
 
 def _work(connection: Connection, task: PartWork) -> None:
-    """A worker's life. It ends when the pipe does, so none outlives a job that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the job ends its workers itself
+    # A worker ends when its pipe does, so none outlives a job that was killed.
     with contextlib.suppress(EOFError, BrokenPipeError):
         connection.send("ready")
         while (given := connection.recv()) is not None:
@@ -108,8 +108,6 @@ def _work(connection: Connection, task: PartWork) -> None:
 
 
 class _Worker:
-    """One process, and what it is at."""
-
     def __init__(self, task: PartWork) -> None:
         context = multiprocessing.get_context("spawn")  # fork would copy locks of threads that are not copied
         self.connection, other = context.Pipe()

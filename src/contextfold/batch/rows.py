@@ -89,13 +89,10 @@ def _list_or_none(row: Mapping[str, Any], name: str) -> list[Any] | None:
 
 
 def _without_filling(values: list[Any]) -> list[Any]:
-    """The messages without the empty fields that a column of structs gave them.
-
-    In Arrow (and so in Parquet, Ray Data and polars) all structs of a column have all fields of any of them: a user
-    message comes back with ``tool_calls: None``, and the arguments of every call with those of every tool. Lists of
-    structs are known by this: all objects at one place have the same keys. A list whose objects differ in their keys
-    never was in such a column, and stays as it is.
-    """
+    """The messages without the empty fields that a column of structs gave them."""
+    # In Arrow (and so in Parquet, Ray Data and polars) all structs of a column have all fields of any of them: a user
+    # message comes back with ``tool_calls: None``, and the arguments of every call with those of every tool. A list
+    # whose objects differ in their keys never was in such a column, and stays as it is.
     if not values or not all(isinstance(value, dict) for value in values) or not _are_structs(values):
         return values
     return [_filled(value, top=True) for value in values]

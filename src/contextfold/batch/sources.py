@@ -136,14 +136,13 @@ def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = ())
 
 
 def _sizes(parts: Sequence[Part]) -> dict[str, int]:
-    """How large the files of these parts were when they were planned."""
     return {name: length for part in parts for name, length in zip(part.names, part.lengths, strict=False)}
 
 
 def _bundled(
     kind: Literal["files", "threads"], named: Sequence[tuple[str, int]], size: int, namespace: str = "", store: str = ""
 ) -> list[Part]:
-    """Parts of many small things each. The name of the store stands before those of its threads."""
+    """Parts of many small things each."""
     parts: list[Part] = []
     some: list[tuple[str, int]] = []
     for number, one in enumerate(named):
@@ -152,6 +151,7 @@ def _bundled(
         if held >= size or len(some) >= MOST_IN_PART or number == len(named) - 1:
             names, lengths = zip(*some, strict=True)
             if store:
+                # A part is read by itself, maybe in another process, so it names its store before the threads.
                 parts.append(Part(kind, (store, *names), held, namespace=namespace))
             else:
                 parts.append(Part(kind, names, held, lengths))
@@ -193,7 +193,6 @@ def _threads(store: str, namespace: str) -> list[tuple[str, int]]:
 
 
 def _found(given: str) -> list[tuple[str, int]]:
-    """The files that an input names, each with its size."""
     found = _found_remote(given) if is_remote(given) else _found_local(given)
     if not found:
         raise InputError(f"{given}: there is no file that ends in {', '.join(SUFFIXES)}, compressed or not")

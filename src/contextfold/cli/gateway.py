@@ -192,11 +192,11 @@ def _settings(values: dict[str, Any], *, for_run: bool = False) -> Any:
 
 
 def _check(settings: Any) -> None:
-    """What would only fail at the first request fails here, in one line."""
     from contextfold.gateway.settings import EXTRACTIVE, SAME
     from contextfold.policy import Limits
     from contextfold.store.database import resolved
 
+    # What would only fail at the first request fails here, in one line.
     if settings.window is not None:
         Limits.of(settings.policy, settings.window)
     if settings.summarizer not in (EXTRACTIVE, SAME):

@@ -310,7 +310,6 @@ def show_conversations(out: Console, conversations: Sequence[Conversation]) -> N
 
 
 def _section(out: Console, title: str | None, body: Iterable[Text]) -> None:
-    """A blank line, a title, and lines under it."""
     out.print()
     if title:
         out.print(Text(f"{EDGE}{title}", "bold"))

@@ -334,7 +334,6 @@ def _short(text: str, width: int = 240) -> str:
 
 
 def _open(store: str) -> Any:
-    """The store at a URL. A file that is not there is a mistake in reading: it would only be made and be empty."""
     from contextfold.store import open_store
 
     return open_store(store)
@@ -398,7 +397,6 @@ def _state_of(summary: Any, state: SessionState) -> str:
 
 
 def _plain(message: Any) -> Any:
-    """A message as JSON data; LangChain's objects as LangChain writes them."""
     import json
 
     from contextfold.store import payload

@@ -126,7 +126,6 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
 
 
 def _decode_media(block: dict[str, Any]) -> Media | Opaque:
-    """An image or a document; a document that holds plain text or blocks is opaque, because all of it can be read."""
     held = block.get("source")
     kind = block["type"]
     if isinstance(held, dict):
@@ -136,6 +135,7 @@ def _decode_media(block: dict[str, Any]) -> Media | Opaque:
         where = values.optional_text(held, "url") or values.optional_text(held, "file_id")
         if where is not None:
             return Media(kind, media_type=media_type, url=where, source=block)
+        # Opaque, unlike other documents, because all of it can be read.
         if held.get("type") == "text":
             title = values.optional_text(block, "title")
             lines = [line for line in (title, values.optional_text(held, "data")) if line]

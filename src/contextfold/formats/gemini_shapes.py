@@ -54,7 +54,7 @@ def _sdk_names(kind: type) -> frozenset[str]:
 
 
 def _content_class(value: Any) -> Any:
-    """The SDK's own class: ``UserContent`` and the like cannot be made from fields."""
+    # The SDK's own class: ``UserContent`` and the like cannot be made from fields.
     return next(base for base in type(value).__mro__ if base.__name__ == "Content" and base.__module__ == _TYPES)
 
 
@@ -144,7 +144,7 @@ def shape_of(value: Any) -> Shape | None:
 
 
 def _spelled(value: Any, depth: int) -> Shape | None:
-    """The spelling of the first key that has one. Arguments and answers of functions are the caller's own words."""
+    """The spelling of the first key that has one."""
     if isinstance(value, list) and depth:
         return next((found for inner in value if (found := _spelled(inner, depth - 1))), None)
     if is_object(value):
@@ -156,6 +156,7 @@ def _spelled(value: Any, depth: int) -> Shape | None:
             return "snake"
         if name in _HUMPED:
             return "camel"
+        # Arguments and answers of functions are the caller's own words.
         if name not in ("args", "response") and (found := _spelled(inner, depth - 1)):
             return found
     return None

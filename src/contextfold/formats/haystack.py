@@ -138,7 +138,6 @@ def _result(original: Any, content: Sequence[Part]) -> Any:
 
 
 def _built(part: Part) -> Any:
-    """A new content object."""
     import haystack.dataclasses as theirs
 
     if isinstance(part, ToolCall):

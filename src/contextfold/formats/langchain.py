@@ -153,7 +153,6 @@ def _decode_parts(
 
 
 def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> list[ToolCall]:
-    """The calls a message lists beside its content."""
     listed: list[Any] = []
     for key in ("tool_calls", "invalid_tool_calls"):
         entries = fields.get(key) or ()
@@ -234,9 +233,8 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
 
 
 def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
-    """LangChain's blocks of today (``base64``, ``url``) and before (``source_type``), and those that providers' own
-    integrations take: Anthropic's ``source``, OpenAI's ``file``, ``input_...``, Google's ``media``.
-    """
+    # LangChain's blocks of today (``base64``, ``url``) and before (``source_type``), and those that providers' own
+    # integrations take: Anthropic's ``source``, OpenAI's ``file``, ``input_...``, Google's ``media``.
     held = next((block[key] for key in ("source", "file", "input_audio") if isinstance(block.get(key), dict)), block)
     media_type = values.optional_text(held, "mime_type") or values.optional_text(held, "media_type")
     if media_type is None and kind == "audio" and isinstance(held.get("format"), str):

@@ -87,9 +87,9 @@ def new_message(shape: Shape, kind: str, fields: Mapping[str, Any]) -> Any:
 
 
 def _plain_type(kind: Any) -> str | None:
-    """``AIMessageChunk`` and its like carry their class name as their type."""
     if not isinstance(kind, str):
         return None
+    # ``AIMessageChunk`` and its like carry their class name as their type.
     return kind if kind in TYPES else _TYPES_BY_CLASS.get(kind)
 
 

@@ -117,11 +117,11 @@ def split(message: Any) -> list[Any]:
 
 
 def _kind(part: Any) -> str:
-    """What a part of a request is. Whatever is neither a result nor said by the user stays: the framework keeps its own
-    state there, such as which tools are available.
-    """
+    """What a part of a request is."""
     if part.part_kind == "retry-prompt" and part.tool_name is None:
         return "words"
+    # Everything that is neither a result nor said by the user stays: the framework keeps its own state there, such as
+    # which tools are available.
     return "results" if part.part_kind in RESULTS else "words" if part.part_kind in WORDS else "instructions"
 
 
@@ -156,7 +156,6 @@ def _decoded(part: Any) -> Iterable[Part]:
 
 
 def _contents(part: Any, content: Any) -> list[Text | Media | Opaque]:
-    """What a part says, item by item."""
     if isinstance(content, str):
         return [Text(content, source=Of(part))] if content else []
     items = list(content) if isinstance(content, list | tuple) else [content]
@@ -227,9 +226,8 @@ def _said_back(part: Any) -> str:
 
 
 def _thought(part: Any) -> dict[str, Any]:
-    """The source of thinking. Signed thinking of some providers is bound to what stands before it, which the engine
-    knows by Anthropic's words for it.
-    """
+    # Signed thinking of some providers is bound to what stands before it, which the engine knows by Anthropic's words
+    # for it.
     is_bound = any(name in (part.provider_name or "") for name in BOUND_TO)
     kind = "thinking" if is_bound else "reasoning"
     return {"type": kind, "signature": part.signature, "id": part.id, "part": part}
@@ -312,7 +310,6 @@ def _content(original: Any, parts: Sequence[Part]) -> Any:
 
 
 def _built(part: Part) -> Any:
-    """A new part of a response."""
     import pydantic_ai.messages as theirs
 
     return theirs.TextPart(part.text if isinstance(part, Text | Opaque) else "")

@@ -158,7 +158,7 @@ class Gateway:
                 self._tracing.end(span, call, status)
 
     async def _answered(self, call: GatewayCall, client: Caller) -> int:
-        """The status of the answer that was relayed. The upstream's work ends when the client leaves."""
+        """The status of the answer that was relayed."""
         exchanges = self._exchanges
         assert exchanges is not None
         if call.wire is None:
@@ -170,6 +170,7 @@ class Gateway:
             await _refuse(client.send, call.wire, 413, "request_too_large", too_long)
             return 413
         call.began = time.perf_counter()
+        # The upstream's work ends when the client leaves.
         return await client.while_there(self._converse(call, client))
 
     async def _converse(self, call: GatewayCall, client: Caller) -> int:
@@ -207,7 +208,6 @@ class Gateway:
         await client.end()
 
     async def _relay(self, call: GatewayCall, answer: UpstreamAnswer, client: Caller) -> None:
-        """The answer, piece by piece, and what its usage says."""
         if call.result is None:  # nothing was counted that it could correct
             await self._hand_on(answer, client, _note_headers(call))
             return
@@ -240,7 +240,6 @@ class Gateway:
         return int(call.notes.get("tokens-before", "0")) or None
 
     def _learn(self, call: GatewayCall, tokens: int | None) -> None:
-        """What the provider counted corrects the estimate."""
         state = call.state
         if call.result is None or state is None or not tokens:
             return

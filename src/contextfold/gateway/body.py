@@ -336,20 +336,18 @@ def continues(body: Body, old: Body) -> bool:
 
 
 def _seed(messages: Sequence[Any], floor: int) -> bytes:
-    """The chain begins again behind a compaction by the provider: what stood before it is dead."""
+    # The chain begins again behind a compaction by the provider: what stood before it is dead.
     return hashlib.blake2b(canonical(messages[floor - 1]), digest_size=16).digest() if floor else b""
 
 
 def _common(raw: bytes, start: int, old: Body) -> int:
-    """How many messages of the old body stand, byte for byte, at the beginning of the new list.
-
-    Mostly all, or all but the last few, whose marks have moved: so the search begins at the end.
-    """
+    """How many messages of the old body stand, byte for byte, at the beginning of the new list."""
     length = len(old.spans)
 
     def are_same(count: int) -> bool:
         return not count or raw.startswith(old.raw[old.start : old.spans[count - 1][1]], start)
 
+    # Mostly all, or all but the last few, whose marks have moved: so the search begins at the end.
     low, high, step = 0, length, 1
     if are_same(length):
         return length

@@ -346,7 +346,6 @@ class Exchanges:
     # ---- failures and figures ----
 
     def _tell(self, conversation: ManagedCall, result: CompactionResult, *, is_new: bool) -> None:
-        """What was done, as headers and figures."""
         call = conversation.call
         call.result = result
         call.reason = ""
@@ -369,11 +368,11 @@ class Exchanges:
             self.metrics.add("compactions_total", wire=conversation.wire.format)
 
     def _tell_of_summaries(self, call: GatewayCall, result: CompactionResult) -> None:
-        """A summarizer that failed costs no turn: the conversation goes on as it was, or with the built-in summary."""
         if any(event.name == "summary_adopted" for event in result.events):
             call.notes["prepared"] = "true"
         failed = next((event for event in result.events if event.name in ("summary_failed", "fallback_used")), None)
         if failed is not None:
+            # A summarizer that failed costs no turn: the conversation goes on as it was, or with the built-in summary.
             self._failed(call, "summary", RuntimeError(failed.message), may_refuse=False)
 
     def _failed(self, call: GatewayCall, kind: str, error: BaseException, *, may_refuse: bool = True) -> None:
@@ -403,15 +402,14 @@ class Exchanges:
 
 
 def _policy(settings: GatewaySettings) -> Policy:
-    """The engine's policy: a model's summary is prepared in the background, so that no request waits for it."""
     policy = settings.policy
     if settings.summarizer == EXTRACTIVE or settings.shadow or "background" in policy.model_fields_set:
         return policy
+    # A model's summary is prepared in the background, so that no request waits for it.
     return policy.model_copy(update={"background": SOON})
 
 
 def _options(conversation: ManagedCall) -> dict[str, Any]:
-    """What every pass over a request is given."""
     call, fields = conversation.call, conversation.body.fields
     tools = fields.get("tools")
     return {

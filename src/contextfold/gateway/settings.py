@@ -68,8 +68,8 @@ class Upstream:
 
 
 def _has_host(parts: SplitResult) -> bool:
-    """Whether it names a host, and a port that there can be: aiohttp would refuse each request otherwise."""
     try:
+        # aiohttp would refuse each request to a port that there cannot be.
         return bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False

@@ -347,7 +347,6 @@ def _middle(old: str, new: str, offset: int) -> list[list[int] | str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters at the start of two texts are the same."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -139,7 +139,7 @@ def _source(line: RecordLine, newest: Compaction, clean: Scrub) -> dict[str, Any
 
 
 def _state(at: int, one: Record, shared: Shared) -> dict[str, Any]:
-    """What a record says. The cuts in shortened messages cannot be shown without the messages."""
+    # The cuts in shortened messages cannot be shown without the messages.
     known = one.record.model_copy(update={"edits": ()})
     return state_entry(at, one.record.runs, known, shared, created_at=one.made_at)
 

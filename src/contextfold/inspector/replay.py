@@ -121,7 +121,6 @@ def _said(error: Exception) -> str:
 
 
 def _same(now: Sequence[int], before: Sequence[int]) -> int:
-    """How many messages at the start of two views are the same."""
     for count, (one, other) in enumerate(zip(now, before, strict=False)):
         if one != other:
             return count

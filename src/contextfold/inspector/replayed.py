@@ -80,8 +80,6 @@ def replayed(
 
 
 class _Talk:
-    """The conversation, and what does not depend on a setting."""
-
     def __init__(self, conversation: Conversation) -> None:
         self.wire = list(conversation.messages)
         self.format = formats.get(conversation.format)
@@ -102,8 +100,6 @@ class _Talk:
 
 
 class _Replay:
-    """One setting on one conversation."""
-
     def __init__(self, talk: _Talk, setting: Setting, shared: Shared) -> None:
         self._talk = talk
         self._setting = setting

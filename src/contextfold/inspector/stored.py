@@ -48,8 +48,6 @@ def stored(store: Any, thread: Thread, *, keys: Iterable[str] = ()) -> dict[str,
 
 
 class _Talk:
-    """The history of a thread, and the summaries that led to its view."""
-
     def __init__(self, store: Any, thread: Thread, state: SessionState) -> None:
         format = formats.get(state.format or "openai-chat")
         ranges = [range(at, min(at + PAGE, state.message_count)) for at in range(0, state.message_count, PAGE)]
@@ -79,8 +77,6 @@ class _State:
 
 
 class _Run:
-    """The run of a recorded session."""
-
     def __init__(self, talk: _Talk, shared: Shared) -> None:
         self._talk = talk
         self._shared = shared

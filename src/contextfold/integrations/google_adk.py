@@ -146,11 +146,10 @@ class CompactionPlugin(BasePlugin):
         return known
 
     def _record(self, known: _Known, context: Any) -> Compaction | None:
-        """The record in the session's state: another process may have made it, and a rewind may have taken it back.
-
-        One that was paid for before a model failed is not there, and is used all the same.
-        """
+        """The record in the session's state."""
         text = context.state.get(STATE + context.agent_name)
+        # Another process may have made it, and a rewind may have taken it back. One that was paid for before a model
+        # failed is not there, and is used all the same.
         if text not in (known.text, known.stored):
             known.text, known.record = text, _read(text)
         known.stored = text
@@ -178,9 +177,8 @@ def _read(text: Any) -> Compaction | None:
 
 
 def _same_objects(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
-    """The contents of a request, which ADK builds again each time, as the objects of the last one as far as they are
-    equal: so the conversation is recognized, and only what is new is read.
-    """
+    # ADK builds the contents again for each request. As the same objects the conversation is recognized, and only what
+    # is new is read.
     same = 0
     while same < min(len(before), len(now)) and before[same] == now[same]:
         same += 1

@@ -263,8 +263,6 @@ class _Client(_Stood):
 
 
 class _Chats:
-    """Makes chats with a compaction around them."""
-
     def __init__(self, chats: Any, compactor: Compactor) -> None:
         self._chats = chats
         self._compactor = compactor

@@ -238,7 +238,6 @@ def _policy_written(policy: Policy) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
-    """A setting as plain data."""
     if hasattr(value, "to_dict"):
         return component_to_dict(value, name="summarizer")
     return serialize_callable(value) if callable(value) else value

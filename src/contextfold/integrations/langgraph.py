@@ -195,7 +195,6 @@ class Context(Runnable[Any, dict[str, Any]]):
         return PreparedMessages([*([system] if system else []), *result.messages], update)
 
     def _keep(self, messages: Sequence[Any], made: Compaction | None, saved: Compaction | None) -> None:
-        """Remember a record that was made until the state has it."""
         key = thread_key(messages)
         known = self._made.get(key)
         if made is not None:

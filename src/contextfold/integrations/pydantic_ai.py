@@ -187,7 +187,6 @@ def _writing(model: Model) -> Callable[[str], Awaitable[Answer]]:
 
 
 def _answer(response: ModelResponse) -> Answer:
-    """What a response says, as a summary."""
     said = response.text or ""
     usage, calls = response.usage, response.tool_calls
     return Answer(said, response.finish_reason, bool(calls), usage.input_tokens or None, usage.output_tokens or None)
@@ -195,15 +194,11 @@ def _answer(response: ModelResponse) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """A response, and what it says of its request."""
-
     response: ModelResponse
     contextfold_usage: Usage
 
 
 class _CompactingModel(WrapperModel):
-    """A model that gets the view of what it is asked."""
-
     def __init__(self, wrapped: Model, owner: Compaction) -> None:
         super().__init__(wrapped)
         self.owner = owner
@@ -255,12 +250,11 @@ class _CompactingModel(WrapperModel):
 
 
 async def _primed(stream: StreamedResponse) -> None:
-    """Read up to the first event, which the stream gives again: some providers accept a request and refuse it inside of
-    the stream, where nothing could be done any more.
-    """
+    """Read up to the first event, which the stream gives again."""
     # being read already, or a version of the framework that reads in another way: left alone
     if getattr(stream, "_event_iterator", stream) is not None:
         return
+    # Some providers accept a request and refuse it inside of the stream, where nothing could be done any more.
     events = aiter(stream)
     try:
         first = await anext(events)
@@ -403,14 +397,14 @@ class _Call:
 
 
 def _pieces(messages: Sequence[ModelMessage], before: Mapping[Any, list[Any]]) -> dict[Any, list[Any]]:
-    """Each message as messages of one kind. The framework builds its messages again for each request; what has the
-    same parts as before is the same object here, so that the conversation is recognized.
-    """
+    """Each message as messages of one kind."""
     found: dict[Any, list[Any]] = {}
     for message in messages:
         key: Any = (getattr(message, "instructions", None), *map(id, message.parts)) if message.parts else id(message)
         while key in found:  # a message that stands in the list twice
             key = (key, len(found))
+        # The framework builds its messages again for each request; what has the same parts as before is the same object
+        # here, so that the conversation is recognized.
         known = before.get(key)
         found[key] = known if known is not None and _is_same(known, message) else split(message)
     return found

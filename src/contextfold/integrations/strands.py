@@ -182,9 +182,7 @@ class CompactionManager(ConversationManager):
         return {"format": FORMAT, "tools": _tools(agent), **said, **options}
 
     def _read(self, messages: Messages) -> None:
-        """Learn what the agent's list has behind the view. A list that was rewritten elsewhere is a new conversation,
-        unless it begins as the view does: then what was there is known, and what was cut off is gone.
-        """
+        """Learn what the agent's list has behind the view."""
         view, history = self._view, self._history
         if (
             view
@@ -200,6 +198,8 @@ class CompactionManager(ConversationManager):
         places = {id(message): place for place, message in enumerate(history)}
         known = places.get(id(messages[same - 1])) if same else None
         made = [n for n, message in enumerate(view) if id(message) not in places]
+        # A list that begins as the view does is the same conversation, and what was cut off is gone. Any other that was
+        # rewritten elsewhere is a new one.
         if known is not None and not any(n >= same for n in made):
             self._history = [*history[: known + 1], *messages[same:]]
         else:
@@ -224,12 +224,12 @@ class CompactionManager(ConversationManager):
 
 
 def _apart(message: Message) -> list[Any]:
-    """A message as several, where a summary of ours is a block among others: roles have to alternate, so in a view it
-    may share a message with what the user said. As a message of its own it is known for what it is, and updated.
-    """
+    """A message as several, where a summary of ours is a block among others."""
     content = message["content"]
     if message["role"] != "user" or len(content) < 2:
         return [message]
+    # Roles have to alternate, so in a view a summary may share a message with what the user said. As a message of its
+    # own it is known for what it is, and updated.
     blocks = [{**message, "content": [block]} for block in content]
     places = [place for place, block in enumerate(blocks) if pins.is_summary(_BEDROCK.decode(block))]
     if not places:
@@ -248,15 +248,14 @@ def _given(view: list[Any]) -> None:
 
 
 def _refusing(error: Exception) -> Send:
-    """Tells the engine what Strands was refused: the first view is refused as it was there, and the next one is
-    taken.
-    """
+    """Tells the engine what Strands was refused."""
     refusal = error if classify(error) is not None else ContextOverflow(str(error))
     views = 0
 
     def send(view: list[Any]) -> None:
         nonlocal views
         views += 1
+        # The first view is refused as it was there, and the next one is taken.
         if views == 1:
             raise refusal
 

@@ -239,9 +239,10 @@ def _candidates(parts: Sequence[_Part], allowed: set[int] | None, index: Index, 
 
 
 def _first(scores: Mapping[int, float], most: int) -> list[int]:
-    """The best messages, of equal ones the newest. Comparing bare scores is several times faster than with a key."""
+    """The best messages, of equal ones the newest."""
     if len(scores) <= most:
         return list(scores)
+    # Comparing bare scores is several times faster than with a key.
     least = heapq.nlargest(most, scores.values())[-1]
     better = [n for n, score in scores.items() if score > least]
     equal = sorted((n for n, score in scores.items() if score == least), reverse=True)
@@ -249,7 +250,6 @@ def _first(scores: Mapping[int, float], most: int) -> list[int]:
 
 
 def _count_repeats(part: _Part, index: Index, scores: dict[int, float], average: float) -> None:
-    """Add what messages gain that say a unit several times."""
     before = 1.0
     for times, sign in OFTEN if part.ask.tokens else ():
         asked = Ask(tokens=tuple(token + sign for token in part.ask.tokens if token[0] != PART))
@@ -286,10 +286,8 @@ def _scored(candidates: Sequence[int], parts: Sequence[_Part], index: Index, ave
 
 
 def _coverage(text: RankedText | None, parts: Sequence[_Part]) -> tuple[float, tuple[str, ...]]:
-    """What share of a query stands in a message, weighed by how rare it is, and the words that do.
-
-    Words that no message has do not count: nothing could answer them.
-    """
+    """What share of a query stands in a message, weighed by how rare it is, and the words that do."""
+    # Words that no message has do not count: nothing could answer them.
     known = [part for part in parts if part.places]
     whole = sum(part.idf * part.weight for part in known)
     if text is None or not whole:

@@ -253,9 +253,9 @@ def _on_sqlite_connection(connection: Any, _record: Any) -> None:
 
 
 def _to_wal(cursor: Any) -> None:
-    """Switching needs the file for itself for a moment, and does not wait for it: so we do."""
     import sqlite3
 
+    # Switching needs the file for itself for a moment, and does not wait for it: so we do.
     until = time.monotonic() + PATIENCE
     while True:
         try:

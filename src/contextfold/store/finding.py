@@ -87,7 +87,6 @@ class Finder:
     async def _shown(
         self, indices: Sequence[int], neighbors: int, state: SessionState, ports: Ports
     ) -> dict[int, HistoryEntry]:
-        """The messages to show: hits, and what stands beside them."""
         total = state.message_count
         wanted = {n for index in indices for n in (index, *beside(index, neighbors, total)) if n < total}
         return {entry.index: entry for entry in await self._entries(wanted, state.format or "", ports)}

@@ -228,7 +228,6 @@ class _Settling:
         return size.tokens > rules.limits.window and self.flow.fruitless != (state.revision, state.message_count)
 
     async def _wire(self, loaded: Loaded) -> tuple[Any, ...]:
-        """The view as it is sent."""
         conversation = loaded.conversation
         if self.request.strict:
             self.flow.is_strict = True
@@ -241,7 +240,6 @@ class _Settling:
         return tuple(alternating(view.wire, format) if self.flow.is_strict else view.wire)
 
     def _tell_progress(self, text: str, loaded: Loaded) -> None:
-        """How far the first view of many messages has come."""
         total = loaded.state.message_count
         self.observer.emit("session_progress", text, messages=loaded.until, total=total)
 
@@ -291,15 +289,12 @@ class _Settling:
     # ---- what comes back by itself ----
 
     async def _recall(self, loaded: Loaded, rules: SessionRules, size: SessionSize) -> bool:
-        """Put what the newest message asks about and has left the view behind it, as a row of its own.
-
-        True if something was put there, or the session changed meanwhile: then it has to be read again. Not where a
-        view has to become smaller, and not while a summary is being made or waits: it would be lost, and paid for
-        twice.
-        """
+        """Put what the newest message asks about and has left the view behind it. True: read the session again."""
         request, state, summary = self.request, loaded.state, loaded.summary
         wanted = self.policy.recall.enabled and rules.options.enable_context_optimization
         shrinking = request.limit is not None or request.revise is not None
+        # Not where a view has to become smaller, and not while a summary is being made or waits: it would be lost, and
+        # paid for twice.
         if summary is None or not wanted or shrinking or state.prepared_id is not None or state.is_summarizing:
             return False
         question = replace(self._asking(loaded, rules, size), record=summary.record)
@@ -408,7 +403,6 @@ class _Settling:
         return Means(self.ports, self.observer, self.flow.means.summarizer, archive, retries=self.request.retries)
 
     async def _record(self, owner: str, loaded: Loaded, material: Material, made: Made, seconds: float) -> Step:
-        """Record what was made, and put it in force unless it was made for later."""
         store, thread, state = self.flow.store, self.flow.thread, loaded.state
         trigger: Trigger = self.request.forced or "proactive"
         links = self._links(loaded, material.layout, made.compaction)
@@ -447,7 +441,6 @@ class _Settling:
         return recording.new_links(layout, record, set(already))
 
     def _asking(self, loaded: Loaded, rules: SessionRules, size: SessionSize) -> Question:
-        """The session as it is in the view, as a question."""
         material = Material(loaded.layout, loaded.conversation.history, loaded.conversation.record)
         return self._question(loaded, material, rules, size, SOFT)
 
@@ -503,10 +496,7 @@ class _Settling:
     # ---- what others made ----
 
     async def _adopt(self, loaded: Loaded, rules: SessionRules, size: SessionSize, due: Due) -> bool:
-        """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again.
-
-        It may have been prepared with another archive, or none: the originals go to ours before they leave the view.
-        """
+        """Put a prepared summary in force, if what it covers is unchanged. True if the session has to be read again."""
         flow, state = self.flow, loaded.state
         if state.prepared_id is None or state.prepared_id in flow.rejected:
             return False
@@ -522,6 +512,7 @@ class _Settling:
             self._discard(state.prepared_id, problem or "")
             return False
         question = self._question(loaded, Material(prepared.layout, history, prepared.record), rules, size, due)
+        # It may have been prepared with another archive, or none: the originals go to ours before they leave the view.
         if not await archived(prepared.record, question, self._means(prepared.layout)):
             return False
         links = self._links(loaded, prepared.layout, prepared.record)
@@ -533,15 +524,14 @@ class _Settling:
         return True
 
     async def _unbind(self, prepared: StoredSummary, history: loading.PartialHistory, revision: int) -> None:
-        """What was thought while a summary waited was thought under the old view. Where the session changes meanwhile,
-        a refusal teaches it.
-        """
+        """What was thought while a summary waited was thought under the old view."""
         start = prepared.record.thinking_from
         if not start or not any(message.is_bound for message in history.messages[start:]):
             return
         store, thread = self.flow.store, self.flow.thread
         row = recording.without_thinking(prepared, len(history.messages), revision=revision)
         stored: StoredSummary = await ask(self.ports, store.record_summary, thread, row)
+        # Where the session changes meanwhile, a refusal teaches it.
         if not await ask(self.ports, partial(store.put_in_force, revision=revision), thread, stored.id, []):
             self._discard(stored.id, "the session changed while it was made")
 

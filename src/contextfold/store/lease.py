@@ -82,10 +82,10 @@ class Keeper:
             return None
 
     def _renew(self, lease: Lease) -> None:
-        """A store that cannot be reached may be back before the lease expires: it is tried again and again."""
         try:
             lease.lost = not lease.renew()
         except StoreError:
+            # A store that cannot be reached may be back before the lease expires.
             lease.due = time.monotonic() + lease.seconds / RENEWALS / 4
             return
         lease.due = time.monotonic() + lease.seconds / RENEWALS

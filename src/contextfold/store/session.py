@@ -356,7 +356,6 @@ class Session:
         return replace(result, events=tuple(observer.events))
 
     async def _now(self, ports: Ports) -> Flow:
-        """The flow under the options that hold for this call."""
         options = await self._user.now(self._given, ports)
         if options != self._flow.given:
             self._flow = self._flow.under(options)

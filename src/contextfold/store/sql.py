@@ -310,7 +310,6 @@ def _key(thread: Thread) -> dict[str, str]:
 
 
 def _of(table: Table, thread: Thread) -> ColumnElement[bool]:
-    """Rows of this thread, of this namespace."""
     return and_(table.c.namespace == thread.namespace, table.c.session_id == thread.key)
 
 

@@ -104,8 +104,6 @@ class _Ingredients:
 
 
 class _Drawing:
-    """Draws one valid plot, and numbers its calls."""
-
     def __init__(self, draw: DrawFn, ingredients: _Ingredients) -> None:
         self._draw = draw
         self._from = ingredients

@@ -242,15 +242,14 @@ def _order(texts: Sequence[str], by_identifiers: bool = True) -> list[int]:
 
 
 def _touched(pattern: re.Pattern[str], words: Sequence[str], whole: str, starts: Sequence[int]) -> list[int]:
-    """The pieces in which the pattern begins, in their order. One of the ``words`` stands in each of its matches.
-
-    A search for a word is a hundred times as quick as one for a pattern, and most outputs of megabytes hold few of
-    them. So the pattern is tried where one stands: on its line, from the white space before it to the next sign behind.
-    """
+    """The pieces in which the pattern begins, in their order. One of the ``words`` stands in each of its matches."""
     folded = whole.lower()
     # A few letters are two in lower case, so that places are off, or pass for others where case does not matter.
     if len(whole) < _SEARCHED_AT_ONCE or len(folded) != len(whole) or any(letter in whole for letter in "ſıK"):
         return list(dict.fromkeys(bisect_right(starts, found.start()) - 1 for found in pattern.finditer(whole)))
+    # A search for a word is a hundred times as quick as one for a pattern, and most outputs of megabytes hold few of
+    # them. So the pattern is tried where one stands: on its line, from the white space before it to the next sign
+    # behind.
     found: dict[int, None] = {}
     last = 0
     for start, end in _around(words, folded, whole):

@@ -248,12 +248,10 @@ def _is_marker(value: Value) -> bool:
 
 
 def _largest(low: int, high: int, is_possible: Callable[[int], bool]) -> int:
-    """The largest number from ``low`` to ``high`` that is found possible, or 0 if not even ``low`` is.
-
-    Doubles its steps until one fails, then bisects: answers near ``low`` are the usual ones, and the cheapest to try.
-    """
+    """The largest number from ``low`` to ``high`` that is found possible, or 0 if not even ``low`` is."""
     if low > high or not is_possible(low):
         return 0
+    # Doubled until one fails, then bisected: answers near ``low`` are the usual ones, and the cheapest to try.
     step = 1
     while low < high and is_possible(min(low + step, high)):
         low = min(low + step, high)

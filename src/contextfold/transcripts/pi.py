@@ -75,7 +75,6 @@ def _content(content: Any) -> Any:
 
 
 def _block(block: Any) -> Any:
-    """A pi block as an Anthropic one."""
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "toolCall":
         return {"type": "tool_use", "id": block.get("id"), "name": block.get("name"), "input": block.get("arguments")}

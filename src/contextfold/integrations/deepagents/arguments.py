@@ -88,9 +88,10 @@ class Arguments:
         return shorter
 
     def _keep(self, window: int | None) -> Size:
-        """``keep`` in messages or tokens; without a window a fraction cannot be told, and the default stands in."""
+        """``keep`` in messages or tokens."""
         if self.keep.unit != "fraction":
             return self.keep
+        # A fraction of a window that is not known cannot be told.
         return parse_size(DEFAULT_KEEP) if window is None else Size("tokens", max(1, self.keep.tokens(window) or 0))
 
     def _part(self, part: Part) -> Part:

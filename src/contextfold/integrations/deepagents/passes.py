@@ -201,7 +201,8 @@ class Passes:
         return self._viewed(replace(turn, now=now, shortened=view.origins[border] or 0))
 
     def _session_of(self, event: SummarizationEvent | None) -> str | None:
-        """The session whose file an event names: the first releases of 0.7 remembered no session beside it."""
+        """The session whose file an event names."""
+        # The first releases of 0.7 remembered no session beside it.
         path = event.path if event is not None else None
         session_id = (path or "").removeprefix(f"{self.history.folder}/").removesuffix(".md")
         return session_id if session_id and path == self.history.path(session_id) and "/" not in session_id else None

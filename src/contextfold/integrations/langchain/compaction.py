@@ -83,8 +83,6 @@ class _Turn:
 
 @dataclass
 class _Answered:
-    """The result whose view was answered."""
-
     result: CompactionResult | None = None
 
     def take(self, result: CompactionResult) -> None:
@@ -365,9 +363,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         return ExtendedModelResponse(model_response=response, command=Command(update={self._key: update.text}))
 
     def _save(self, agent: Any, before: Any, turn: _Turn, remembered: Remembered) -> None:
-        """Write outside of a run. A thread in which no node has run yet would take an update for an input, which has no
-        private values: then the update counts as the model node's. ``before``: the thread's state as it was.
-        """
+        """Write outside of a run. ``before``: the thread's state as it was."""
         update = self._records.replace(turn.key, remembered)
         if update is None:
             return
@@ -375,6 +371,8 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             written = agent.update_state(before.config, update)
         except InvalidUpdateError:  # several nodes ran last
             written = None
+        # A thread in which no node has run yet would take an update for an input, which has no private values: then the
+        # update counts as the model node's.
         if written is None or agent.get_state(written).values.get(self._key) != update[self._key]:
             agent.update_state(before.config, update, as_node=MODEL_NODE)
 

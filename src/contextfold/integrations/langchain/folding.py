@@ -196,7 +196,6 @@ class Folding:
 
     @property
     def _prose(self) -> tuple[int, int]:
-        """The bounds of what prose may take."""
         longest = self.summary.max_tokens or PROSE[1]
         return min(PROSE[0], longest), longest
 
@@ -238,15 +237,15 @@ class Folding:
         return _Parting(leaving, prose, evidence, fires_again)
 
     def _tail(self, question: Question) -> list[Group]:
-        """The groups that ``keep`` names, newest first: at least the newest, and whole, as LangChain's class has it.
-        Where the results of a call fit in part, all of it stays.
-        """
+        """The groups that ``keep`` names, newest first."""
         allowed = self.keep.tokens(self.window)
         tail: list[Group] = []
         count = tokens = 0
         for group in sorted(question.grouping.groups, key=lambda group: -group.last):
             if pins.is_summary(question.messages[group.first]):
                 continue
+            # At least the newest, and whole, as LangChain's class has it. Where the results of a call fit in part, all
+            # of it stays.
             is_full = count >= self.keep.value if allowed is None else tokens + question.sizes[group.last] > allowed
             if is_full and any(question.messages[n].role != "tool" for kept in tail for n in kept.indices):
                 break  # results alone, whose call is missing, are no turn
@@ -270,7 +269,6 @@ class Folding:
         return room if room >= LEAST_EVIDENCE else 0
 
     def _whole(self, question: Question) -> _Parting:
-        """All of it leaves."""
         leaving = frozenset(range(len(question.messages)))
         return _Parting(leaving, self._prose[1], self._evidence_room(question, leaving, EVIDENCE[1]))
 

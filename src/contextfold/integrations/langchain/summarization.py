@@ -307,12 +307,11 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         return self._get_profile_limits()
 
     def _tokens_of(self, size: Size, sending: Sending) -> int:
-        """A size in tokens. System prompt and tools that alone take most of it leave half of it to the messages: a
-        trigger that no summary could ever get below would ask for one at every call.
-        """
         window = self._window(sending)
         if size.unit == "fraction":
             return max(1, int(size.value * (window or 0)))
+        # System prompt and tools that alone take most of it leave half of it to the messages: a trigger that no summary
+        # could ever get below would ask for one at every call.
         tokens = max(int(size.value), sending.overhead + int(size.value) // 2)
         return min(tokens, max(int(size.value), int(0.9 * window))) if window else tokens
 

@@ -89,8 +89,6 @@ class ThreadTurns:
 
 
 class _Gate:
-    """Lock and user count for one thread."""
-
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
