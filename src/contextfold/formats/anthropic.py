@@ -55,7 +55,7 @@ class Anthropic:
     def acceptable(self, message: Message, *, leading: bool) -> Message:
         if message.is_instruction:
             native = message.source_format == self.name
-            return message if leading or not native else _instruction_between(message)
+            return message if leading or not native else crossing.instruction_between(message)
         if not message.parts:
             return message.with_parts(())
         parts = tuple(_without_blanks(part) for part in message.parts if not _is_blank(part))
@@ -69,17 +69,6 @@ class Anthropic:
         blocks = [*_blocks(first.get("content")), *_blocks(second.get("content"))]
         blocks.sort(key=lambda block: block.get("type") != "tool_result")  # stable: the API wants results first
         return {**second, **first, "content": blocks}
-
-
-def _instruction_between(message: Message) -> Message:
-    """An instruction behind other messages, as words of the user."""
-    if message.is_empty:
-        return message.with_parts(())
-    return replace(message.with_parts((Text(_in_tags(crossing.joined_text(message.parts))),)), role="user")
-
-
-def _in_tags(text: str) -> str:
-    return f"<system>\n{text}\n</system>"
 
 
 def _is_blank(part: Part) -> bool:
@@ -103,7 +92,7 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Part:
     if kind == "tool_use":
         call_id = values.required_text(block, "id", "a tool_use block", index)
         name = values.required_text(block, "name", "a tool_use block", index)
-        return ToolCall(call_id, name, _arguments(block.get("input")), source=block)
+        return ToolCall(call_id, name, values.arguments_text(block.get("input")), source=block)
     if kind == "tool_result":
         call_id = values.required_text(block, "tool_use_id", "a tool_result block", index)
         content = values.decoded_content(block.get("content"), _decode_inner_block, index, "a tool_result")
@@ -143,10 +132,6 @@ def _decode_media(block: dict[str, Any]) -> Media | Opaque:
     return values.opaque(block)
 
 
-def _arguments(value: Any) -> str:
-    return value if isinstance(value, str) else values.json_text({} if value is None else value)
-
-
 # ---- encoding what was edited ----------------------------------------------------------------------------------------
 
 
@@ -179,27 +164,16 @@ def _rebuild_block(part: Part) -> Any:
 
 
 def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
-    """A run of foreign messages; neighbors of one role become one message, results first."""
     leading = all(entry.get("role") == "system" for entry in before)
-    built: list[dict[str, Any]] = []
-    roles = Anthropic()
-    for message in run:
-        leading = leading and message.is_instruction
-        entry = _build_message(message, leading=leading)
-        joined = roles.join(built[-1], entry) if built and entry["role"] != "system" else None
-        if joined is None:
-            built.append(entry)
-        else:
-            built[-1] = joined
-    return built
+    return crossing.turns(run, leading, _build_message, Anthropic().join)
 
 
-def _build_message(message: Message, *, leading: bool) -> dict[str, Any]:
+def _build_message(message: Message, leading: bool) -> dict[str, Any]:
     if message.is_instruction:
         text = crossing.joined_text(message.parts)
         if leading:
             return {"role": "system", "content": text}
-        return {"role": "user", "content": _in_tags(text)}
+        return {"role": "user", "content": crossing.in_tags(text)}
     results, said = crossing.results_and_rest(message)
     role = "assistant" if message.role == "assistant" else "user"
     parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]

@@ -103,7 +103,7 @@ class BedrockConverse:
     def acceptable(self, message: Message, *, leading: bool) -> Message:
         if message.is_instruction:
             native = message.source_format == self.name
-            return message if leading or not native else _instruction_between(message)
+            return message if leading or not native else crossing.instruction_between(message)
         parts = [_without_blanks(part) for part in message.parts if not _is_blank(part)]
         if all(isinstance(part, Opaque) and part.is_mark for part in parts):
             return message.with_parts(())
@@ -119,17 +119,6 @@ class BedrockConverse:
         blocks = [*_blocks(first.get("content")), *_blocks(second.get("content"))]
         blocks.sort(key=lambda block: "toolResult" not in block)  # stable: models want results first
         return {**second, **first, "content": blocks}
-
-
-def _instruction_between(message: Message) -> Message:
-    """An instruction behind other messages, as words of the user."""
-    if message.is_empty:
-        return message.with_parts(())
-    return replace(message.with_parts((Text(_in_tags(crossing.joined_text(message.parts))),)), role="user")
-
-
-def _in_tags(text: str) -> str:
-    return f"<system>\n{text}\n</system>"
 
 
 def _is_blank(part: Part) -> bool:
@@ -159,7 +148,7 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Part:
     if isinstance(call := block.get("toolUse"), dict):
         call_id = values.required_text(call, "toolUseId", "a toolUse block", index)
         name = values.required_text(call, "name", "a toolUse block", index)
-        return ToolCall(call_id, name, _arguments(call.get("input")), source=block)
+        return ToolCall(call_id, name, values.arguments_text(call.get("input")), source=block)
     if isinstance(result := block.get("toolResult"), dict):
         call_id = values.required_text(result, "toolUseId", "a toolResult block", index)
         content = values.decoded_content(result.get("content"), _decode_inner_block, index, "a toolResult")
@@ -210,10 +199,6 @@ def _label(block: Mapping[str, Any]) -> str:
     return values.block_type(block) or next((str(key) for key in block), "unknown")
 
 
-def _arguments(value: Any) -> str:
-    return value if isinstance(value, str) else values.json_text({} if value is None else value)
-
-
 # ---- encoding what was edited ----------------------------------------------------------------------------------------
 
 
@@ -248,25 +233,14 @@ def _rebuild_block(part: Part) -> Any:
 
 
 def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
-    """A run of foreign messages; neighbors of one role become one message, results first."""
     leading = all(entry.get("role") == "system" for entry in before)
-    built: list[dict[str, Any]] = []
-    roles = BedrockConverse()
-    for message in run:
-        leading = leading and message.is_instruction
-        entry = _build_message(message, leading=leading)
-        joined = roles.join(built[-1], entry) if built and entry["role"] != "system" else None
-        if joined is None:
-            built.append(entry)
-        else:
-            built[-1] = joined
-    return built
+    return crossing.turns(run, leading, _build_message, BedrockConverse().join)
 
 
-def _build_message(message: Message, *, leading: bool) -> dict[str, Any]:
+def _build_message(message: Message, leading: bool) -> dict[str, Any]:
     if message.is_instruction:
         text = crossing.joined_text(message.parts)
-        return {"role": "system", "content": [_text(text)]} if leading else _user(_in_tags(text))
+        return {"role": "system", "content": [_text(text)]} if leading else _user(crossing.in_tags(text))
     results, _ = crossing.results_and_rest(message)
     role = "assistant" if message.role == "assistant" else "user"
     parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]

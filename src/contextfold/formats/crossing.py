@@ -46,6 +46,37 @@ def encode(messages: Sequence[Message], name: str, rebuild: Rebuild, build: Buil
     return wire
 
 
+def turns(
+    run: Sequence[Message],
+    leading: bool,
+    build: Callable[[Message, bool], dict[str, Any]],
+    join: Callable[[Any, Any], Any],
+) -> list[Any]:
+    """A run for formats whose neighbors of one role are one object. ``leading``: only instructions stand before it."""
+    built: list[Any] = []
+    for message in run:
+        leading = leading and message.is_instruction
+        entry = build(message, leading)
+        joined = join(built[-1], entry) if built and entry["role"] != "system" else None
+        if joined is None:
+            built.append(entry)
+        else:
+            built[-1] = joined
+    return built
+
+
+def instruction_between(message: Message) -> Message:
+    """An instruction behind other messages as words of the user, for formats that take instructions first only."""
+    if message.is_empty:
+        return message.with_parts(())
+    return replace(message.with_parts((Text(in_tags(joined_text(message.parts))),)), role="user")
+
+
+def in_tags(instruction: str) -> str:
+    """What the user says where an instruction cannot stand."""
+    return f"<system>\n{instruction}\n</system>"
+
+
 def is_untouched(message: Message) -> bool:
     """Whether the message still is what its source says."""
     return not message.edited and not any(is_touched(part) for part in message.parts)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from contextfold.errors import FormatError
@@ -27,7 +26,6 @@ from contextfold.formats.base import Rules
 from contextfold.messages import (
     NO_METADATA,
     Media,
-    MediaKind,
     Message,
     Opaque,
     Part,
@@ -86,7 +84,7 @@ class Gemini:
     def acceptable(self, message: Message, *, leading: bool) -> Message:
         if message.is_instruction:
             native = message.source_format == self.name
-            return message if leading or not native else _instruction_between(message)
+            return message if leading or not native else crossing.instruction_between(message)
         if not any(_is_blank(part) for part in message.parts):
             return message if message.parts else message.with_parts(())
         return message.with_parts(tuple(part for part in message.parts if not _is_blank(part)))
@@ -118,18 +116,6 @@ def _is_blank(part: Part) -> bool:
     if isinstance(part, Reasoning):
         return not part.text and shapes.get(part.source, "thought_signature") is None
     return isinstance(part, Text) and not part.text
-
-
-def _instruction_between(message: Message) -> Message:
-    """An instruction behind other contents, as words of the user."""
-    if message.is_empty:
-        return message.with_parts(())
-    text = Text(_in_tags(crossing.joined_text(message.parts)), edited=True)
-    return replace(message.with_parts((text,)), role="user")
-
-
-def _in_tags(text: str) -> str:
-    return f"<system>\n{text}\n</system>"
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
@@ -237,16 +223,9 @@ def _decoded_media(part: Any) -> Media | None:
     data, url = shapes.encoded(shapes.get(held, "data")), shapes.get(held, "file_uri")
     if data is None and not isinstance(url, str):
         return None
-    kind = _media_kind(media_type, "video" if inline is None and media_type is None else "document")
+    # A file without a media type is mostly the address of a video.
+    kind = values.media_kind(media_type, "video" if inline is None and media_type is None else "document")
     return Media(kind, media_type=media_type, data=data, url=url if data is None else None, source=part)
-
-
-def _media_kind(media_type: str | None, otherwise: MediaKind) -> MediaKind:
-    """By media type. A file without one is mostly the address of a video."""
-    if media_type is None:
-        return otherwise
-    kind = media_type.partition("/")[0]
-    return kind if kind in ("image", "audio", "video") else "document"  # type: ignore[return-value]
 
 
 def _opaque(part: Any, names: Any) -> Opaque:
@@ -314,21 +293,13 @@ def _spelled(part: dict[str, Any], shape: shapes.Shape | None) -> Any:
 
 
 def _build(run: Sequence[Message], before: Sequence[Any]) -> list[dict[str, Any]]:
-    """A run of foreign messages; neighbors of one role become one content, results first."""
-    leading = all(_spoken_as(entry) == "system" for entry in before)
     names = _called_before(before)
-    format = Gemini()
-    built: list[dict[str, Any]] = []
-    for message in run:
-        leading = leading and message.is_instruction
+
+    def built(message: Message, leading: bool) -> dict[str, Any]:
         names.update((call.id, call.name) for call in message.tool_calls)
-        entry = _built_content(message, names, leading=leading)
-        joined = format.join(built[-1], entry) if built else None
-        if joined is None:
-            built.append(entry)
-        else:
-            built[-1] = joined
-    return built
+        return _built_content(message, names, leading=leading)
+
+    return crossing.turns(run, all(_spoken_as(entry) == "system" for entry in before), built, Gemini().join)
 
 
 def _called_before(before: Sequence[Any]) -> dict[str, str]:
@@ -346,7 +317,7 @@ def _built_content(message: Message, names: Mapping[str, str], *, leading: bool)
         text = crossing.joined_text(message.parts)
         if leading:
             return {"role": "system", "parts": [{"text": text}]}
-        return {"role": "user", "parts": [{"text": _in_tags(text)}]}
+        return {"role": "user", "parts": [{"text": crossing.in_tags(text)}]}
     results, _ = crossing.results_and_rest(message)
     parts: list[Part] = [*results, *(part for part in message.parts if not isinstance(part, ToolResult))]
     role = "model" if message.role == "assistant" else "user"

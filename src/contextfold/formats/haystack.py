@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
 from contextfold.formats.base import Rules
-from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -96,14 +96,9 @@ def _said(content: Any) -> Text | Media | Opaque:
         detail = content.detail
         return Media("image", media_type=content.mime_type, data=content.base64_image, detail=detail, source=content)
     if kind == "FileContent":
-        kind_of_media = _media_kind(content.mime_type)
+        kind_of_media = values.media_kind(content.mime_type)
         return Media(kind_of_media, media_type=content.mime_type, data=content.base64_data, source=content)
     return Opaque(kind, str(content), source=content)
-
-
-def _media_kind(media_type: str | None) -> MediaKind:
-    said = (media_type or "").partition("/")[0]
-    return said if said in ("image", "audio", "video") else "document"  # type: ignore[return-value]
 
 
 # ---- encoding --------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class LangChain:
         other_kind, other = type_and_fields(second, None)
         if kind != other_kind or kind not in ("human", "system") or fields.get("name") != other.get("name"):
             return None
-        return with_fields(first, {"content": _joined(fields.get("content"), other.get("content"))})
+        return with_fields(first, {"content": values.joined_contents(fields.get("content"), other.get("content"))})
 
 
 def _role(kind: str, fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> str:
@@ -395,15 +395,3 @@ def _build_block(part: Part) -> dict[str, Any]:
     kind = "file" if part.kind == "document" else part.kind
     mime_type = {"mime_type": part.media_type} if part.media_type else {}
     return {"type": kind, **held, **mime_type}
-
-
-def _joined(first: Any, second: Any) -> Any:
-    if not first or not second:
-        return first or second or ""
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n\n{second}"
-    return [*_blocks(first), *_blocks(second)]
-
-
-def _blocks(content: Any) -> list[Any]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)

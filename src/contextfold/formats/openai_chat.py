@@ -89,7 +89,7 @@ class OpenAIChat:
             return None
         if any(first.get(key) or second.get(key) for key in ("tool_calls", "function_call", *FIELDS)):
             return None
-        return {**second, **first, "content": _joined(first.get("content"), second.get("content"))}
+        return {**second, **first, "content": values.joined_contents(first.get("content"), second.get("content"))}
 
 
 def _role(role: str) -> Role:
@@ -357,15 +357,3 @@ def _build_media_block(media: Media) -> dict[str, Any]:
         name = f"document.{(media.media_type or 'application/pdf').rpartition('/')[2]}"
         return {"type": "file", "file": {"filename": name, "file_data": values.data_url(media)}}
     return {"type": "text", "text": values.media_note(media).text}
-
-
-def _joined(first: Any, second: Any) -> Any:
-    if not first or not second:
-        return first or second or ""
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n\n{second}"
-    return [*_blocks(first), *_blocks(second)]
-
-
-def _blocks(content: Any) -> list[Any]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)

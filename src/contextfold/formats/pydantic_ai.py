@@ -193,12 +193,7 @@ def _item(source: Of) -> Text | Media | Opaque:
 
 def _binary(content: Any, source: Of) -> Media:
     data = base64.b64encode(content.data).decode("ascii")
-    return Media(_media_kind(content.media_type), media_type=content.media_type, data=data, source=source)
-
-
-def _media_kind(media_type: str) -> MediaKind:
-    said = media_type.partition("/")[0]
-    return said if said in ("image", "audio", "video") else "document"  # type: ignore[return-value]
+    return Media(values.media_kind(content.media_type), media_type=content.media_type, data=data, source=source)
 
 
 def _result(part: Any) -> ToolResult:

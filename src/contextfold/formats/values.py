@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from contextfold import json_values
 from contextfold.errors import ContextfoldError, FormatError
-from contextfold.messages import NO_METADATA, Media, Message, Opaque, Part, Reasoning, Text, ToolResult
+from contextfold.messages import NO_METADATA, Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolResult
 
 P = TypeVar("P", bound=Part)
 F = TypeVar("F")
@@ -108,6 +108,14 @@ def optional_text(wire: Mapping[str, Any], key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def media_kind(media_type: str | None, otherwise: MediaKind = "document") -> MediaKind:
+    """What a medium is by its media type; ``otherwise`` where it has none."""
+    if media_type is None:
+        return otherwise
+    kind = media_type.partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "document"  # type: ignore[return-value]
+
+
 def metadata_of(wire: Mapping[str, Any]) -> Mapping[str, Any]:
     """The caller's own ``metadata`` of a message, empty where there is none."""
     metadata = wire.get("metadata")
@@ -148,6 +156,16 @@ def rebuilt_content(original: Any, parts: Sequence[P], encode_block: Callable[[P
     return [encode_block(part) for part in parts]
 
 
+def joined_contents(first: Any, second: Any) -> Any:
+    """Two contents (a string or a list of blocks) as one: a string where both are."""
+    if not first or not second:
+        return first or second or ""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    blocks = ([{"type": "text", "text": one}] if isinstance(one, str) else one for one in (first, second))
+    return [block for some in blocks for block in some]
+
+
 def is_touched(part: Part) -> bool:
     """Whether a part, or anything inside it, differs from its source."""
     if isinstance(part, ToolResult):
@@ -161,6 +179,11 @@ def json_text(value: Any) -> str:
         return json_values.write(value)
     except (ValueError, TypeError) as error:
         raise FormatError(f"a value in it is not JSON: {error}") from None
+
+
+def arguments_text(value: Any) -> str:
+    """The arguments of a call as JSON text: an empty object where there are none."""
+    return value if isinstance(value, str) else json_text({} if value is None else value)
 
 
 def json_object(text: str) -> dict[str, Any] | None:
