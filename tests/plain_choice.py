@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from contextfold import identifiers, quoting
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM
-from contextfold.evidence.choice import FADING, JOINED, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
+from contextfold.evidence.choice import FADING, JOINED, LEAST_SAID, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
 from contextfold.evidence.lines import BARE, ENOUGH_WORDS, PLAIN_WORD, Line, is_cjk
 from contextfold.evidence.section import parts_as_text
@@ -111,8 +111,10 @@ class _Choice:
         self.weights = weights
         self.units = {name: round(min(weight, MOST) * UNIT) for name, weight in weights.items()}
         self.message = [number for number, (_, lines) in enumerate(candidates) for _ in lines]
-        self.bonus = [QUALITIES[-1] * round(bonus * UNIT) for bonus in _once(self.lines)]
-        self.wanted = [_wanted(line, weights) for line in self.lines]
+        needless = _needless(self.lines)
+        bonuses = [0.0 if n in needless else bonus for n, bonus in enumerate(_once(self.lines))]
+        self.bonus = [QUALITIES[-1] * round(bonus * UNIT) for bonus in bonuses]
+        self.wanted = [() if n in needless else _wanted(line, weights) for n, line in enumerate(self.lines)]
         self.spans = self._offered()
         self.sizes = {n: count(self.lines[n].text) + 1 for span in self.spans for n in span}  # 1: the line break
         self.shown: dict[str, int] = {}  # name -> how well it is shown
@@ -225,13 +227,29 @@ def _once(lines: Sequence[Line]) -> list[float]:
     return bonuses[::-1]
 
 
+def _needless(lines: Sequence[Line]) -> set[int]:
+    """The lines of users who later said the same words with other names or figures."""
+    latest: dict[frozenset[str], str] = {}
+    needless: set[int] = set()
+    for n, line in reversed(list(enumerate(lines))):
+        said = frozenset(_shown(line)) - set(line.names)
+        counts = line.source == "user" and line.bonus and len(said) >= LEAST_SAID
+        if counts and latest.setdefault(said, line.text) != line.text:
+            needless.add(n)
+    return needless
+
+
 def _wanted(line: Line, weights: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(name for name in _shown(line) if name in weights)
+
+
+def _shown(line: Line) -> dict[str, None]:
     """The names and terms that the line would show, and what a path in it can be called by from its end."""
     shown = dict.fromkeys((*line.names, *line.terms))
     for name in line.names:
         if "/" in name:
             shown.update(dict.fromkeys(identifiers.endings(name)))
-    return tuple(name for name in shown if name in weights)
+    return shown
 
 
 def lines_as_text(lines: Sequence[Line], chosen: Iterable[int]) -> str:

@@ -19,6 +19,7 @@ import plain_choice
 from contextfold import Compactor, evidence
 from contextfold.evidence import PARTS, Block, EstimatedSizes, Line, Sizes, Vocabulary, choice, lines_of, select
 from contextfold.evidence import clips as parts_of_lines
+from contextfold.evidence.blocks import Blocks
 from contextfold.evidence.clips import clips
 from contextfold.evidence.told import dates_of
 from contextfold.messages import Media, Message, Opaque, Reasoning, Role, Text, ToolCall, ToolResult
@@ -269,7 +270,8 @@ def parts(names: Sequence[str], messages: Sequence[Message], room: int) -> str:
     """Parts of the lines of messages for these names, all of the same weight."""
     words = Vocabulary()
     blocks = [Block(lines_of(message), words) for message in messages]
-    return clips({words.number(name): 1.0 for name in names}, blocks, words, room, Sizes(count))
+    missing = np.array(words.numbers(names))
+    return clips(missing, np.ones(len(words)), Blocks(blocks), words, room, Sizes(count))
 
 
 @given(st.integers(min_value=0, max_value=60))
@@ -424,14 +426,15 @@ def message_of(role: str, text: str) -> Message:
     return answered(text) if role == "tool" else said(cast(Any, role), text)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(100))
 @given(st.lists(SPOKEN, max_size=25), st.integers(20, 600), st.sets(WORDS, max_size=4))
 def test_the_choice_in_arrays_equals_the_plain_one(
     conversation: list[tuple[str, str]], budget: int, already: set[str]
 ) -> None:
     """Also where a history grows and all that is known of its messages is kept from pass to pass."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts_of_lines, "_LEAST_AT_ONCE", 2)
+        patch.setattr(choice, "_AT_ONCE", 1)
+        patch.setattr(parts_of_lines, "_AT_ONCE", 2)
         patch.setattr(parts_of_lines, "_TOGETHER", 3)
         words, sizes = Vocabulary(), EstimatedSizes(estimate)
         blocks: list[Block] = []

@@ -1,7 +1,8 @@
 """The lines of one message in the form that a choice among many thousand of them needs: numbers in arrays.
 
-What belongs here: ``Block`` (one message's lines) and ``Vocabulary`` (the number of each name and term, shared by all
-blocks of a history). What does not: reading a message (``lines``), what anything is worth (``choice``).
+What belongs here: ``Block`` (one message's lines), ``Blocks`` (the lines of many messages) and ``Vocabulary`` (the
+number of each name and term, shared by all blocks of a history). What does not: reading a message (``lines``), what
+anything is worth (``choice``).
 
 A line as an object with its strings takes about a kilobyte, a line in arrays about two hundred bytes with its text, and
 arrays of blocks are put together and weighed a thousand times faster than objects. A block follows from its message
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count, islice, repeat
 from typing import Any
 
@@ -47,16 +48,19 @@ _FIGURES = re.compile(r"\d+")
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 
 class Vocabulary:
     """Names and terms by number. It only grows; numbers are given in the order of first use."""
 
-    __slots__ = ("_numbers", "_texts", "clips")
+    __slots__ = ("_are_pairs", "_lengths", "_numbers", "_texts", "clips")
 
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._texts: list[str] = []
+        self._lengths = np.zeros(0, dtype=np.int32)
+        self._are_pairs = np.zeros(0, dtype=np.bool_)
         self.clips: dict[tuple[str, int], Any] = {}
         """Parts of lines that the last choice looked at, by line and name: the next one looks at most of them again."""
 
@@ -69,6 +73,21 @@ class Vocabulary:
         if len(self._texts) < len(self._numbers):
             self._texts += islice(self._numbers, len(self._texts), None)
         return self._texts
+
+    @property
+    def lengths(self) -> Ints:
+        """Characters of each."""
+        if new := self.texts[len(self._lengths) :]:
+            self._lengths = np.append(self._lengths, np.array(list(map(len, new)), dtype=np.int32))
+        return self._lengths
+
+    @property
+    def are_pairs(self) -> npt.NDArray[np.bool_]:
+        """Which of them are a pair of CJK signs."""
+        if new := self.texts[len(self._are_pairs) :]:
+            found = np.array([text[:1] == " " and is_cjk(text) for text in new])
+            self._are_pairs = np.append(self._are_pairs, found)
+        return self._are_pairs
 
     def number(self, text: str) -> int:
         """The number of a name or term; a new one gets the next."""
@@ -86,7 +105,7 @@ class Vocabulary:
 class Block:
     """Lines of one message. Per line: its text, its speaker, plain words, characters, bonus and what it would show."""
 
-    __slots__ = ("_counts", "_floats", "_ints", "_told", "dates", "shapes", "sizes", "speakers", "texts")
+    __slots__ = ("_told", "dates", "floats", "ints", "parts", "shapes", "sizes", "speakers", "texts")
 
     def __init__(self, lines: Sequence[Line], words: Vocabulary) -> None:
         self.texts = tuple(line.text for line in lines)
@@ -107,8 +126,9 @@ class Block:
                         telling[name] = None
             if line.terms:
                 said.update(zip(line.terms, repeat(line.source)))
-        self._counts = (len(lines), sum(map(len, shown)), len(mentions), len(said))
-        self._ints = np.array(
+        self.parts = (len(lines), sum(map(len, shown)), len(mentions), len(said), len(telling))
+        """How many numbers the parts of the arrays hold: see ``Blocks``."""
+        self.ints = np.array(
             [
                 *(line.words for line in lines),
                 *(len(line.text) for line in lines),
@@ -121,7 +141,7 @@ class Block:
             ],
             dtype=np.int32,
         )
-        self._floats = np.array(
+        self.floats = np.array(
             [
                 *(line.bonus for line in lines),
                 *(MENTION[source] * worth for (source, _), worth in mentions.items()),
@@ -136,49 +156,31 @@ class Block:
         return len(self.texts)
 
     @property
-    def words(self) -> Ints:
-        """Plain words of each line."""
-        return self._ints[: self._counts[0]]
-
-    @property
-    def characters(self) -> Ints:
-        return self._ints[self._counts[0] : 2 * self._counts[0]]
-
-    @property
     def named(self) -> Ints:
         """How many of what each line shows are names that stand in it; they come first."""
-        return self._ints[2 * self._counts[0] : 3 * self._counts[0]]
+        return self.ints[2 * self.parts[0] : 3 * self.parts[0]]
 
     @property
     def counts(self) -> Ints:
         """How much each line shows."""
-        return self._ints[3 * self._counts[0] : 4 * self._counts[0]]
+        return self.ints[3 * self.parts[0] : 4 * self.parts[0]]
 
     @property
     def shown(self) -> Ints:
         """Numbers of what the lines show, line by line: names, terms, and what a path can be called by from its end."""
-        start = 4 * self._counts[0]
-        return self._ints[start : start + self._counts[1]]
+        start = 4 * self.parts[0]
+        return self.ints[start : start + self.parts[1]]
 
     @property
     def mentions(self) -> Ints:
         """Each name of the block once for each speaker."""
-        start = 4 * self._counts[0] + self._counts[1]
-        return self._ints[start : start + self._counts[2]]
-
-    @property
-    def terms(self) -> Ints:
-        start = 4 * self._counts[0] + self._counts[1] + self._counts[2]
-        return self._ints[start : start + self._counts[3]]
-
-    @property
-    def telling(self) -> Ints:
-        """The names that say something without their line."""
-        return self._ints[4 * self._counts[0] + sum(self._counts[1:]) :]
+        start = 4 * self.parts[0] + self.parts[1]
+        return self.ints[start : start + self.parts[2]]
 
     @property
     def bonuses(self) -> Floats:
-        return self._floats[: self._counts[0]]
+        """What each line counts besides what it shows."""
+        return self.floats[: self.parts[0]]
 
     @property
     def told(self) -> Floats:
@@ -187,14 +189,6 @@ class Block:
             self._told = np.array([told(text) for text in self.texts], dtype=np.float64)
             self._told[np.frombuffer(self.speakers, dtype=np.uint8) == _TOOL] = 0.0
         return self._told
-
-    @property
-    def mention_weights(self) -> Floats:
-        return self._floats[self._counts[0] : self._counts[0] + self._counts[2]]
-
-    @property
-    def term_weights(self) -> Floats:
-        return self._floats[self._counts[0] + self._counts[2] :]
 
 
 def _shown(line: Line, words: Vocabulary) -> list[int]:
@@ -211,6 +205,41 @@ def _shape(line: Line) -> str:
     return _FIGURES.sub("0", line.text) if line.bonus and line.source == "tool" else line.text
 
 
-def pair_factors(words: Vocabulary, terms: Sequence[int]) -> list[float]:
-    """For each of these terms, what it counts of a word."""
-    return [PAIR if is_cjk(words.texts[number]) else 1.0 for number in terms]
+class Blocks:
+    """The lines of several blocks side by side, as a choice among all of them reads them.
+
+    Per line: ``words`` (plain words), ``characters``, ``named``, ``counts`` and ``bonuses`` as in ``Block``, and the
+    number of its block (``of_block``). Line by line what they show (``shown``), and block by block each name once for
+    each speaker (``mentions``), each term (``terms``), both with their weights, and the names that say something
+    without their line (``telling``).
+    """
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+        self.texts = [text for block in blocks for text in block.texts]
+        self.speakers = b"".join([block.speakers for block in blocks])
+        sizes = np.array([block.parts for block in blocks], dtype=np.int64).reshape(-1, 5)
+        self.lines, self._mentions, self._terms = sizes[:, 0], sizes[:, 2], sizes[:, 3]
+        self.of_block: Numbers = np.repeat(np.arange(len(blocks)), self.lines)
+        # a block has its parts in one array, one behind the other
+        self.words, self.characters, self.named, self.counts, self.shown, self.mentions, self.terms, self.telling = (
+            _parts([block.ints for block in blocks], sizes[:, [0, 0, 0, 0, 1, 2, 3, 4]], np.int32)
+        )
+        self.bonuses, self.mention_weights, self.term_weights = _parts(
+            [block.floats for block in blocks], sizes[:, [0, 2, 3]], np.float64
+        )
+
+    def each_mention(self, of_blocks: Floats) -> Floats:
+        """A number of each block, for each of its mentions."""
+        return np.repeat(of_blocks, self._mentions)
+
+    def each_term(self, of_blocks: Floats) -> Floats:
+        return np.repeat(of_blocks, self._terms)
+
+
+def _parts(arrays: Sequence[npt.NDArray[Any]], sizes: Numbers, kind: type) -> Iterator[npt.NDArray[Any]]:
+    """The first parts of all arrays as one, the second parts, and so on. ``sizes``: of each part of each array."""
+    whole = np.concatenate([np.zeros(0, dtype=kind), *arrays])
+    count = sizes.shape[1]
+    part = np.repeat(np.tile(np.arange(count, dtype=np.uint8), len(arrays)), sizes.ravel())
+    return (whole[part == number] for number in range(count))

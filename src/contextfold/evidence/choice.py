@@ -28,12 +28,26 @@ the same: in whole numbers, so the outcome is that of a plain greedy choice that
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import mul
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM, Block, Floats, Ints, Vocabulary, pair_factors
+from contextfold.evidence.blocks import (
+    LEAST_WORTH,
+    MENTION,
+    PAIR,
+    TERM,
+    Block,
+    Blocks,
+    Floats,
+    Ints,
+    Numbers,
+    Vocabulary,
+)
 from contextfold.evidence.clips import SHARE, clips
 from contextfold.evidence.lines import BARE, ENOUGH_WORDS, Line
 from contextfold.evidence.section import as_quoted, lines_under_marks
@@ -66,6 +80,12 @@ JOINED = 200
 QUALITIES = [round(1000 * (BARE + (1 - BARE) * words / ENOUGH_WORDS)) for words in range(ENOUGH_WORDS + 1)]
 """How well a name is shown with no, one, ... plain words beside it, in thousandths."""
 
+LEVELS = np.array([0, *QUALITIES])
+BETTER = np.maximum(LEVELS[:, None] - LEVELS, 0)
+"""What a name shown at one level adds where it was shown at another."""
+
+_BETTER: list[list[int]] = BETTER.tolist()
+
 UNIT = 1 << 32
 """What a weight of 1 is in whole numbers. Sums of those are the same in any order, so what is shown by now can be taken
 off what a line adds, instead of weighing the line again."""
@@ -73,11 +93,10 @@ off what a line adds, instead of weighing the line again."""
 MOST = 10_000.0
 """What a weight counts at most. A line names some 200 things; their units, in thousandths, then fit in 64 bits."""
 
-_AT_ONCE = 4_000
-"""Spans that are put in order at a time. Most others are never looked at."""
+_AT_ONCE = 400
+"""Spans that are looked at one by one before all are weighed again. Most others never are."""
 
 Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
 
 
 def select(
@@ -114,15 +133,15 @@ def select(
     weights = material.weights(now, _numbers(already, beside, words))
     choice = _Choice(material, weights, _needless(blocks, beside, shown))
     chosen = choice.make(budget)
-    quoted = {n: as_quoted(material.texts[n]) for n in chosen}
+    quoted = {n: as_quoted(material.row.texts[n]) for n in chosen}
     dated = material.dated(chosen, dates)
     text, _ = _fitted(quoted, material, chosen, budget, sizes, dated)
-    if not choice.missing(chosen):
+    if not len(choice.missing(chosen)):
         return text
     # Names are missing: the last lines give way to parts of lines, which show more names for their tokens.
     text, size = _fitted(quoted, material, chosen, int(budget * (1 - SHARE)), sizes, dated)
     missing = choice.missing(chosen)
-    parts = clips(missing, [block for _, block in blocks], words, budget - size - 1, sizes)
+    parts = clips(missing, weights, material.row, words, budget - size - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
 
 
@@ -143,12 +162,12 @@ def _fitted(
     """The chosen lines as a text of at most ``budget`` tokens, and its size. What is too much is taken off the end of
     ``chosen``.
     """
-    lines = lines_under_marks(quoted, material.speakers, chosen, dates)
+    lines = lines_under_marks(quoted, material.row.speakers, chosen, dates)
     while (excess := (size := sizes.joined(lines)) - budget) > 0 and chosen:
         # as many as take the excess by themselves; a look at the whole tells what their breaks and marks took
         while excess > 0 and chosen:
             excess -= int(material.sizes[chosen.pop()]) + 1
-        lines = lines_under_marks(quoted, material.speakers, chosen, dates)
+        lines = lines_under_marks(quoted, material.row.speakers, chosen, dates)
     return "\n".join(lines), size
 
 
@@ -162,16 +181,16 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
     for block in reversed(beside):
         for n in _said_by_users(block):
             latest.setdefault(_words_of(block, n), block.texts[n])
-    flags: list[Flags] = []
+    needless = np.zeros(sum(len(block) for _, block in blocks), dtype=bool)
+    start = len(needless)
     for _, block in reversed(blocks):
-        needless = np.zeros(len(block), dtype=bool)
+        start -= len(block)
         for n in _said_by_users(block):
             text, key = block.texts[n], _words_of(block, n)
             if block.bonuses[n] and key:
-                needless[n] = latest.setdefault(key, text) != text
-            needless[n] |= bool(shown) and " ".join(text.split()) in shown
-        flags.append(needless)
-    return np.concatenate([np.zeros(0, dtype=bool), *reversed(flags)])
+                needless[start + n] = latest.setdefault(key, text) != text
+            needless[start + n] |= bool(shown) and " ".join(text.split()) in shown
+    return needless
 
 
 def _said_by_users(block: Block) -> list[int]:
@@ -195,26 +214,18 @@ class _Material:
     def __init__(
         self, blocks: Sequence[tuple[int, Block]], words: Vocabulary, sizes: Sizes, is_talk: bool = False
     ) -> None:
-        found = [block for _, block in blocks]
+        self.row = Blocks([block for _, block in blocks])
         self.ends = [end for end, _ in blocks]
-        self.blocks = found
         self.vocabulary = words
-        self.texts = [text for block in found for text in block.texts]
-        self.speakers = b"".join(block.speakers for block in found)
-        self.words = _joined([block.words for block in found])
-        self.characters = _joined([block.characters for block in found])
-        self.sizes = _joined([sizes.lines(block) for block in found])
-        self.counts = _joined([block.counts for block in found])
-        self.shown = _joined([block.shown for block in found])
-        self.message = np.repeat(np.arange(len(found)), [len(block) for block in found])
+        self.sizes = _joined([sizes.lines(block) for block in self.row.blocks])
         self.bonuses = self._once(is_talk)
 
     def _once(self, is_talk: bool) -> Floats:
         """The bonus of each line; of lines that say the same only the newest has one."""
-        bonuses = np.concatenate([np.empty(0), *(block.bonuses for block in self.blocks)])
+        bonuses = self.row.bonuses
         if is_talk:
-            bonuses += TOLD * np.concatenate([np.empty(0), *(block.told for block in self.blocks)])
-        shapes = np.concatenate([np.empty(0, np.int64), *(block.shapes for block in self.blocks)])
+            bonuses += TOLD * np.concatenate([np.empty(0), *(block.told for block in self.row.blocks)])
+        shapes = np.concatenate([np.empty(0, np.int64), *[block.shapes for block in self.row.blocks]])
         _, newest = np.unique(shapes[::-1], return_index=True)
         once = np.zeros_like(bonuses)
         kept = len(shapes) - 1 - newest
@@ -223,13 +234,15 @@ class _Material:
 
     def dated(self, chosen: Iterable[int], dates: Sequence[str]) -> dict[int, str]:
         """The days of those of these lines that mean nothing without."""
-        first = np.cumsum([0, *map(len, self.blocks)])
+        if not dates and not any(block.dates for block in self.row.blocks):
+            return {}
+        first = np.cumsum([0, *map(len, self.row.blocks)])
         found: dict[int, str] = {}
         for n in chosen:
-            message = int(self.message[n])
-            block = self.blocks[message]
+            message = int(self.row.of_block[n])
+            block = self.row.blocks[message]
             date = (block.dates[n - int(first[message])] if block.dates else "") or (dates[message] if dates else "")
-            if date and is_relative(self.texts[n]):
+            if date and is_relative(self.row.texts[n]):
                 found[n] = date
         return found
 
@@ -239,27 +252,20 @@ class _Material:
         A name counts once per message and speaker, however often it stands there. A term counts what hangs on it: its
         best mention, less the more messages say it.
         """
-        size = len(self.vocabulary)
-        factors = np.array([_faded(now - end) for end in self.ends])
-        mentions = [block.mentions for block in self.blocks]
-        values = np.concatenate([np.empty(0), *(block.mention_weights for block in self.blocks)])
-        values *= np.repeat(factors, [len(part) for part in mentions])
+        row, size = self.row, len(self.vocabulary)
+        factors = np.array([_faded(now - end) for end in self.ends], dtype=np.float64)
         weights = np.zeros(size)
-        np.add.at(weights, _joined(mentions), values)
+        np.add.at(weights, row.mentions, row.mention_weights * row.each_mention(factors))
         weights[already] = 0.0
-        said = [block.terms for block in self.blocks]
-        terms = _joined(said)
-        if not len(terms):
+        if not len(row.terms):
             return weights
-        values = np.concatenate([np.empty(0), *(block.term_weights for block in self.blocks)])
-        values *= np.repeat(factors, [len(part) for part in said])
         best = np.zeros(size)
-        np.maximum.at(best, terms, values)
-        messages = np.bincount(terms, minlength=size)
-        distinct = np.flatnonzero(messages)
+        np.maximum.at(best, row.terms, row.term_weights * row.each_term(factors))
+        messages = np.bincount(row.terms, minlength=size)
+        said = np.flatnonzero(messages)
         rarity = np.array([float(n) ** RARITY for n in range(int(messages.max()) + 1)])
-        factor: Floats = np.array(pair_factors(self.vocabulary, distinct.tolist()))
-        weights[distinct] = best[distinct] * factor / rarity[messages[distinct]]
+        factor = np.where(self.vocabulary.are_pairs[said], PAIR, 1.0)
+        weights[said] = best[said] * factor / rarity[messages[said]]
         return weights
 
 
@@ -277,216 +283,245 @@ class _Choice:
     """Greedy choice of spans: single lines, and two neighbors where one of them lacks plain words."""
 
     def __init__(self, material: _Material, weights: Floats, needless: Flags) -> None:
-        self.material = material
+        row = self.row = material.row
         self.weights = weights
         material.bonuses[needless] = 0.0
-        units = in_units(weights)
-        known = (units[material.shown] > 0) & ~np.repeat(needless, material.counts)
-        line_of = np.repeat(np.arange(len(material.counts)), material.counts)[known]
-        wanted = material.shown[known]
-        """What the lines show and is wanted, line by line."""
-        counts = np.bincount(line_of, minlength=len(material.counts))
-        offered = (counts > 0) | (material.bonuses > 0)
-        poor = offered & (material.words < ENOUGH_WORDS)
-        # What the loop reads of one at a time is kept in lists, which are quicker for that than arrays.
-        self._numbers: list[int] = wanted.tolist()
-        self._starts: list[int] = [0, *np.cumsum(counts).tolist()]
-        self._units: list[int] = units.tolist()
-        self._words: list[int] = material.words.tolist()
-        self._message: list[int] = material.message.tolist()
-        self._sizes: list[int] = (material.sizes + 1).tolist()  # 1: the line break
-        self._bonuses: list[int] = (in_units(material.bonuses) * QUALITIES[-1]).tolist()
-        self._shown = [0] * len(weights)
-        """How well each name or term is shown, in thousandths."""
-        self._is_chosen = bytearray(len(counts))
+        units = in_units(weights)[row.shown]
+        known = (units > 0) & ~np.repeat(needless, row.counts)
+        self._wanted, self._units = row.shown[known], units[known]
+        """What the lines show and is wanted, line by line, and what it weighs."""
+        ends = np.concatenate([[0], np.cumsum(row.counts)])
+        self._starts: Numbers = np.concatenate([[0], np.cumsum(known)])[ends]
+        offered = (np.diff(self._starts) > 0) | (material.bonuses > 0)
+        poor = offered & (row.words < ENOUGH_WORDS)
+        self._sizes: Numbers = material.sizes.astype(np.int64) + 1  # 1: the line break
+        self._bonuses: Numbers = in_units(material.bonuses) * QUALITIES[-1]
+        self._shown = np.zeros(len(weights), dtype=np.uint8)
+        """How well each name or term is shown, by its place in ``LEVELS``."""
+        self._is_chosen = bytearray(len(offered))
         self._spans(offered, poor)
-        self._weigh(wanted, counts, units)
+        self._in_order()
 
     def _spans(self, offered: Flags, poor: Flags) -> None:
-        singles, pairs = np.flatnonzero(offered), np.flatnonzero(self._pairs(poor))
-        first, last = np.concatenate([singles, pairs]), np.concatenate([singles, pairs + 1])
-        self.first, self.last = first, last
+        words, singles, pairs = self.row.words, np.flatnonzero(offered), np.flatnonzero(self._pairs(poor))
+        self._first, self._last = np.concatenate([singles, pairs]), np.concatenate([singles, pairs + 1])
         # Of spans that add the same the first wins, in the order: a line, with the one before it, with the one after.
-        self.order = np.concatenate([3 * singles, np.where(poor[pairs], 3 * pairs + 2, 3 * pairs + 4)])
+        self._order = np.concatenate([3 * singles, np.where(poor[pairs], 3 * pairs + 2, 3 * pairs + 4)])
         self._single = _places(singles, 0, len(offered))
-        """For each line, the number of the span that it is; -1 for none. Two more stand for lines around the first."""
+        """For each line, the number of the span that it is; -1 for none. Three more stand for lines around them all."""
         self._pair = _places(pairs, len(singles), len(offered))
         """The same for the span that it is with the next line."""
+        inside = np.concatenate([words[singles], words[pairs] + words[pairs + 1]])
+        self._level = (1 + np.minimum(inside, ENOUGH_WORDS)).astype(np.uint8)
+        """How well each span shows its names, by its place in ``LEVELS``."""
 
     def _pairs(self, poor: Flags) -> Flags:
         """For each line, whether it is offered together with the next one."""
-        material = self.material
-        if not len(material.counts):
+        row = self.row
+        if not len(row.counts):
             return np.zeros(0, dtype=bool)
-        near = (material.message[:-1] == material.message[1:]) & (
-            material.characters[:-1] + material.characters[1:] <= JOINED
-        )
+        near = (row.of_block[:-1] == row.of_block[1:]) & (row.characters[:-1] + row.characters[1:] <= JOINED)
         return np.append(near & (poor[:-1] | poor[1:]), False)
 
-    def _weigh(self, wanted: Ints, counts: Numbers, units: Numbers) -> None:
-        """What each span would add at first, what it costs, and the spans that show each name or term."""
-        material, first, last = self.material, self.first, self.last
-        is_pair = first != last
-        inside = material.words[first] + np.where(is_pair, material.words[last], 0)
-        quality = np.array(QUALITIES)[np.minimum(inside, ENOUGH_WORDS)]
-        self._quality: list[int] = quality.tolist()
-        sizes, bonuses = np.array(self._sizes, dtype=np.int64), np.array(self._bonuses, dtype=np.int64)
-        self.cost = sizes[first] + np.where(is_pair, sizes[last], 0)
-        # a span's lines stand side by side, and so does what they show
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        begin, end = starts[first], starts[last + 1]
-        sums = np.concatenate([[0], np.cumsum(units[wanted])])
-        self.value = quality * (sums[end] - sums[begin]) + bonuses[first] + np.where(is_pair, bonuses[last], 0)
-        lengths = end - begin
-        entries = np.repeat(begin - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
-        numbers = wanted[entries]
-        by_number = _in_order(numbers)
-        self._showing: list[int] = np.repeat(np.arange(len(first)), lengths)[by_number].tolist()
-        """Numbers of the spans that show each name or term, from ``_showing_from`` of its number on."""
-        self._showing_from: list[int] = [0, *np.cumsum(np.bincount(numbers, minlength=len(units))).tolist()]
+    def _in_order(self) -> None:
+        """All spans by what they add per token at first, the best first."""
+        first, last = self._first, self._last
+        sums = np.concatenate([[0], np.cumsum(self._units)])  # a span's lines stand side by side, and so their names
+        value = LEVELS[self._level] * (sums[self._starts[last + 1]] - sums[self._starts[first]])
+        gains = (value + _over(self._bonuses, first, last)) / _over(self._sizes, first, last)
+        self._ahead = np.argsort(-gains)[: np.count_nonzero(gains > 0)]
+        self._bounds = gains[self._ahead]
+        self._reached = 0
+        """How many of those are in the pool."""
+        self._pool: list[Numbers] = [self._ahead[:0]]
+        """The spans that are weighed again: those that added most at first, and what became better."""
+        self._is_pooled = np.zeros(len(gains), dtype=bool)
 
     def make(self, budget: int) -> list[int]:
         """Numbers of the chosen lines, best first, within ``budget`` tokens."""
-        gains = self.value / np.maximum(self.cost, 1)
-        fresh = _best_first(gains, self.order)
-        self._value: list[int] = self.value.tolist()
-        self._cost: list[int] = self.cost.tolist()
-        first, last, order = self.first.tolist(), self.last.tolist(), self.order.tolist()
-        value, cost = self._value, self._cost
-        waiting: list[tuple[float, int, int]] = []
-        """What was found to add less than at first, or became better."""
-        ahead = next(fresh, None)
+        # One at a time is read from views of the arrays: those give plain numbers, in half the time.
+        self._views = _Views(
+            first=_view(self._first),
+            last=_view(self._last),
+            starts=_view(self._starts),
+            sizes=_view(self._sizes),
+            bonuses=_view(self._bonuses),
+            level=_view(self._level),
+            shown=_view(self._shown),
+            words=_view(self.row.words),
+            of_block=_view(self.row.of_block),
+        )
+        self._left = budget
         chosen: list[int] = []
-        left = budget
-        while left > 0:
-            if waiting and (ahead is None or waiting[0] < ahead):
-                expected, _, span = heapq.heappop(waiting)
-            elif ahead is not None:
-                expected, _, span = ahead
-                ahead = next(fresh, None)
-            else:
-                break
-            if value[span] <= 0 or not cost[span]:
-                continue
-            gain = float(value[span]) / cost[span]
+        best: list[tuple[float, int, int]] = []
+        least = math.inf
+        while self._left > 0:
+            if not best or -best[0][0] <= least:
+                best, least = self._best()
+                if not best:
+                    break
+            expected, order, span = heapq.heappop(best)
+            gain = self._gain(span)
             if gain < -expected:
-                heapq.heappush(waiting, (-gain, order[span], span))
+                if gain > 0:
+                    heapq.heappush(best, (-gain, order, span))
                 continue
-            if cost[span] > left:
-                continue
-            left -= cost[span]
-            lines = range(first[span], last[span] + 1)
-            new = [n for n in lines if not self._is_chosen[n]]
+            new = self._take(span)
             chosen += new
-            for other in self._take(lines, new, self._quality[span]):
-                if value[other] > 0 and cost[other]:
-                    heapq.heappush(waiting, (-(float(value[other]) / cost[other]), order[other], other))
+            better = [(-gain, span) for span in self._around(new) if (gain := self._gain(span)) > 0]
+            for gain, span in better:
+                heapq.heappush(best, (gain, int(self._order[span]), span))
+            if better:
+                self._pool.append(self._not_pooled(np.array([span for _, span in better])))
         return chosen
 
-    def _take(self, lines: Iterable[int], new: Sequence[int], quality: int) -> set[int]:
-        """Lines are chosen, which show their names this well. Returns the spans that became cheaper or better by it."""
-        self._show([number for n in lines for number in self._wanted(n)], quality)
-        touched: set[int] = set()
+    def _best(self) -> tuple[list[tuple[float, int, int]], float]:
+        """(-gain, order, span) of the spans that add most per token by now, as a heap, and what no other exceeds.
+
+        What a span adds never grows but by a line beside it. So those far behind at first are not weighed again.
+        """
+        while True:
+            pool = np.concatenate(self._pool)
+            gains = self._gains(pool)
+            is_open = gains > 0
+            self._is_pooled[pool[~is_open]] = False  # a line beside them may bring them back
+            pool, gains = pool[is_open], gains[is_open]
+            self._pool = [pool]
+            least = float(self._bounds[self._reached]) if self._reached < len(self._bounds) else 0.0
+            if len(gains) > _AT_ONCE:
+                enough = np.partition(gains, len(gains) - _AT_ONCE)[len(gains) - _AT_ONCE]
+                least = max(least, float(gains[gains < enough].max(initial=0.0)))
+            is_best = gains > least
+            if self._reached == len(self._ahead) or 2 * np.count_nonzero(is_best) > _AT_ONCE:
+                break
+            more = self._ahead[self._reached :][: max(4 * _AT_ONCE, len(pool))]
+            self._reached += len(more)
+            self._pool.append(self._not_pooled(more))
+        spans = pool[is_best]
+        best = list(zip((-gains[is_best]).tolist(), self._order[spans].tolist(), spans.tolist(), strict=True))
+        heapq.heapify(best)
+        return best, least
+
+    def _not_pooled(self, spans: Numbers) -> Numbers:
+        new = spans[~self._is_pooled[spans]]
+        self._is_pooled[new] = True
+        return new
+
+    def _gains(self, spans: Numbers) -> Floats:
+        """What each of these spans adds per token by now; 0 for what is chosen or has no room."""
+        first, last = self._first[spans], self._last[spans]
+        cost = _over(self._sizes, first, last)
+        begin, end = self._starts[first], self._starts[last + 1]
+        lengths = end - begin
+        ends = np.cumsum(lengths)
+        entries = np.repeat(begin - ends + lengths, lengths) + np.arange(int(lengths.sum()))
+        better = BETTER[np.repeat(self._level[spans], lengths), self._shown[self._wanted[entries]]]
+        # A sum of thousands may exceed 64 bits. It goes on from below then, and the difference of two is right.
+        sums = np.concatenate([[0], np.cumsum(self._units[entries] * better)])
+        value = sums[ends] - sums[ends - lengths] + _over(self._bonuses, first, last)
+        gains: Floats = np.where((cost > 0) & (cost <= self._left), value / np.maximum(cost, 1), 0.0)
+        return gains
+
+    def _gain(self, span: int) -> float:
+        """The same of one span."""
+        views = self._views
+        first, last = views.first[span], views.last[span]
+        cost, value = views.sizes[first], views.bonuses[first]
+        if last != first:
+            cost += views.sizes[last]
+            value += views.bonuses[last]
+        if not 0 < cost <= self._left:
+            return 0.0  # what does not fit now comes back only where a neighbor makes it cheaper
+        begin, end = views.starts[first], views.starts[last + 1]
+        better, shown = _BETTER[views.level[span]], views.shown
+        numbers = self._wanted[begin:end].tolist()
+        value += sum(map(mul, self._units[begin:end].tolist(), [better[shown[number]] for number in numbers]))
+        return float(value) / cost
+
+    def _take(self, span: int) -> list[int]:
+        """A span is chosen. Returns the lines that were not."""
+        views = self._views
+        first, last, level, shown = views.first[span], views.last[span], views.level[span], views.shown
+        for number in self._wanted[views.starts[first] : views.starts[last + 1]].tolist():
+            if shown[number] < level:
+                shown[number] = level
+        new = [n for n in range(first, last + 1) if not self._is_chosen[n]]
         for n in new:
+            self._left -= views.sizes[n]
             self._is_chosen[n] = 1
-            for span in (self._single[n], self._pair[n - 1], self._pair[n]):
-                if span >= 0:
-                    self._cost[span] -= self._sizes[n]
-                    self._value[span] -= self._bonuses[n]
-                    touched.add(span)
-        for n in new:
-            if self._words[n]:
-                touched |= self._beside(n)
-        return touched
+            views.sizes[n] = views.bonuses[n] = 0
+        return new
 
-    def _show(self, numbers: Iterable[int], quality: int) -> None:
-        """Names and terms are shown this well: the spans that show those that were not add less."""
-        value, qualities, shown, showing, start = (
-            self._value,
-            self._quality,
-            self._shown,
-            self._showing,
-            self._showing_from,
-        )
-        for number in numbers:
-            before = shown[number]
-            if quality > before:
-                shown[number] = quality
-                unit = self._units[number]
-                for span in showing[start[number] : start[number + 1]]:
-                    at = qualities[span]
-                    if at > before:
-                        value[span] -= unit * ((at if at < quality else quality) - before)
-
-    def _beside(self, n: int) -> set[int]:
-        """The spans next to a chosen line with plain words, which may show their names better by it."""
+    def _around(self, new: Iterable[int]) -> set[int]:
+        """The spans that became cheaper or better since these lines are chosen."""
+        single, pair, words = self._single, self._pair, self._views.words
         touched: set[int] = set()
-        for span, first, last in (
-            (self._single[n - 1], n - 1, n - 1),
-            (self._single[n + 1], n + 1, n + 1),
-            (self._pair[n - 2], n - 2, n - 1),
-            (self._pair[n + 1], n + 1, n + 2),
-        ):
-            if span >= 0 and self._quality[span] < QUALITIES[-1] and self._is_better(span, first, last):
-                touched.add(span)
+        for n in new:
+            touched.add(pair[n - 1])
+            touched.add(pair[n])
+            if words[n]:
+                for span in (single[n - 1], single[n + 1], pair[n - 2], pair[n + 1]):
+                    if span >= 0 and self._is_better(span):
+                        touched.add(span)
+        touched.discard(-1)
         return touched
 
-    def _is_better(self, span: int, first: int, last: int) -> bool:
+    def _is_better(self, span: int) -> bool:
         """Whether the span shows its names better than before, now that a line beside it is chosen."""
-        words = self._words[first] if first == last else self._words[first] + self._words[last]
-        message = self._message[first]
-        for n in (first - 1, last + 1):
-            if 0 <= n < len(self._message) and self._is_chosen[n] and self._message[n] == message:
-                words += self._words[n]
-        before, quality = self._quality[span], QUALITIES[min(words, ENOUGH_WORDS)]
-        if quality <= before:
+        views = self._views
+        before = views.level[span]
+        if before == len(QUALITIES):
             return False
-        self._quality[span] = quality
-        for number in self._numbers[self._starts[first] : self._starts[last + 1]]:
-            if quality > (shown := self._shown[number]):
-                self._value[span] += self._units[number] * (quality - max(before, shown))
-        return True
+        words, of_block, chosen = views.words, views.of_block, self._is_chosen
+        first, last = views.first[span], views.last[span]
+        inside = words[first] if first == last else words[first] + words[last]
+        if first and chosen[first - 1] and of_block[first - 1] == of_block[first]:
+            inside += words[first - 1]
+        if last + 1 < len(chosen) and chosen[last + 1] and of_block[last + 1] == of_block[last]:
+            inside += words[last + 1]
+        views.level[span] = level = 1 + min(inside, ENOUGH_WORDS)
+        return level > before
 
-    def missing(self, chosen: Sequence[int]) -> dict[int, float]:
-        """The names that none of these lines shows and that say something without their line: number -> weight."""
-        is_missing = self.weights > 0
-        is_missing[[number for n in chosen for number in self._wanted(n)]] = False
-        telling = np.zeros(len(is_missing), dtype=bool)
-        telling[_joined([block.telling for block in self.material.blocks])] = True
-        numbers = np.flatnonzero(is_missing & telling)
-        return dict(zip(numbers.tolist(), self.weights[numbers].tolist(), strict=True))
-
-    def _wanted(self, n: int) -> list[int]:
-        return self._numbers[self._starts[n] : self._starts[n + 1]]
-
-
-def _in_order(numbers: Ints) -> Numbers:
-    """The places of whole numbers below 2**32 in ascending order, of equal ones in theirs."""
-    # Half by half: numbers of 16 bits are put in order by counting, which takes a fraction of comparing each with
-    # others.
-    by_low = np.argsort((numbers & 0xFFFF).astype(np.uint16), kind="stable")
-    return by_low[np.argsort((numbers >> 16).astype(np.uint16)[by_low], kind="stable")]
+    def missing(self, chosen: Sequence[int]) -> Numbers:
+        """The numbers of the names that none of these lines shows and that say something without their line."""
+        is_missing = np.zeros(len(self.weights), dtype=bool)
+        is_missing[self.row.telling] = True
+        is_missing &= self.weights > 0
+        shown = np.zeros(len(self._starts) - 1, dtype=bool)
+        shown[chosen] = True
+        is_missing[self._wanted[np.repeat(shown, np.diff(self._starts))]] = False
+        return np.flatnonzero(is_missing)
 
 
-def _best_first(gains: Floats, order: Numbers) -> Iterator[tuple[float, int, int]]:
-    """(-gain, order, span) of the spans that add anything, the best first: some at a time, since few are asked for."""
-    left = np.flatnonzero(gains > 0)
-    while len(left):
-        found = left
-        if len(left) > _AT_ONCE:
-            least = np.partition(gains[left], len(left) - _AT_ONCE)[len(left) - _AT_ONCE]
-            found = left[gains[left] >= least]
-        left = left[gains[left] < gains[found].min()]
-        found = found[np.lexsort((order[found], -gains[found]))]
-        yield from zip((-gains[found]).tolist(), order[found].tolist(), found.tolist(), strict=True)
+class _Views(NamedTuple):
+    """Views of the arrays of a choice."""
+
+    first: memoryview
+    last: memoryview
+    starts: memoryview
+    sizes: memoryview
+    bonuses: memoryview
+    level: memoryview
+    shown: memoryview
+    words: memoryview
+    of_block: memoryview
+
+
+def _view(array: npt.NDArray[Any]) -> memoryview:
+    return memoryview(array)  # type: ignore[arg-type]
+
+
+def _over(lines: Numbers, first: Numbers, last: Numbers) -> Numbers:
+    """The sums of numbers of lines over spans from ``first`` to ``last``, of one line or two."""
+    return lines[first] + np.where(first != last, lines[last], 0)
 
 
 def _places(lines: Numbers, start: int, length: int) -> list[int]:
     """For each of ``length`` lines its place among ``lines``, counted from ``start``; -1 for those that are not there.
 
-    Two more at the end, for the lines behind the last one and, counted from the end, before the first.
+    Three more at the end, for the line behind the last one and, counted from the end, two before the first.
     """
-    places = np.full(length + 2, -1)
+    places = np.full(length + 3, -1)
     places[lines] = np.arange(start, start + len(lines))
     found: list[int] = places.tolist()
     return found

@@ -12,9 +12,8 @@ instead of 86 % and 79 % with lines alone.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contextfold import identifiers
-from contextfold.evidence.blocks import Block, Vocabulary
+from contextfold.evidence.blocks import Blocks, Floats, Numbers, Vocabulary
 from contextfold.evidence.lines import BARE, PLAIN_WORD, named_spans
 from contextfold.evidence.section import parts_as_text, parts_under_mark
 from contextfold.evidence.sizes import Sizes
@@ -41,7 +40,7 @@ CONSIDERED = 1.5
 """Names that are looked at, per token of room: several times more than fit."""
 
 
-_LEAST_AT_ONCE = 256
+_AT_ONCE = 256
 """Names for which lines are looked through together."""
 
 _TOGETHER = 64
@@ -55,20 +54,21 @@ class Clip(NamedTuple):
     quality: float
 
 
-def clips(weights: Mapping[int, float], blocks: Sequence[Block], words: Vocabulary, room: int, sizes: Sizes) -> str:
+def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, room: int, sizes: Sizes) -> str:
     """The parts of lines most worth their tokens, under the mark; at most ``room`` tokens, and empty if nothing fits.
 
-    ``weights``: the names (by their numbers) that no chosen line shows, and how much each will be missed. ``blocks``:
-    all that may be quoted, oldest first; of several lines with a name the newest counts that has plain words beside it.
+    ``missing``: the names (by their numbers) that no chosen line shows; ``weights``: how much each number will be
+    missed. ``row``: all lines that may be quoted, oldest first; of several with a name the newest counts that has plain
+    words beside it.
     """
-    if room <= 0 or not blocks:
+    if room <= 0 or not row.blocks:
         return ""
     texts = words.texts
     taken: list[str] = []
     shown: set[str] = set()
     cut: dict[tuple[str, int], Clip] = {}
     left = room - sizes.text(parts_as_text([""]))
-    for name, text, size in _sized(_ranked(weights, blocks, words, room, cut), sizes):
+    for name, text, size in _sized(_ranked(missing, weights, row, words, room, cut), sizes):
         if texts[name] in shown:
             continue
         left -= size + 1
@@ -90,76 +90,91 @@ def _sized(ranked: Iterator[tuple[int, str]], sizes: Sizes) -> Iterator[tuple[in
 
 
 def _ranked(
-    weights: Mapping[int, float],
-    blocks: Sequence[Block],
-    words: Vocabulary,
-    room: int,
-    cut: dict[tuple[str, int], Clip],
+    missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, room: int, cut: dict[tuple[str, int], Clip]
 ) -> Iterator[tuple[int, str]]:
     """The names that are worth most for their tokens, the best first, each with its part of a line."""
     texts = words.texts
-    heaviest = heapq.nsmallest(
-        int(room * CONSIDERED), ((-weight / (len(texts[n]) + OVERHEAD), texts[n], n) for n, weight in weights.items())
-    )
     waiting: list[tuple[float, str, int, str]] = []
-    lines = _Lines(blocks)
     # A part is no shorter than its name, which says how much it can be worth at most. So lines are looked through for
     # some names at a time, and not for those that come after all that fits.
-    at_once = max(_LEAST_AT_ONCE, room // 4)
-    for start in range(0, len(heaviest), at_once):
-        names = {n for _, _, n in heaviest[start : start + at_once]}
-        for n, clip in _newest(names, lines, words, cut).items():
-            heapq.heappush(waiting, (-weights[n] * clip.quality / _price(clip), texts[n], n, clip.text))
-        best = heaviest[start + at_once][0] if start + at_once < len(heaviest) else math.inf
-        while waiting and waiting[0][0] < best:
-            _, _, n, text = heapq.heappop(waiting)
+    lines = _Lines(row)
+    for numbers, best in _by_bound(missing, weights, words, int(room * CONSIDERED)):
+        for n, clip in _newest(numbers, lines, words, cut).items():
+            waiting.append((-float(weights[n]) * clip.quality / _price(clip), texts[n], n, clip.text))
+        waiting.sort(reverse=True)
+        while waiting and waiting[-1][0] < best:
+            _, _, n, text = waiting.pop()
             yield n, text
 
 
+def _by_bound(missing: Numbers, weights: Floats, words: Vocabulary, most: int) -> Iterator[tuple[Numbers, float]]:
+    """The names by what they can be worth per character at most, ``most`` of them and some at a time, each time with
+    the bound of those to come. Both are negative; of names with the same the first by their texts are taken.
+    """
+    bounds = -weights[missing] / (words.lengths[missing] + OVERHEAD)
+    if len(bounds) > most:
+        last = np.partition(bounds, most - 1)[most - 1]
+        kept, tied = np.flatnonzero(bounds < last), np.flatnonzero(bounds == last).tolist()
+        tied.sort(key=lambda n: words.texts[missing[n]])
+        chosen = np.concatenate([kept, np.array(tied[: most - len(kept)], dtype=np.int64)])
+        missing, bounds = missing[chosen], bounds[chosen]
+    order = np.argsort(bounds)
+    missing, bounds = missing[order], bounds[order]
+    start = 0
+    while start < len(missing):
+        stop = start + _AT_ONCE
+        yield missing[start:stop], float(bounds[stop]) if stop < len(bounds) else math.inf
+        start = stop
+
+
 class _Lines:
-    """The lines of blocks, and where each name stands in them, the newest line first."""
+    """All lines, and where each name stands in them, the newest line first."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self.texts = [text for block in blocks for text in block.texts]
-        counts, named, shown = (
-            np.concatenate([np.empty(0, np.int32), *parts])
-            for parts in zip(*((block.counts, block.named, block.shown) for block in blocks), strict=True)
-        )
-        place = np.arange(len(shown)) - np.repeat(np.cumsum(counts) - counts, counts)
-        is_name = place < np.repeat(named, counts)
-        self._names = shown[is_name][::-1]
-        self._lines = np.repeat(np.arange(len(counts)), counts)[is_name][::-1]
+    def __init__(self, row: Blocks) -> None:
+        self.texts = row.texts
+        place = np.arange(len(row.shown)) - np.repeat(np.cumsum(row.counts) - row.counts, row.counts)
+        is_name = place < np.repeat(row.named, row.counts)
+        self._names = row.shown[is_name][::-1]
+        self._lines = np.repeat(np.arange(len(row.counts)), row.counts)[is_name][::-1]
 
-    def holding(self, names: set[int], words: Vocabulary) -> Iterator[tuple[int, int]]:
-        """(name, number of a line that holds it) for some names, the newest line first."""
+    def holding(self, names: Numbers, words: Vocabulary) -> Iterator[tuple[int, Numbers]]:
+        """Each of some names with the numbers of the lines that hold it, the newest first."""
         is_asked = np.zeros(len(words), dtype=bool)
-        is_asked[list(names)] = True
+        is_asked[names] = True
         asked = is_asked[self._names]
-        return zip(self._names[asked].tolist(), self._lines[asked].tolist(), strict=True)
+        found, lines = self._names[asked], self._lines[asked]
+        order = np.argsort(found, kind="stable")
+        found, lines = found[order], lines[order]
+        starts = np.flatnonzero(np.diff(found, prepend=-1))
+        for name, start, stop in zip(
+            found[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(found)], strict=True
+        ):
+            yield name, lines[start:stop]
 
 
-def _newest(names: set[int], lines: _Lines, words: Vocabulary, cut: dict[tuple[str, int], Clip]) -> dict[int, Clip]:
+def _newest(names: Numbers, lines: _Lines, words: Vocabulary, cut: dict[tuple[str, int], Clip]) -> dict[int, Clip]:
     """For each name the part of the newest line where plain words stand beside it, or else of the newest line.
 
     ``cut``: gets all parts that were looked at.
     """
     found: dict[int, Clip] = {}
     spans: dict[int, list[tuple[int, int]]] = {}
-    left = set(names)
-    for name, line in lines.holding(names, words):
-        if name not in left:
-            continue
-        text = lines.texts[line]
-        clip = words.clips.get((text, name))
-        if clip is None:
-            if line not in spans:
-                spans[line] = list(_plain_words(text))
-            clip = _cut(text, words.texts[name], spans[line])
-        cut[text, name] = clip
-        if clip.quality > found.get(name, _NOTHING).quality:
-            found[name] = clip
-            if clip.quality == 1:
-                left.discard(name)
+    for name, numbers in lines.holding(names, words):
+        best = _NOTHING
+        for line in map(int, numbers):
+            text = lines.texts[line]
+            clip = words.clips.get((text, name))
+            if clip is None:
+                if line not in spans:
+                    spans[line] = list(_plain_words(text))
+                clip = _cut(text, words.texts[name], spans[line])
+            cut[text, name] = clip
+            if clip.quality > best.quality:
+                best = clip
+                if clip.quality == 1:
+                    break
+        if best is not _NOTHING:
+            found[name] = best
     return found
 
 
