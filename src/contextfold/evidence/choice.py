@@ -21,8 +21,9 @@ already adds nothing.
 
 **How is that quick?** A choice lowers what others would add, except for its neighbors, so a heap with lazy updates
 finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978). What each
-line adds at first is computed in arrays. From then on every choice takes off what it shows, for each line that shows
-the same: in whole numbers, so the outcome is that of a plain greedy choice that weighs every line again.
+line adds at first is computed in arrays. The lines far ahead go on the heap; when the next ones may be better, those
+that were ahead at first are weighed again, together. In whole numbers, so that the outcome is that of a plain greedy
+choice that weighs every line again.
 """
 
 from __future__ import annotations
