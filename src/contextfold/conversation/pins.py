@@ -5,10 +5,11 @@ What belongs here: choosing these messages. What does not: what happens to the r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 
 from contextfold.conversation.groups import Grouping
-from contextfold.messages import Message, Opaque, Text
+from contextfold.messages import Media, Message, Opaque, Part, Text
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
 
@@ -19,16 +20,17 @@ PINNED = "pinned by policy"
 PENDING = "call without a result yet"
 PROVIDER = "compaction item of the provider"
 
-# Text that a harness puts into user messages around what a person wrote, seen in session files of coding agents.
-_INJECTED = (
-    "<environment_context>",
-    "<user_instructions>",
-    "<system-reminder>",
+# Text that a harness puts into user messages around what a person wrote, seen in session files of coding agents and in
+# their requests. Claude Code sends its reminders and the prompt in one message, so words behind a closed tag count.
+_WRAPPED = ("<environment_context>", "<user_instructions>", "<system-reminder>")
+_NOTES = (
     "<local-command",
     "<command-name>",
     "# AGENTS.md",
     "Caveat:",
+    "[Request interrupted by user",
 )
+_BLANKS = re.compile(r"\s*")
 
 
 def is_summary(message: Message, role: str = "user") -> bool:
@@ -46,10 +48,29 @@ def is_person(message: Message) -> bool:
     return (
         message.is_user_turn
         and not is_summary(message)
-        and not message.text.lstrip().startswith(_INJECTED)
+        and any(_is_own_word(part) for part in message.parts)
         # LangChain's own middleware marks its summaries so; they stand in the user's role, and no person wrote them.
         and message.metadata.get("lc_source") != "summarization"
     )
+
+
+def _is_own_word(part: Part) -> bool:
+    """Whether a part is more than a harness's notes."""
+    if not isinstance(part, Text):
+        return isinstance(part, Media | Opaque)
+    start = _behind_blanks(part.text, 0)
+    while tag := next((tag for tag in _WRAPPED if part.text.startswith(tag, start)), None):
+        end = "</" + tag[1:]
+        closed = part.text.find(end, start)
+        if closed < 0:
+            return False
+        start = _behind_blanks(part.text, closed + len(end))
+    return start < len(part.text) and not part.text.startswith(_NOTES, start)
+
+
+def _behind_blanks(text: str, start: int) -> int:
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start
 
 
 def first_user(messages: Sequence[Message]) -> int | None:

@@ -1,0 +1,57 @@
+"""Pins: what counts as a person's words beside what a harness puts around them."""
+
+from __future__ import annotations
+
+import pytest
+
+from contextfold import Compactor
+from contextfold.conversation import pins
+from contextfold.messages import Media, Message, Text, ToolResult
+
+REMINDER = "<system-reminder>\nAs you answer, use this context: never commit to main.\n</system-reminder>"
+TEXTS = {
+    "Move the database to eu-west-2.": True,
+    REMINDER: False,
+    f"{REMINDER}\n\n{REMINDER}": False,
+    f"{REMINDER}\nMove the database to eu-west-2.": True,
+    "<system-reminder>without an end, Move the database": False,
+    "<environment_context>\n<cwd>/srv</cwd>\n</environment_context>": False,
+    "<environment_context>\n<cwd>/srv</cwd>\n</environment_context>\nMove it.": True,
+    "<command-name>/clear</command-name>\n<command-args></command-args>": False,
+    "<local-command-stdout>ok</local-command-stdout>": False,
+    "# AGENTS.md instructions for /srv": False,
+    "Caveat: the messages below were generated": False,
+    "[Request interrupted by user]": False,
+    "[Request interrupted by user for tool use]": False,
+    "What does [Request interrupted by user] mean?": True,
+}
+
+
+@pytest.mark.parametrize(("text", "is_persons"), TEXTS.items())
+def test_words_are_a_persons_unless_a_harness_wrote_them(text: str, is_persons: bool) -> None:
+    assert pins.is_person(Message("user", (Text(text),))) is is_persons
+
+
+@pytest.mark.parametrize("note", [text for text, is_persons in TEXTS.items() if not is_persons])
+def test_a_note_beside_words_or_a_picture_does_not_hide_them(note: str) -> None:
+    """Claude Code sends its reminders and the prompt as blocks of one message."""
+    words, picture = Text("Move the database to eu-west-2."), Media("image", "image/png", data="aGk=")
+    result = ToolResult("c1", (Text("ok"),))
+    for parts in ((Text(note), words), (words, Text(note)), (Text(note), picture), (result, Text(note), words)):
+        assert pins.is_person(Message("user", parts))
+    assert not pins.is_person(Message("user", (result, Text(note))))
+
+
+def test_a_prompt_behind_a_reminder_stays_as_the_first_user_message() -> None:
+    reminder = {"type": "text", "text": REMINDER}
+    asked = [
+        {"role": "user", "content": [reminder, {"type": "text", "text": "Move the database to eu-west-2."}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "I look at the plan first."}]},
+    ]
+    work = [
+        {"role": "assistant" if n % 2 else "user", "content": [{"type": "text", "text": f"step {n} of it " * 200}]}
+        for n in range(60)
+    ]
+    out = Compactor(window=16_000).compact([*asked, *work, {"role": "user", "content": "Go on."}], format="anthropic")
+    assert len(out.messages) < 40
+    assert out.messages[0]["content"][:2] == asked[0]["content"]
