@@ -41,7 +41,7 @@ def test_a_human_message_between_parallel_results_is_no_part_of_their_group_but_
 def test_a_result_far_from_its_call_still_belongs_to_it() -> None:
     found = group([calls("a"), said(), user(), calls("b"), result("b"), result("a")])
     assert (0, 5) in members(found)
-    assert not any(found.is_cut(position) for position in range(1, 6))
+    assert not found.cuts().intersection(range(1, 6))
 
 
 def test_rows_of_one_message_id_are_one_turn() -> None:
@@ -115,7 +115,7 @@ def test_a_position_is_a_cut_exactly_when_no_group_reaches_over_it(messages: lis
     found = group(messages)
     for position in range(len(messages) + 1):
         reaching = any(one.first < position <= one.last for one in found.groups)
-        assert found.is_cut(position) is not reaching
+        assert (position in found.cuts()) is not reaching
 
 
 def test_a_long_history_is_grouped_in_one_pass() -> None:

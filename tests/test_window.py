@@ -17,16 +17,15 @@ MODEL = "openai:gpt-4o"
 
 
 def test_sources_are_asked_in_order() -> None:
-    assert resolve(9_000, MODEL, profile=7_000, learned=5_000) == Window(9_000, "explicit")
-    assert resolve(None, MODEL, profile=7_000, learned=5_000) == Window(7_000, "profile")
-    assert resolve(None, MODEL, learned=5_000) == Window(128_000, "registry")
-    assert resolve(None, "no-such-model", learned=5_000) == Window(5_000, "learned")
+    assert resolve(9_000, MODEL, profile=7_000) == Window(9_000, "explicit")
+    assert resolve(None, MODEL, profile=7_000) == Window(7_000, "profile")
+    assert resolve(None, MODEL) == Window(128_000, "registry")
     assert resolve(None, "no-such-model") == resolve(None, None) == Window(DEFAULT_WINDOW, "default")
 
 
 @pytest.mark.parametrize("useless", [0, -1])
 def test_a_profile_or_a_learned_limit_that_is_no_size_is_passed_over(useless: int) -> None:
-    assert resolve(None, None, profile=useless, learned=useless).source == "default"
+    assert resolve(None, None, profile=useless).source == "default"
 
 
 @pytest.mark.parametrize(

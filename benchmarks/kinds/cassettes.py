@@ -30,7 +30,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
     found = [
         (messages, body, key)
         for body in bodies
-        for key in requests.LIST_KEYS
+        for key in ("messages", "input")
         if (messages := requests.messages_of(body, key)) is not None
     ]
     if not found:

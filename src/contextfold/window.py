@@ -209,28 +209,25 @@ def name_and_profile(model: Any) -> tuple[str | None, int | None]:
     return name, tokens if isinstance(tokens, int) else None
 
 
-def resolve(window: int | None, model: str | None, *, profile: int | None = None, learned: int | None = None) -> Window:
+def resolve(window: int | None, model: str | None, *, profile: int | None = None) -> Window:
     """The window of the receiving model, in tokens, from the first source that has one.
 
     In this order: ``window`` as the caller gave it; ``profile``, what the model object says of itself; the registry,
-    for the name ``model`` ("openai:gpt-5", "anthropic/claude-sonnet-4-5", "gpt-4o"); ``learned``, the limit that an
-    earlier overflow error named; ``DEFAULT_WINDOW``. An unknown model is no error. Raises ``PolicyError`` for a
-    ``window`` that is not a positive whole number.
+    for the name ``model`` ("openai:gpt-5", "anthropic/claude-sonnet-4-5", "gpt-4o"); ``DEFAULT_WINDOW``. An unknown
+    model is no error. Raises ``PolicyError`` for a ``window`` that is not a positive whole number.
     """
-    found = _first(window, model, profile, learned)
+    found = _first(window, model, profile)
     _log.info("window of %s: %d tokens (%s)", model or "the model", found.tokens, found.source)
     return found
 
 
-def _first(window: int | None, model: str | None, profile: int | None, learned: int | None) -> Window:
+def _first(window: int | None, model: str | None, profile: int | None) -> Window:
     if window is not None:
         return Window(_explicit(window), "explicit")
     if profile is not None and profile > 0:
         return Window(profile, "profile")
     if model and (known := registered(model)):
         return Window(known, "registry")
-    if learned is not None and learned > 0:
-        return Window(learned, "learned")
     return Window(DEFAULT_WINDOW, "default")
 
 

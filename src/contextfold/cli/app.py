@@ -23,12 +23,18 @@ from contextfold.cli.options import (
     BAD_INPUT,
     INTERRUPTED,
     BaseUrl,
+    Config,
     File,
     From,
+    Keep,
+    Model,
     Pick,
     Report,
     ReportKind,
     SummarizerName,
+    Target,
+    Trigger,
+    Window,
     at_least_one,
     complain,
     load_settings,
@@ -101,24 +107,11 @@ def compact(
         str | None, typer.Option("--to", metavar="FORMAT", help="The format of the view; default: that of FILE.")
     ] = None,
     pick: Pick = None,
-    window: Annotated[
-        int | None,
-        typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the receiving model takes."),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="The receiving model, to look up its window.")
-    ] = None,
-    trigger: Annotated[
-        str | None,
-        typer.Option("--trigger", metavar="SIZE", help="Compact from this size on, such as fraction:0.8."),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", metavar="SIZE", help="Where compaction must end, such as tokens:16000."),
-    ] = None,
-    keep: Annotated[
-        str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is: messages:20.")
-    ] = None,
+    window: Window = None,
+    model: Model = None,
+    trigger: Trigger = None,
+    target: Target = None,
+    keep: Keep = None,
     summarizer: SummarizerName = None,
     base_url: BaseUrl = None,
     summary_api: Annotated[
@@ -137,9 +130,7 @@ def compact(
         list[str] | None,
         typer.Option("--summary-fallback", metavar="NAME", help="Ask this PROVIDER:MODEL next; may be repeated."),
     ] = None,
-    config: Annotated[
-        str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
-    ] = None,
+    config: Config = None,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="VIEW.json", help="Write the view there; - is standard output."),

@@ -21,11 +21,16 @@ import typer
 from contextfold.cli.options import (
     INTERRUPTED,
     BaseUrl,
+    Config,
     From,
+    Keep,
+    Model,
     Report,
     ReportKind,
     SummarizerName,
-    at_least_one,
+    Target,
+    Trigger,
+    Window,
     complain,
     load_settings,
     plain_errors,
@@ -92,19 +97,6 @@ EachIs = Annotated[
     Each | None, typer.Option("--each", help="A conversation is a line or a whole file; default: seen from the file.")
 ]
 Namespace = Annotated[str, typer.Option("--namespace", metavar="NAME", help="Of a session store.")]
-Window = Annotated[
-    int | None,
-    typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the receiving model takes."),
-]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="The receiving model, to look up its window.")
-]
-Trigger = Annotated[str | None, typer.Option("--trigger", metavar="SIZE", help="Compact from this size on.")]
-Target = Annotated[str | None, typer.Option("--target", metavar="SIZE", help="Where compaction must end.")]
-Keep = Annotated[str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is.")]
-Config = Annotated[
-    str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
-]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Begin again: parts that are there are removed.")]
 Strict = Annotated[
     bool,

@@ -10,7 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
-from contextfold.cli.options import at_least_one, load_settings, plain_errors, seconds, sharing, whole
+from contextfold.cli.options import (
+    BaseUrl,
+    Config,
+    Keep,
+    Target,
+    Trigger,
+    at_least_one,
+    load_settings,
+    plain_errors,
+    seconds,
+    sharing,
+    whole,
+)
 from contextfold.errors import PolicyError
 
 Host = Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine by default.")]
@@ -48,15 +60,6 @@ Summarizer = Annotated[
         metavar="NAME",
         help="extractive (needs no model), same (the caller's own model and credential), or PROVIDER:MODEL.",
     ),
-]
-BaseUrl = Annotated[
-    str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
-]
-Trigger = Annotated[str | None, typer.Option("--trigger", metavar="SIZE", help="Compact from this size on.")]
-Target = Annotated[str | None, typer.Option("--target", metavar="SIZE", help="Where compaction must end.")]
-Keep = Annotated[str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is.")]
-Config = Annotated[
-    str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
 ]
 Shadow = Annotated[bool, typer.Option("--shadow", help="Change nothing, and tell what would have been saved.")]
 Strict = Annotated[

@@ -80,6 +80,25 @@ SummarizerName = Annotated[
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="Where the summarizer's provider listens.")
 ]
+Window = Annotated[
+    int | None,
+    typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens that the receiving model takes."),
+]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="The receiving model, to look up its window.")
+]
+Trigger = Annotated[
+    str | None, typer.Option("--trigger", metavar="SIZE", help="Compact from this size on, such as fraction:0.8.")
+]
+Target = Annotated[
+    str | None, typer.Option("--target", metavar="SIZE", help="Where compaction must end, such as tokens:16000.")
+]
+Keep = Annotated[
+    str | None, typer.Option("--keep", metavar="SIZE", help="The newest part that stays as it is: messages:20.")
+]
+Config = Annotated[
+    str | None, typer.Option("--config", metavar="YAML", help="A file with settings; options go before it.")
+]
 Report = Annotated[ReportKind, typer.Option("--report", help="For people, or one JSON object.")]
 
 

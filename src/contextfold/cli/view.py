@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contextfold.cli import files
-from contextfold.cli.options import BaseUrl, From, Pick, SummarizerName, at_least_one, plain_errors, whole
+from contextfold.cli.options import (
+    BaseUrl,
+    Config,
+    From,
+    Keep,
+    Model,
+    Pick,
+    SummarizerName,
+    Target,
+    Trigger,
+    Window,
+    plain_errors,
+    whole,
+)
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import InputError
 
@@ -53,14 +66,12 @@ def view(
             "--compare", metavar="A B", help="Two settings side by side, each NAME=VALUE[,NAME=VALUE]: window=32000."
         ),
     ] = None,
-    window: Annotated[
-        int | None, typer.Option("--window", parser=at_least_one, metavar="N", help="Input tokens of the model.")
-    ] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="The receiving model.")] = None,
-    trigger: Annotated[str | None, typer.Option("--trigger", metavar="SIZE", help="As for compact.")] = None,
-    target: Annotated[str | None, typer.Option("--target", metavar="SIZE", help="As for compact.")] = None,
-    keep: Annotated[str | None, typer.Option("--keep", metavar="SIZE", help="As for compact.")] = None,
-    config: Annotated[str | None, typer.Option("--config", metavar="YAML", help="A file with settings.")] = None,
+    window: Window = None,
+    model: Model = None,
+    trigger: Trigger = None,
+    target: Target = None,
+    keep: Keep = None,
+    config: Config = None,
     summarizer: SummarizerName = EXTRACTIVE,
     base_url: BaseUrl = None,
     source_format: From = None,
@@ -76,32 +87,22 @@ def view(
     The page is served on loopback, under an address with a token, until Ctrl-C. --out writes it as one file instead.
     """
     with plain_errors(file or store or ""):
-        options = {
-            "window": window,
-            "model": model,
-            "trigger": trigger,
-            "target": target,
-            "keep": keep,
-        }
+        options = {"window": window, "model": model, "trigger": trigger, "target": target, "keep": keep}
         given = {name: value for name, value in options.items() if value is not None}
         named = Named(summarizer or EXTRACTIVE, base_url)
         if out is not None and out != files.STANDARD:
             files.check_writable(out, "--out")
-        if store is None:
-            if file is None:
-                raise InputError("give a session file, or --store URL for the sessions of a store")
-            if allow_changes:
-                raise InputError("--allow-changes is for --store: a file is only read")
-            conversation = files.load(file, format=source_format, pick=pick)
-            document = _replayed(conversation, _settings(compare, given, config, named))
-        elif file is not None and (out is not None or compare is not None):
-            thread, opened = _thread(file, namespace), _open(store, file, namespace)
-            document = _of_store(opened, thread, compare, given, config, named)
-        elif out is not None or compare is not None:
-            raise InputError("--out and --compare show one session: name its thread")
-        else:
+        if store is not None and out is None and compare is None:
             _serve(_live(store, file, namespace, given, named, allow_changes), port, no_open)
             return
+        if store is None:
+            conversation = _loaded(file, source_format, pick, allow_changes)
+            document = _replayed(conversation, _settings(compare, given, config, named))
+        elif file is None:
+            raise InputError("--out and --compare show one session: name its thread")
+        else:
+            thread, opened = _thread(file, namespace), _open(store, file, namespace)
+            document = _of_store(opened, thread, compare, given, config, named)
         if out is not None:
             _write(document, out)
         else:
@@ -161,6 +162,14 @@ def _shown(given: Mapping[str, Any]) -> str:
 
 
 # ---- documents ----
+
+
+def _loaded(file: str | None, source_format: str | None, pick: int | None, allow_changes: bool) -> Conversation:
+    if file is None:
+        raise InputError("give a session file, or --store URL for the sessions of a store")
+    if allow_changes:
+        raise InputError("--allow-changes is for --store: a file is only read")
+    return files.load(file, format=source_format, pick=pick)
 
 
 def _replayed(conversation: Conversation, settings: Sequence[Setting]) -> dict[str, Any]:

@@ -70,10 +70,6 @@ class Grouping:
     answered_by_name: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """(message index, part index) of each result that named no call -> the id of the call that it answers."""
 
-    def is_cut(self, position: int) -> bool:
-        """Whether no group reaches over the border before the message at ``position``."""
-        return position in self.cuts()
-
     def cuts(self) -> frozenset[int]:
         """All positions between messages that no group reaches over, both ends of the history included."""
         legal, reach = set(), 0

@@ -40,7 +40,7 @@ from typing import Any
 
 from contextfold import evidence as lines_for_quoting
 from contextfold.conversation.ledger import Run
-from contextfold.inspector.money import LISTS, PriceList, described
+from contextfold.inspector.money import LISTS, described
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.observe import scrub
 from contextfold.recall.tools import READ, SEARCH
@@ -364,8 +364,8 @@ def _units(text: str) -> int:
 # ---- the rest ----
 
 
-def prices_entry(lists: Sequence[PriceList] = LISTS) -> list[dict[str, str]]:
-    return [{"key": prices.key, "model": prices.model, "text": described(prices)} for prices in lists]
+def prices_entry() -> list[dict[str, str]]:
+    return [{"key": prices.key, "model": prices.model, "text": described(prices)} for prices in LISTS]
 
 
 def document(source: Mapping[str, Any], messages: Sequence[Any], shared: Shared, runs: Sequence[Any]) -> dict[str, Any]:

@@ -19,7 +19,6 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from contextfold import formats
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError
 from contextfold.formats import gemini_shapes as shapes
@@ -35,7 +34,6 @@ T = TypeVar("T")
 CONTENTS = Dialect(
     format="gemini", messages="contents", system="system_instruction", answer_limits=("max_output_tokens",)
 )
-_GEMINI = formats.get("gemini")
 
 _OF_THE_TASK = ("tools", "tool_config", "response_schema", "response_json_schema", "response_mime_type")
 """Settings that shape an answer to the task, and no summary."""

@@ -199,7 +199,7 @@ class ContextfoldCompactor:
         if target is None:
             # A window that nothing exceeds: it is only asked for its estimate.
             return Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=self.settings.get("count_text"))
-        update = {"trigger": parse_trigger(None), "target": Size("tokens", target), "max_tokens": None}
+        update = {"trigger": parse_trigger(None), "target": Size("tokens", target)}
         policy = self.policy.model_copy(update=update)
         window = max(self.window or int(WINDOW * target), target + 1, 1_000)
         return Compactor(window=window, policy=policy, summarizer=_writing(self.summarizer), **self.settings)
@@ -232,7 +232,7 @@ def _writing(summarizer: Any) -> Any:
 
 def _policy_written(policy: Policy) -> dict[str, Any]:
     """The knobs that were set, as they are written in a file."""
-    plain = policy.model_dump(mode="json", exclude_defaults=True, exclude={"trigger", "target", "max_tokens"})
+    plain = policy.model_dump(mode="json", exclude_defaults=True, exclude={"trigger", "target"})
     sizes = {name: value for name in plain if isinstance(value := getattr(policy, name), Size)}
     return {**plain, **{name: [size.unit, size.value] for name, size in sizes.items()}}
 

@@ -69,7 +69,7 @@ class Settings:
             return None
         if model is None:
             raise PolicyError("no summary model: set model_name, or give the application's default_model")
-        arguments = outputs.drop_in_arguments(SummarizationMiddleware, self.policy, self.sources, self.place)
+        arguments = outputs.drop_in_arguments(SummarizationMiddleware, self.policy, self.place)
         return SummarizationMiddleware(self._chat_model() or model, **{**arguments, **options})
 
     def compaction_middleware(self, default_model: Any = None, **options: Any) -> CompactionMiddleware | None:

@@ -7,7 +7,7 @@ does not: reading settings (``settings``), and what they do.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,7 +42,7 @@ def at(place: str | None, key: str) -> Iterator[None]:
 
 
 def drop_in_arguments(
-    middleware: Callable[..., Any], policy: Policy, sources: Mapping[str, str], place: Callable[[str], str | None]
+    middleware: Callable[..., Any], policy: Policy, place: Callable[[str], str | None]
 ) -> dict[str, Any]:
     """The arguments of LangChain's class, or our drop-in for it, that mean this policy.
 

@@ -94,7 +94,7 @@ def layer(document: Document) -> Layer:
             "summary": {name: value for name, value in summary.items() if value is not None},
         },
         sources=sources,
-        enabled=reader.flag("enabled", default=False),
+        enabled=reader.flag("enabled"),
         model=reader.text("model_name"),
     )
 
@@ -148,10 +148,10 @@ class _Reader:
     document: Document
     section: Mapping[str, Any]
 
-    def flag(self, name: str, *, default: bool) -> bool:
+    def flag(self, name: str) -> bool:
         value = self.section.get(name)
         if value is None:
-            return default
+            return False
         said = _SWITCHES.get(str(value).lower()) if isinstance(value, bool | int | str) else None
         if said is None:
             raise self.document.refuse((SECTION, name), f"must be true or false, not {value!r}")

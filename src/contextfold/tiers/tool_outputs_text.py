@@ -33,7 +33,7 @@ def of_text(text: str) -> Pieces:
     header = table_header(sample)
     if header:
         return pieces.of_lines(text, "rows", header)
-    return pieces.of_sentences(text) if is_prose(text, sample) else pieces.of_lines(text)
+    return pieces.of_sentences(text) if is_prose(sample) else pieces.of_lines(text)
 
 
 def table_header(lines: Sequence[str]) -> int:
@@ -47,8 +47,8 @@ def table_header(lines: Sequence[str]) -> int:
     return 1 if is_table else 0
 
 
-def is_prose(text: str, sample: Sequence[str]) -> bool:
-    """Whether a text is made of sentences on long lines."""
+def is_prose(sample: Sequence[str]) -> bool:
+    """Whether a text is, by the first of its lines, made of sentences on long lines."""
     if not sample or sum(map(len, sample)) < _LONG_LINE * len(sample):
         return False
     shown = "\n".join(sample)

@@ -12,7 +12,6 @@ from typing import Any
 from contextfold.formats.langchain_shapes import shape_of
 
 SYSTEM_KEYS = ("system", "instructions", "system_prompt", "systemPrompt", "systemInstruction", "system_instruction")
-LIST_KEYS = ("messages", "input")
 
 
 def format_of(body: Mapping[str, Any], key: str) -> str | None:

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from deepagents.middleware import summarization as deepagents_summarization
-from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages.utils import count_tokens_approximately
-from langgraph.types import Command
 
 from contextfold.errors import is_control_flow
 from contextfold.integrations.deepagents.arguments import Arguments
@@ -31,6 +30,7 @@ from contextfold.integrations.deepagents.passes import ModelTurn, Passes
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
 from contextfold.integrations.langchain.overriding import is_overridden
+from contextfold.integrations.langchain.sending import with_update
 from contextfold.integrations.langchain.state import joined
 from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK, Counting
 from contextfold.observe import Event
@@ -196,7 +196,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
             response, again = await _sent(turn, request, handler, files)
             if again is not None:
                 raise _exhausted(f"the {turn.tokens:,} tokens that were left", turn) from again.error
-        return _with_update(response, turn)
+        return with_update(response, turn.update())
 
     async def _smaller(self, turn: ModelTurn, refusal: _Refusal, files: Files) -> ModelTurn:
         """The turn made strictly smaller; ``ContextOverflowError`` where it cannot be."""
@@ -254,13 +254,3 @@ def _check(turn: ModelTurn, budget: int) -> None:
             f"with {turn.sending.overhead:,} of them, where the model takes about {limit:,} beside its answer. Take a "
             "model with a larger window, or shorten the input, the tools or the answer."
         )
-
-
-def _with_update(response: Any, turn: ModelTurn) -> Any:
-    """The response, with an update of the state where there is something new to remember."""
-    update = turn.update()
-    if not update:
-        return response
-    if not isinstance(response, ModelResponse):
-        response = ModelResponse(result=[response])
-    return ExtendedModelResponse(model_response=response, command=Command(update=update))

@@ -16,12 +16,10 @@ from typing import Any, Protocol
 
 from langchain.agents.middleware.types import (
     AgentMiddleware,
-    ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
 )
 from langgraph.errors import InvalidUpdateError
-from langgraph.types import Command
 
 from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
@@ -31,7 +29,7 @@ from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
-from contextfold.integrations.langchain.sending import declarations, system_text
+from contextfold.integrations.langchain.sending import declarations, system_text, with_update
 from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import ThreadKey, ThreadTurns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
@@ -356,11 +354,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         update = self._records.update(
             turn.key, turn.remembered, result.compaction if result else None, is_shared=is_shared
         )
-        if update is None:
-            return response
-        if not isinstance(response, ModelResponse):
-            response = ModelResponse(result=[response])
-        return ExtendedModelResponse(model_response=response, command=Command(update={self._key: update.text}))
+        return with_update(response, {self._key: update.text} if update is not None else None)
 
     def _save(self, agent: Any, before: Any, turn: _Turn, remembered: Remembered) -> None:
         """Write outside of a run. ``before``: the thread's state as it was."""

@@ -58,6 +58,6 @@ def model_name(model: Any) -> str | None:
     return name if name is None or provider is None or ":" in name else f"{provider}:{name}"
 
 
-def window_of(model: Any, explicit: int | None = None) -> int:
-    """Input tokens that a model takes: as given, by its profile, by the registry, or by default."""
-    return resolve(explicit, model_name(model), profile=profile_window(model)).tokens
+def window_of(model: Any) -> int:
+    """Input tokens that a model takes: by its profile, by the registry, or by default."""
+    return resolve(None, model_name(model), profile=profile_window(model)).tokens

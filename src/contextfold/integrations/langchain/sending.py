@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain.agents.middleware.types import ModelRequest
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.types import Command
 
 from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
@@ -27,6 +28,15 @@ KEY = "_contextfold_sending"
 
 _declared: Bounded[tuple[BaseTool, dict[str, Any]]] = Bounded(512)
 """id of a tool -> the tool, kept so that its id stays its own, and its declaration, which takes a millisecond."""
+
+
+def with_update(response: Any, update: Mapping[str, Any] | None) -> Any:
+    """The response of a model call, with an update of the state where there is something new to remember."""
+    if not update:
+        return response
+    if not isinstance(response, ModelResponse):
+        response = ModelResponse(result=[response])
+    return ExtendedModelResponse(response, Command(update=dict(update)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from typing import Any, Literal
 from langchain.agents.middleware import summarization as langchain_summarization
 from langchain.agents.middleware.types import (
     AgentState,
-    ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
 )
@@ -27,7 +26,6 @@ from langchain_core.messages import AnyMessage, BaseMessage, RemoveMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
@@ -37,7 +35,7 @@ from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import window_of
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
 from contextfold.integrations.langchain.sending import KEY as STATE_KEY
-from contextfold.integrations.langchain.sending import Sending, valid
+from contextfold.integrations.langchain.sending import Sending, valid, with_update
 from contextfold.integrations.langchain.state import schema
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 from contextfold.observe import Event, Observer
@@ -355,4 +353,4 @@ def _answered(response: Any, request: ModelRequest[Any], sending: Sending, folde
         response = ModelResponse(result=[response])
     if folded:
         update["messages"] = [*_replacing(folded), *response.result]
-    return ExtendedModelResponse(response, Command(update=update)) if update else response
+    return with_update(response, update)
