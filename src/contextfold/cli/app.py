@@ -149,6 +149,7 @@ def compact(
         named = Named(name, base_url, summary_api, summary_window, summary_fallback or ())
         model_of_summary = named.summarizer(place)
         policy = settings.policy
+        # Before the work: a view that cannot be written would have been paid for in vain.
         if output is not None and output != files.STANDARD:
             files.check_writable(output)
         conversation = files.load(file, format=source_format, pick=pick)

@@ -90,6 +90,7 @@ def view(
         options = {"window": window, "model": model, "trigger": trigger, "target": target, "keep": keep}
         given = {name: value for name, value in options.items() if value is not None}
         named = Named(summarizer or EXTRACTIVE, base_url)
+        # Before the replay, which may take a while.
         if out is not None and out != files.STANDARD:
             files.check_writable(out, "--out")
         if store is not None and out is None and compare is None:

@@ -227,6 +227,7 @@ def live_app(live: Live, token: str) -> Starlette:
 
     def doing(change: Change) -> Callable[[Request], Awaitable[Response]]:
         async def do(request: Request) -> Response:
+            # Pages of other sites can post a form here, but no form sets a header.
             if request.headers.get("x-contextfold") != "view":
                 return PlainTextResponse("a change is asked for by the page alone", 403)
             return _json({"said": await anyio.to_thread.run_sync(change, _thread(request, live))})
@@ -300,6 +301,7 @@ def _guarded(route: Route, token: str) -> Route:
 
 def _refusal(request: Request, token: str) -> str:
     host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
+    # Another site's name may be made to resolve to loopback; its pages would read what this server answers.
     if host not in (HOST, "localhost", "[::1]"):
         return "this server answers on loopback alone"
     origin = request.headers.get("origin")
@@ -332,6 +334,7 @@ def serve(app: Starlette, port: int, opened: Callable[[int], object]) -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((HOST, port))
     listener.listen(64)
+    # Streams of events end with the page only: Ctrl-C waits no longer than a second for them.
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, access_log=False)
     opened(listener.getsockname()[1])
     uvicorn.Server(config).run(sockets=[listener])

@@ -34,6 +34,7 @@ from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import ContextfoldError
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.google_genai import declared, system_text
+from contextfold.integrations.known_lists import shared
 from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
@@ -179,9 +180,7 @@ def _read(text: Any) -> Compaction | None:
 def _same_objects(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
     # ADK builds the contents again for each request. As the same objects the conversation is recognized, and only what
     # is new is read.
-    same = 0
-    while same < min(len(before), len(now)) and before[same] == now[same]:
-        same += 1
+    same = shared(before, now)
     return [*before[:same], *now[same:]]
 
 

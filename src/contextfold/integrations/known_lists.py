@@ -46,11 +46,11 @@ class KnownLists:
         """
         best, common = None, 0
         for known in self._known.all():
-            shared = _shared(known.items, items)
+            alike = shared(known.items, items)
             # Without a record the known list has to be there whole: two conversations may well begin alike.
             least = known.record.covers if known.record is not None else len(known.items)
-            if shared > common and shared >= least:
-                best, common = known, shared
+            if alike > common and alike >= least:
+                best, common = known, alike
         if best is None:
             with self._lock:
                 self._count += 1
@@ -67,7 +67,7 @@ class KnownLists:
         self._known.put(conversation.key, conversation)
 
 
-def _shared(known: Sequence[Any], items: Sequence[Any]) -> int:
+def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
     """How many items both begin with."""
     for number, (one, other) in enumerate(zip(known, items, strict=False)):
         # Identity first: most items are the very objects of before, and comparing long contents takes time.

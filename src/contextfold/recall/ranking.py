@@ -217,6 +217,7 @@ def _candidates(parts: Sequence[_Part], allowed: set[int] | None, index: Index, 
     scores: dict[int, float] = {}
     get = scores.get
     for part in parts:
+        # A row tells its message's length in powers of two: the middle of each stands for it.
         weights = [_worth(part, 1.0, 0.75 * (1 << length), average) for length in range(_LENGTHS)]
         if part.unit.exact:  # so that no other message takes the place of one that comes first
             weights = [weight + 1_000.0 for weight in weights]
@@ -232,6 +233,7 @@ def _candidates(parts: Sequence[_Part], allowed: set[int] | None, index: Index, 
         return list(scores)
     for part in parts:
         _count_repeats(part, index, scores, average)
+    # More than are wanted, since a good neighbor may lift one that is not among the best by itself.
     first = _first(scores, 4 * most)
     get = scores.get
     near = {n: scores[n] + NEIGHBOR * max(get(n - 1, 0.0), get(n + 1, 0.0)) for n in first}

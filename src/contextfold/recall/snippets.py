@@ -30,6 +30,7 @@ def snippet(text: str, query: Query, width: int = WIDTH) -> str:
     if len(line) <= width:
         return line
     room = width - 2
+    # A quarter of the room shows what leads to the place.
     start = max(0, min(_first(line, query, room) - room // 4, len(line) - room))
     shown = line[start : start + room]
     return ("…" if start else "") + shown + ("…" if start + room < len(line) else "")

@@ -93,6 +93,7 @@ def _lines(node: yaml.Node, key: Key, around: frozenset[int]) -> Iterator[tuple[
     """The line of each setting. Of one that is named twice, both; None for what contains itself."""
     import yaml
 
+    # An alias may stand inside of what it names: a walk through that has no end.
     if id(node) in around:
         yield key, None
         return

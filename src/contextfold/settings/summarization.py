@@ -139,6 +139,7 @@ def _number(value: Any) -> Any:
                 found = kind(value)
             except ValueError:
                 continue
+            # ``nan`` and ``inf`` are numbers to Python alone.
             return found if math.isfinite(found) else value
     return value
 

@@ -272,6 +272,7 @@ def _around(words: Sequence[str], folded: str, whole: str) -> Iterator[tuple[int
     for start, end in sorted(lines.items()):
         blanks = _BLANKS.match(whole, end)
         yield (
+            # A pattern takes at most 200 blanks before its word, line breaks among them.
             len(whole[max(0, start - 300) : start].rstrip()) + max(0, start - 300),
             (blanks.end() if blanks else end) + 1,
         )
@@ -293,4 +294,5 @@ def _new_identifiers(whole: str, starts: Sequence[int]) -> Counter[int]:
 
 
 def _by_density(texts: Sequence[str], values: Counter[int]) -> list[int]:
+    # A piece that stands alone takes a marker, too.
     return sorted(values, key=lambda index: (-values[index] / (len(texts[index]) + _GAP), index))

@@ -37,6 +37,7 @@ class RememberedTier:
 
     def _keep(self, key: tuple[bytes, Hashable], made: str | None) -> None:
         self._held += 100 + len(made or "")
+        # The older half goes as a whole: there is no order of use to keep, and so no lock.
         if self._held > REMEMBERED:
             self._old, self._young, self._held = self._young, {}, 100 + len(made or "")
         self._young[key] = made

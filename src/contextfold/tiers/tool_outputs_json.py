@@ -81,6 +81,7 @@ class JsonOutput:
 
     def render(self, room: int) -> str:
         """Valid JSON in ``room`` characters: the largest shape that fits, or else the smallest there is."""
+        # Blanks between tokens may be all that is too much.
         whole = self._within(_Shape(room, room), room)
         if whole is not None:
             return whole

@@ -63,6 +63,7 @@ def parse(data: bytes, name: str) -> TranscriptFile:
 
 def _decoded(data: bytes, name: str) -> str:
     try:
+        # Windows editors put a byte order mark first, and JSON takes none.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         place = f"byte {data[error.start]:#04x} at offset {error.start}"
@@ -73,6 +74,7 @@ def _not_one_value(text: str, name: str, error: ValueError) -> TranscriptFile:
     """Text that is not one JSON value: JSON Lines, broken JSON, or no JSON at all."""
     if text.lstrip()[0] not in "{[":
         return TranscriptFile(name, text)
+    # Not ``splitlines``: strings of JSON may hold U+2028 and its like as they are.
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if len(numbered) == 1 or not _is_json(numbered[0][1]):
         raise InputError(f"{name}: {_json_problem(error)}: the file is cut off or was edited by hand; write it again")

@@ -115,6 +115,7 @@ def _is_messages(value: list[Any]) -> bool:
 def _is_message(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
+    # Gemini's contents have a role as well, and parts in place of a content.
     if isinstance(entry.get("role"), str) and not isinstance(entry.get("parts"), list):
         return "content" in entry or "tool_calls" in entry or "function_call" in entry
     shape = shape_of(entry)

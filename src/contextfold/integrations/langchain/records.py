@@ -61,6 +61,7 @@ class Records:
     def unsaved(self, key: ThreadKey, remembered: Remembered, messages: Sequence[Any]) -> Compaction | None:
         """A record that continues the remembered one, made here, and not in this state; None if there is none."""
         found = self._made.get(key)
+        # After an undo, the record that was undone must not come back from here.
         if found is None or remembered.is_held:
             return None
         return found.made if _continues(found, remembered.current, messages) else None

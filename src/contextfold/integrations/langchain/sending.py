@@ -90,6 +90,7 @@ def _is_paired(messages: Sequence[AnyMessage]) -> bool:
             return False
         if isinstance(message, AIMessage):
             waiting = {call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)}
+            # Two calls share an id, so the ids do not tell which result is whose.
             if len(waiting) < len(message.tool_calls) + len(message.invalid_tool_calls):
                 return False
     return not waiting

@@ -123,6 +123,7 @@ class CompactingModel(Model):
             response = await self.wrapped.get_response(
                 system_instructions=system if whole else None,
                 input=messages,
+                # OpenAI refuses a choice among tools where none are sent.
                 model_settings=_limited(settings, limit) if whole else replace(settings, tool_choice=None),
                 tools=tools if whole else [],
                 output_schema=None,
