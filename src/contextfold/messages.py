@@ -230,6 +230,11 @@ class Message(_WellFormed):
             return self
         return self.with_parts(tuple(p for p in self.parts if not (isinstance(p, Reasoning) and p.is_bound)))
 
+    def with_changed(self, parts: tuple[Part, ...]) -> Message:
+        """With these parts; the message itself where they are its own."""
+        same = len(parts) == len(self.parts) and all(new is old for new, old in zip(parts, self.parts, strict=True))
+        return self if same else self.with_parts(parts)
+
     def with_parts(self, parts: tuple[Part, ...]) -> Message:
         """A copy with other parts that still knows its source."""
         return replace(self, parts=parts, edited=True)

@@ -161,7 +161,7 @@ def compact(
             )
         seconds = time.perf_counter() - started
         if output is not None:
-            _write_view(result, output)
+            files.write_json(result.messages, output)
         if not quiet and report is ReportKind.json:
             _show_json(result, seconds, beside_view=output == files.STANDARD)
         elif not quiet:
@@ -177,9 +177,7 @@ def inspect(file: File, source_format: From = None, pick: Pick = None, report: R
 
         found = inspect_conversation(conversation)
         if report is ReportKind.json:
-            from contextfold.cli.report import json_bytes
-
-            typer.echo(json_bytes(found.to_dict()), nl=False)
+            files.write_json(found.to_dict())
         else:
             from contextfold.cli import screen
 
@@ -213,16 +211,6 @@ def _live_progress(summarizer: str, quiet: bool) -> Iterator[Mapping[str, Any]]:
 
     with LiveProgress(screen.console(stderr=True), summarizer) as progress:
         yield progress.hooks
-
-
-def _write_view(result: CompactionResult, output: str) -> None:
-    from contextfold.cli.report import json_bytes
-
-    data = json_bytes(result.messages)
-    if output == files.STANDARD:
-        typer.echo(data, nl=False)
-    else:
-        files.write_atomically(output, data)
 
 
 def _show_json(result: CompactionResult, seconds: float, *, beside_view: bool) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextfold.cli import files
 from contextfold.cli.options import (
     INTERRUPTED,
     BaseUrl,
@@ -309,10 +310,8 @@ def says(progress: JobProgress, seconds: float) -> str:
 
 
 def _show(outcome: JobOutcome, report: ReportKind) -> None:
-    from contextfold.cli.report import json_bytes
-
     if report is ReportKind.json:
-        typer.echo(json_bytes(outcome.to_dict()), nl=False)
+        files.write_json(outcome.to_dict())
         return
     for line in summary_lines(outcome):
         typer.echo(line)

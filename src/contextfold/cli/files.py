@@ -11,6 +11,9 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from contextfold.errors import InputError
 from contextfold.transcripts import Conversation, read
@@ -71,6 +74,17 @@ def check_writable(output: str, option: str = "--output") -> None:
         raise InputError(f"{option} {output} is a folder: name a file in it")
     if not path.absolute().parent.is_dir():
         raise InputError(f"{option} {output}: there is no folder {path.absolute().parent}")
+
+
+def write_json(value: Any, output: str = STANDARD) -> None:
+    """Write a value as readable JSON."""
+    from contextfold.cli.report import json_bytes
+
+    data = json_bytes(value)
+    if output == STANDARD:
+        typer.echo(data, nl=False)
+    else:
+        write_atomically(output, data)
 
 
 def write_atomically(output: str, data: bytes) -> None:

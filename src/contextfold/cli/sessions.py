@@ -71,7 +71,7 @@ def list_sessions(store: Store = DEFAULT_STORE, namespace: Namespace = "", repor
     with plain_errors(store):
         states = _open(store).sessions(namespace)
         if report is ReportKind.json:
-            _print_json([_row(state) for state in states])
+            files.write_json([_row(state) for state in states])
             return
         columns = ("thread", "messages", "tokens", "summary up to", "last written")
         rows = [
@@ -97,7 +97,9 @@ def show(
         session = _existing(thread, store, namespace)
         state, summaries, counts = session.state(), session.summaries(), session.ledger().counts()
         if report is ReportKind.json:
-            _print_json({**_row(state), "fates": dict(counts), "summaries": [_summary_row(one) for one in summaries]})
+            files.write_json(
+                {**_row(state), "fates": dict(counts), "summaries": [_summary_row(one) for one in summaries]}
+            )
             return
         typer.echo(f"{thread}: {state.message_count:,} messages, {state.token_count:,} tokens, {state.format}")
         typer.echo(", ".join(f"{count:,} {fate}" for fate, count in counts.items() if count))
@@ -158,7 +160,7 @@ def export(
             files.check_writable(output)
         session = _existing(thread, store, namespace, window=window)
         messages = session.view() if view else session.history()
-        _write_json([_plain(message) for message in messages], output)
+        files.write_json([_plain(message) for message in messages], output)
 
 
 @app.command()
@@ -198,7 +200,7 @@ def prune(
         place = _open_archive(archive) if archive else None
         found = retention.apply(opened, namespace, archive=place) if delete else retention.expired(opened, namespace)
         if report is ReportKind.json:
-            _print_json([{**_row(state), "deleted": delete} for state in found])
+            files.write_json([{**_row(state), "deleted": delete} for state in found])
             return
         rows = [(state.thread.id, f"{state.message_count:,}", _when(state.updated_at)) for state in found]
         _print_table(("thread", "messages", "last written"), rows, empty=f"no session is idle for {idle_days:g} days")
@@ -297,7 +299,7 @@ def recall(
         else:
             hits = _existing(thread, store, namespace).search(query, since=since, until=until, **options)
         if report is ReportKind.json:
-            _print_json([_hit_row(hit) for hit in hits])
+            files.write_json([_hit_row(hit) for hit in hits])
             return
         rows = [row for hit in hits for row in _hit_lines(hit)]
         _print_table(("message", "role", "where", "text"), rows, empty=f"no message of {thread} has {query!r}")
@@ -402,20 +404,6 @@ def _plain(message: Any) -> Any:
     from contextfold.store import payload
 
     return json.loads(payload.dumps(message, 0))
-
-
-def _write_json(value: Any, output: str) -> None:
-    from contextfold.cli.report import json_bytes
-
-    data = json_bytes(value)
-    if output == files.STANDARD:
-        typer.echo(data, nl=False)
-    else:
-        files.write_atomically(output, data)
-
-
-def _print_json(value: Any) -> None:
-    _write_json(value, files.STANDARD)
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:

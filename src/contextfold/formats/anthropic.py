@@ -58,10 +58,7 @@ class Anthropic:
             return message if leading or not native else crossing.instruction_between(message)
         if not message.parts:
             return message.with_parts(())
-        parts = tuple(_without_blanks(part) for part in message.parts if not _is_blank(part))
-        if len(parts) == len(message.parts) and all(new is old for new, old in zip(parts, message.parts, strict=True)):
-            return message
-        return message.with_parts(parts)
+        return message.with_changed(tuple(_without_blanks(part) for part in message.parts if not _is_blank(part)))
 
     def join(self, first: Any, second: Any) -> Any | None:
         if first.get("role") != second.get("role"):
@@ -188,7 +185,7 @@ def _build_block(part: Part, *, role: str = "user") -> dict[str, Any]:
             "type": "tool_use",
             "id": part.id,
             "name": part.name,
-            "input": {"input": part.arguments} if part.custom else values.arguments_object(part.arguments),
+            "input": values.arguments_object(part.arguments, custom=part.custom),
         }
     if isinstance(part, ToolResult):
         return _build_result(part)

@@ -109,9 +109,7 @@ class BedrockConverse:
             return message.with_parts(())
         if _has_bare_document(parts):
             parts.append(Text(ATTACHED))
-        if len(parts) == len(message.parts) and all(new is old for new, old in zip(parts, message.parts, strict=True)):
-            return message
-        return message.with_parts(tuple(parts))
+        return message.with_changed(tuple(parts))
 
     def join(self, first: Any, second: Any) -> Any | None:
         if first.get("role") != second.get("role") or first.get("role") == "system":
@@ -251,7 +249,7 @@ def _build_message(message: Message, leading: bool) -> dict[str, Any]:
 
 def _build_block(part: Part, *, role: str = "user") -> dict[str, Any]:
     if isinstance(part, ToolCall):
-        given = {"input": part.arguments} if part.custom else values.arguments_object(part.arguments)
+        given = values.arguments_object(part.arguments, custom=part.custom)
         return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": given}}
     if isinstance(part, ToolResult):
         return _build_result(part)

@@ -326,7 +326,7 @@ def _built_content(message: Message, names: Mapping[str, str], *, leading: bool)
 
 def _built(part: Part, names: Mapping[str, str] | None = None) -> dict[str, Any]:
     if isinstance(part, ToolCall):
-        arguments = {"input": part.arguments} if part.custom else values.arguments_object(part.arguments)
+        arguments = values.arguments_object(part.arguments, custom=part.custom)
         return {"functionCall": {**_id(part.id, part.name), "name": part.name, "args": arguments}}
     if isinstance(part, ToolResult):
         return _built_result(part, part.name or (names or {}).get(part.call_id) or part.call_id)

@@ -379,7 +379,7 @@ def _build_content(said: Sequence[Text | Media]) -> Any:
 
 
 def _build_call(call: ToolCall) -> dict[str, Any]:
-    arguments = {"input": call.arguments} if call.custom else values.arguments_object(call.arguments)
+    arguments = values.arguments_object(call.arguments, custom=call.custom)
     return {"name": call.name, "args": arguments, "id": call.id, "type": "tool_call"}
 
 

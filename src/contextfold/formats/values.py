@@ -197,9 +197,11 @@ def json_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def arguments_object(arguments: str) -> dict[str, Any]:
-    """Call arguments where a format takes nothing but an object: anything else is wrapped as ``{"input": ...}``."""
-    found = json_object(arguments)
+def arguments_object(arguments: str, *, custom: bool = False) -> dict[str, Any]:
+    """Call arguments where a format takes nothing but an object: anything else is wrapped as ``{"input": ...}``, and
+    so is the input of a custom tool, whatever it looks like.
+    """
+    found = None if custom else json_object(arguments)
     return {"input": arguments} if found is None else found
 
 

@@ -259,10 +259,7 @@ def reduce(message: Message, edits: Sequence[Edit]) -> Message:
         part = parts[edit.part]
         if part is not None:
             parts[edit.part] = TIERS[edit.tier].reduce(part, edit.limit)
-    kept = tuple(part for part in parts if part is not None)
-    if len(kept) == len(message.parts) and all(new is old for new, old in zip(kept, message.parts, strict=True)):
-        return message
-    return message.with_parts(kept)
+    return message.with_changed(tuple(part for part in parts if part is not None))
 
 
 def recalled_message(recalled: Recalled, role: Literal["user", "system", "developer", "assistant"]) -> Message:

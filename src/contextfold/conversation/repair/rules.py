@@ -158,9 +158,10 @@ def _under(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
 
 
 def _with_parts(place: Placed, parts: tuple[Part, ...]) -> Placed:
-    if all(new is old for new, old in zip(parts, place.message.parts, strict=True)):
+    message = place.message.with_changed(parts)
+    if message is place.message:
         return place
-    return replace(place, message=place.message.with_parts(parts), account=place.account or RENAMED)
+    return replace(place, message=message, account=place.account or RENAMED)
 
 
 class _Naming:

@@ -81,10 +81,10 @@ class Arguments:
         if not isinstance(message, AIMessage):
             return message
         decoded = FORMAT.decode(message)
-        parts = tuple(self._part(part) for part in decoded.parts)
-        if all(new is old for new, old in zip(parts, decoded.parts, strict=True)):
+        changed = decoded.with_changed(tuple(self._part(part) for part in decoded.parts))
+        if changed is decoded:
             return message
-        shorter: AIMessage = FORMAT.encode([decoded.with_parts(parts)])[0]
+        shorter: AIMessage = FORMAT.encode([changed])[0]
         return shorter
 
     def _keep(self, window: int | None) -> Size:
