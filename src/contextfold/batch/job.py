@@ -269,8 +269,9 @@ def _plain(value: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """What JSON does not know, the same in every process: sets in order, functions by name."""
+    """What JSON does not know."""
     if isinstance(value, set | frozenset):
+        # A job is known again by this, so it has to be the same in every process.
         return sorted(map(str, value))
     return getattr(value, "__qualname__", None) or repr(value)
 

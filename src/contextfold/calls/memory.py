@@ -178,6 +178,6 @@ class Memory:
 
 
 def _key(wire: Sequence[Any]) -> tuple[int, int]:
-    """Where a conversation is remembered: its first two objects. They are kept alive, so their ids stay theirs."""
     # The first object alone may be a system prompt that many conversations share.
+    # The objects are kept alive with the conversation, so their ids stay theirs.
     return (id(wire[0]) if wire else 0, id(wire[1]) if len(wire) > 1 else 0)

@@ -252,7 +252,7 @@ def _live(
 
 
 def _changes(source: Any, given: Mapping[str, Any], named: Named) -> dict[str, Callable[[Thread], str]]:
-    """What the page may do to a session where that was allowed. A failure is shown in the list of sessions as well."""
+    """What the page may do to a session where that was allowed."""
     from contextfold.compactor import Compactor
     from contextfold.errors import ContextfoldError
     from contextfold.store import Session, SessionOptions
@@ -277,6 +277,7 @@ def _changes(source: Any, given: Mapping[str, Any], named: Named) -> dict[str, C
             try:
                 said = change(thread)
             except ContextfoldError as error:
+                # Shown in the list of sessions as well.
                 source.errors[thread.key] = str(error)
                 raise
             source.errors.pop(thread.key, None)

@@ -199,9 +199,8 @@ def _shown(line: Line, words: Vocabulary) -> list[int]:
 
 
 def _shape(line: Line) -> str:
-    """What tells a line from others that say the same. Lines of tools that differ in nothing but figures do: a log of a
-    hundred durations is one fact.
-    """
+    """What tells a line from others that say the same."""
+    # Lines of tools that differ in nothing but figures say the same: a log of a hundred durations is one fact.
     return _FIGURES.sub("0", line.text) if line.bonus and line.source == "tool" else line.text
 
 

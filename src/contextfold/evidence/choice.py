@@ -173,11 +173,7 @@ def _fitted(
 
 
 def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], shown: str) -> Flags:
-    """The lines of users that stand in ``shown``, and those that the user said again later about something else.
-
-    Said again is what has the same plain words with other names or figures: ``the budget is $900``. Later words win,
-    also those that stand in the view (``beside``).
-    """
+    """The lines of users that stand in ``shown``, and those that the user said again later about something else."""
     latest: dict[bytes, str] = {}
     for block in reversed(beside):
         for n in _said_by_users(block):
@@ -189,6 +185,8 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
         for n in _said_by_users(block):
             text, key = block.texts[n], _words_of(block, n)
             if block.bonuses[n] and key:
+                # The same plain words with other names or figures: ``the budget is $900``. Later words win, also those
+                # that stand in the view.
                 needless[start + n] = latest.setdefault(key, text) != text
             needless[start + n] |= bool(shown) and " ".join(text.split()) in shown
     return needless
@@ -377,10 +375,7 @@ class _Choice:
         return chosen
 
     def _best(self) -> tuple[list[tuple[float, int, int]], float]:
-        """(-gain, order, span) of the spans that add most per token by now, as a heap, and what no other exceeds.
-
-        What a span adds never grows but by a line beside it. So those far behind at first are not weighed again.
-        """
+        """(-gain, order, span) of the spans that add most per token by now, as a heap, and what no other exceeds."""
         while True:
             pool = np.concatenate(self._pool)
             gains = self._gains(pool)
@@ -388,6 +383,7 @@ class _Choice:
             self._is_pooled[pool[~is_open]] = False  # a line beside them may bring them back
             pool, gains = pool[is_open], gains[is_open]
             self._pool = [pool]
+            # What a span adds never grows but by a line beside it, so those far behind at first are not weighed again.
             least = float(self._bounds[self._reached]) if self._reached < len(self._bounds) else 0.0
             if len(gains) > _AT_ONCE:
                 enough = np.partition(gains, len(gains) - _AT_ONCE)[len(gains) - _AT_ONCE]
@@ -518,10 +514,8 @@ def _over(lines: Numbers, first: Numbers, last: Numbers) -> Numbers:
 
 
 def _places(lines: Numbers, start: int, length: int) -> list[int]:
-    """For each of ``length`` lines its place among ``lines``, counted from ``start``; -1 for those that are not there.
-
-    Three more at the end, for the line behind the last one and, counted from the end, two before the first.
-    """
+    """For each of ``length`` lines its place among ``lines``, counted from ``start``; -1 for those not there."""
+    # Three more: for the line behind the last one and, counted from the end, two before the first.
     places = np.full(length + 3, -1)
     places[lines] = np.arange(start, start + len(lines))
     found: list[int] = places.tolist()

@@ -293,13 +293,14 @@ class Origins:
         return next((index for index in reversed(places) if index in gone), places[-1] if places else None)
 
     def _holding(self, speaker: str, line: str) -> list[int]:
-        """Messages with the line inside a longer one. Looked for where its longest word stands: there may be many."""
+        """Messages with the line inside a longer one."""
         if self._by_word is None:
             self._by_word = {}
             for number, (_, _, text) in enumerate(self._texts):
                 for word in set(_WORD.findall(text)):
                     self._by_word.setdefault(word, []).append(number)
         longest = max(_WORD.findall(line), key=len, default="")
+        # Only where the line's longest word stands: there may be many messages.
         candidates = self._by_word.get(longest) or range(len(self._texts))
         where = (self._texts[number] for number in candidates)
         return sorted({index for who, index, text in where if speaker in (who, "part") and line in text})

@@ -244,13 +244,12 @@ class EventsSummarizer(BaseEventsSummarizer):
 
 
 def _spent(record: Compaction) -> GenerateContentResponseUsageMetadata | None:
-    """What a summary took, where ADK's own puts it, so that it is counted with the rest of a session; None where no
-    model was asked.
-    """
+    """What a summary took; None where no model was asked."""
     summary = record.summary
     if summary is None or not summary.calls:
         return None
     read, written = summary.input_tokens, summary.output_tokens
+    # Where ADK's own compaction puts it, so that it is counted with the rest of a session.
     return GenerateContentResponseUsageMetadata(
         prompt_token_count=read, candidates_token_count=written, total_token_count=read + written
     )

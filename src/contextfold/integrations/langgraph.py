@@ -139,7 +139,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         return self._as_update(input, await self.aprepare(input))
 
     def _as_update(self, state: Any, prepared: PreparedMessages) -> dict[str, Any]:
-        """The node's update. What stands in the view for no message of the state is shown in no ``messages`` stream."""
+        # What stands in the view for no message of the state is shown in no ``messages`` stream.
         own = {id(message) for message in _value(state, self.messages_key) or []}
         view = [message if id(message) in own else message.model_copy() for message in prepared.messages]
         for message in view:

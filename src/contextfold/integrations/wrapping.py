@@ -300,8 +300,8 @@ class PlainMessages:
 
 
 def _as_mapping(value: Any) -> Any:
-    """As the SDKs themselves put objects into a request: only what was set."""
     if callable(dump := getattr(value, "model_dump", None)):
+        # As the SDKs themselves put objects into a request: only what was set.
         return dump(mode="json", exclude_unset=True, exclude=getattr(value, "__api_exclude__", None))
     content = value.get("content") if isinstance(value, dict) else None
     if not isinstance(content, list) or not any(hasattr(block, "model_dump") for block in content):

@@ -232,13 +232,11 @@ class _Pass:
     # ---- the tail ----
 
     def _tail(self, target: int) -> list[Group]:
-        """The groups that stay, at least one, within what ``keep`` allows and the target leaves.
-
-        Groups with pending calls and the newest group stay whatever their size.
-        """
+        """The groups that stay, at least one, within what ``keep`` allows and the target leaves."""
         room = target - self.floor_tokens
         count, tokens = self._keep(room)
         newest = next((group for group in self.groups if not self._is_orphan(group)), None)
+        # Groups with pending calls stay whatever their size, and so does the newest.
         tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
         kept_messages = sum(len(group.indices) for group in tail)
         kept_tokens = sum(self._free_size(group) for group in tail)
@@ -273,10 +271,10 @@ class _Pass:
         return any(self.question.messages[index].role == "assistant" for index in group.indices)
 
     def _policy_for(self, indices: Sequence[int]) -> Policy:
-        """The policy, but the newest turn keeps its reasoning: providers want it back while its calls are answered."""
         policy = self.question.policy
         if set(indices).isdisjoint(self.newest_turn):
             return policy
+        # Providers want the newest turn's reasoning back while its calls are answered.
         return policy.model_copy(update={"reasoning": Toggle(enabled=False)})
 
     def _is_orphan(self, group: Group) -> bool:
@@ -333,8 +331,9 @@ class _Pass:
         )
 
     def _compressed(self, old: Sequence[int]) -> Shortening:
-        """Every tool output among old messages that is over the limit, compressed: a caller asked for that by name."""
+        """Every tool output among old messages that is over the limit, compressed."""
         off = Toggle(enabled=False)
+        # A caller asked for compressed outputs by name, and for nothing else.
         alone = self.question.policy.model_copy(
             update={"reasoning": off, "media": off, "tool_arguments": ToolArguments(enabled=False)}
         )
@@ -563,7 +562,7 @@ class _Pass:
         return policy.has_own_trigger and "minimum_gain" not in policy.model_fields_set
 
     def _too_little(self, expected: int) -> Nothing | None:
-        """A rewrite that frees next to nothing costs more than it saves, while the view still fits."""
+        # A rewrite that frees next to nothing costs more than it saves, while the view still fits.
         gain = self.question.view_tokens - expected
         fits = self.question.view_tokens <= self.limits.window
         # How much is worth it is ours to say under the default trigger, and the caller's with a number.

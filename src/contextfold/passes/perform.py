@@ -391,7 +391,7 @@ def _standing_summary(question: Question, address: str | None) -> SummaryRecord:
 
 
 def _address(means: Means) -> str | None:
-    """Where the originals will be: they are saved before the record comes into force, or it never does."""
+    # Named before it is written: the originals are saved before the record comes into force, or it never does.
     return redact(means.archive.address) if means.archive is not None else None
 
 

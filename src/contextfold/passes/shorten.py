@@ -179,7 +179,7 @@ def _edits_of(index: int, message: Message, tier: str, policy: Policy, names: Ma
 
 
 def _may_lose_reasoning(message: Message) -> bool:
-    """Not where reasoning is an entry of its own: OpenAI refuses a call whose reasoning item is missing."""
+    # OpenAI refuses a call whose reasoning item is missing, so reasoning stays where it is an entry of its own.
     return not message.split and any(not isinstance(part, Reasoning) for part in message.parts)
 
 

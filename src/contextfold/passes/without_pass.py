@@ -166,11 +166,12 @@ def _length(part: Part) -> int:
 
 
 def _clip(question: Question, index: int, number: int, size: int, characters: int) -> Edit:
-    """Media become references; of a text, as many tokens stay as its characters allow, less a tenth for the marker."""
+    """Media become references; of a text, as many tokens stay as its characters allow."""
     part = question.history.messages[index].parts[number]
     if isinstance(part, Media) or _is_media_result(part):
         return Edit(index=index, part=number, tier="media", limit=0)
     tokens = question.counter.part(part)
+    # A tenth less, for the marker.
     return Edit(index=index, part=number, tier="oversized", limit=math.floor(tokens * characters / size * 0.9))
 
 

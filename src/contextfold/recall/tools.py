@@ -246,7 +246,7 @@ def _one_line(text: str) -> str:
 
 
 def _as_data(text: str) -> str:
-    """Delimited, and with tags inside neutralized: old words are quoted, not said again."""
+    # With tags inside neutralized: old words are quoted, not said again.
     return f"<history>\n{text.replace('<history', '‹history').replace('</history', '‹/history')}\n</history>"
 
 

@@ -162,7 +162,7 @@ class Compaction(BaseModel):
 
     @model_validator(mode="after")
     def _whole(self) -> Compaction:
-        """One fate for each message, in order: nothing else may be read from a file that anyone can write."""
+        # One fate for each message, in order: records are read from files that anyone can write.
         reached = 0
         for run in self.fates:
             if run.start != reached:

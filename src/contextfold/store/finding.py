@@ -108,9 +108,10 @@ class Finder:
 def _hits(
     found: Sequence[Ranked], asked: Query, shown: dict[int, HistoryEntry], gone: set[int], neighbors: int
 ) -> list[Hit]:
-    """Hits in the order in which they were found. A message that came meanwhile waits for the next search."""
+    """Hits in the order in which they were found."""
     hits = []
     for one in found:
+        # A message that came meanwhile waits for the next search.
         if (entry := shown.get(one.index)) is not None:
             hit = Hit(one.index, entry.role, snippet(entry.text, asked), one.index in gone, round(one.score, 4))
             near = [shown[n] for n in beside(one.index, neighbors, one.index + neighbors + 1) if n in shown]

@@ -221,10 +221,10 @@ class _Settling:
             await self._compact(loaded, rules, size, due, complete)
 
     def _would_be_refused(self, state: SessionState, rules: SessionRules, size: SessionSize) -> bool:
-        """Whether a view that is about to be sent does not fit, though nothing is to be compacted by itself: what was
-        undone gives way then."""
+        """Whether a view that is about to be sent does not fit, though nothing is to be compacted by itself."""
         if not self.request.sending or self.changed or not rules.options.enable_context_optimization:
             return False
+        # What was undone gives way then.
         return size.tokens > rules.limits.window and self.flow.fruitless != (state.revision, state.message_count)
 
     async def _wire(self, loaded: Loaded) -> tuple[Any, ...]:
@@ -536,10 +536,10 @@ class _Settling:
             self._discard(stored.id, "the session changed while it was made")
 
     async def _wait(self, state: SessionState) -> None:
-        """Wait for the worker that is summarizing. Its summary will do, unless there were instructions."""
         await self.ports.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**self.waited))
         self.waited += 1
         now = await self.reader.state(self.ports)
+        # The other worker's summary will do, unless there were instructions.
         if now.revision != state.revision and not self.request.instructions:
             self.forced = None
 

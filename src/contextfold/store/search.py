@@ -212,8 +212,9 @@ def _vector(number: int, words: Sequence[str], marks: Sequence[str]) -> str:
 
 
 def _asked(dialect: str, number: int, ask: Ask, roles: Sequence[str] | None) -> str:
-    """The question in the words of a database. Words are letters and digits only, so nothing needs escaping."""
+    """The question in the words of a database."""
     if dialect == "sqlite":
+        # Words are letters and digits only, so nothing needs escaping.
         phrase = f'"{" ".join(ask.phrase)}"' + ("*" if ask.prefix else "")
         asked = [phrase if ask.phrase else " OR ".join(f'"{token}"' for token in ask.tokens)]
         asked += [" OR ".join(f'"{ROLE}{role}"' for role in roles)] if roles is not None else []

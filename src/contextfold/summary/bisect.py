@@ -237,8 +237,8 @@ class _Run:
         return made, [outcome.overflow for outcome in outcomes if outcome.overflow is not None]
 
     def _chunk_request(self, span: _Span, chunks: int) -> SummaryRequest:
-        """The last chunk may be short, and its answer still be fine: all are judged as if their requests were full."""
         requester = self.requester
+        # The last chunk may be short, and its answer still be fine: all are judged as if their requests were full.
         full = max(requester.size(span.texts), requester.limits.tokens or 0, SUPPORTED_WINDOW // 2)
         return requester.compose(
             requester.chunk_kind,

@@ -93,7 +93,8 @@ def split(unit: Unit, room: Room, count: Callable[[str], int]) -> list[Unit]:
 
 
 def _segment_room(room: Room) -> Room:
-    """Room for one segment below its label: half a chunk, so that segments and their neighbors fill chunks well."""
+    """Room for one segment below its label."""
+    # Half a chunk, so that segments and their neighbors fill chunks well.
     tokens = None if room.tokens is None else max(_SMALLEST, room.tokens // 2 - _LABEL // 3)
     return Room(tokens, max(_SMALLEST, room.characters // 2 - _LABEL))
 

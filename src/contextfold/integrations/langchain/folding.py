@@ -324,7 +324,6 @@ def _summary(made: Made | Nothing) -> SummaryRecord | None:
 
 
 def _plan(question: Question, parting: _Parting) -> Plan:
-    """The engine's plan for it. Its target is no promise here: what is sent is another list, in another layout."""
     leaving = parting.leaving
     fates: list[tuple[Fate, str]] = [
         evicted_fate(message) if n in leaving else ("kept", "recent") for n, message in enumerate(question.messages)
@@ -333,6 +332,7 @@ def _plan(question: Question, parting: _Parting) -> Plan:
     kept = overhead + sum(size for n, size in enumerate(question.sizes) if n not in leaving)
     return Plan(
         trigger=question.forced or "",
+        # No promise here: what is sent is another list, in another layout.
         target=kept + kept // 10 + parting.prose + parting.evidence + PROSE[0],
         floor=question.overhead,
         covers=1 + max(leaving),

@@ -185,7 +185,8 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             return await self._whole_summary().summary_of(messages_to_summarize, self._observer(), AsyncPorts())
 
     def _whole_summary(self) -> Folding:
-        """How to summarize outside of a pass, which would put evidence below the prose by itself."""
+        """How to summarize outside of a pass."""
+        # A pass would put evidence below the prose by itself.
         is_alone = is_overridden(self, SummarizationMiddleware, "before_model", "abefore_model")
         return replace(self._folding(Sending()), has_evidence=self.evidence and is_alone)
 
@@ -252,7 +253,8 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         )
 
     def _is_news(self) -> bool:
-        """Whether this is the first time; once for each middleware, since its settings are what it is about."""
+        """Whether this is the first time."""
+        # Once for each middleware, since its settings are what it is about.
         was_said, self._was_said = self._was_said, True
         return not was_said
 
@@ -337,9 +339,10 @@ def _to_send(request: ModelRequest[Any], folded: list[AnyMessage] | None) -> Mod
 
 
 def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """The update of a thread's messages that puts these in place of all. No stream shows the summary as a message."""
+    """The update of a thread's messages that puts these in place of all."""
     for message in messages:
         if layout.is_summary(message):
+            # No stream shows the summary as a message.
             hide(message)
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]
 
