@@ -40,6 +40,14 @@ def conversation(steps: int, *, words: int = 120) -> Wire:
     return wire
 
 
+def test_what_a_result_shows_of_itself_is_its_figures_and_nothing_that_was_said() -> None:
+    shown = repr(Compactor(window=8_000).compact(conversation(80)))
+    assert "changed=True" in shown
+    assert "tokens_before=" in shown
+    assert len(shown) < 300
+    assert not any(word in shown for word in ("ledger_2019", "module_", "value7x"))
+
+
 def test_a_short_conversation_comes_back_as_the_very_same_objects() -> None:
     wire = conversation(2)
     out = Compactor(window=100_000).compact(wire)

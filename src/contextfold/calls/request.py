@@ -101,26 +101,29 @@ class Request:
 
 @dataclass(frozen=True)
 class CompactionResult:
-    """What a call made of a conversation. Sizes are tokens, system prompt and tools included."""
+    """What a call made of a conversation. Sizes are tokens, system prompt and tools included.
 
-    messages: list[Any]
+    Its ``repr`` has the figures, and nothing of what was said.
+    """
+
+    messages: list[Any] = field(repr=False)
     """The view to send, in the format that came in or the one asked for."""
-    compaction: Compaction | None
+    compaction: Compaction | None = field(repr=False)
     """The record in force; pass it as ``previous`` next turn."""
     changed: bool
     """True if this call made a new compaction."""
-    ledger: Ledger
+    ledger: Ledger = field(repr=False)
     tokens_before: int
     tokens_after: int
     trigger: str | None
     """What made this call compact; None if it did not."""
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] = field(repr=False)
     window: int
     target: int
     format: str
     window_source: str
     """Who says how large the window is: explicit, profile, registry, learned or default."""
-    calibration: Calibration
+    calibration: Calibration = field(repr=False)
     """How far the provider's count is from the estimate; pass it as ``calibration`` next turn."""
     estimated_tokens: int
     """The view by the bare estimate, uncalibrated: what the provider's usage for it is compared with."""

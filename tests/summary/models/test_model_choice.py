@@ -315,7 +315,7 @@ def test_a_key_that_a_provider_echoes_is_seen_nowhere(
     assert "fallback_used" in {event.name for event in out.events}
     said = [
         repr(told),
-        repr(out),
+        repr((out, out.events, out.ledger, out.messages)),
         out.compaction.to_json(),
         caplog.text,
         str(raised.value),
