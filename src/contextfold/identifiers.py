@@ -204,7 +204,7 @@ def _is_path(text: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    """Four digits, or three signs that are not all digits: ``404`` may be anything, ``40%`` and ``1.5`` are figures."""
+    # Three digits such as ``404`` may be anything; ``40%`` and ``1.5`` are figures.
     return len(text) > SHORTEST or not text.isdigit()
 
 

@@ -78,7 +78,7 @@ def scrub(text: str, keys: Iterable[str] = ()) -> str:
 
 
 def _known(keys: Iterable[str]) -> list[str]:
-    """These keys and those in the environment, the longest first. Reading them takes longer than the rest."""
+    """These keys and those in the environment, the longest first."""
     found = {*keys, *(value for name, value in os.environ.items() if _KEY_VARIABLE.search(name))}
     # Longest first: one key may be the beginning of another, whose rest would be told.
     return sorted((key for key in found if len(key) >= _SHORTEST_KEY), key=len, reverse=True)
@@ -183,6 +183,7 @@ class Observer:
     def emit(self, name: str, message: str, /, **data: Any) -> None:
         """Record one decision. ``data`` holds plain JSON values: sizes in tokens, times in seconds."""
         level = LEVELS[name]
+        # Once for the message and its data: reading the environment takes longer than the rest.
         known = _known(self.keys)
         message = _without(message, known)
         data = {key: _without(value, known) if isinstance(value, str) else value for key, value in data.items()}

@@ -380,7 +380,9 @@ class _Pump:
             _close(pieces)
 
     def _run_on_loop(self, value: Any) -> None:
+        # On the loop in the background, because async clients keep their connections on it.
         self._on_loop = _background().start_task_soon(self._drain_async, value)
+        # ``stop`` may have come before there was anything to cancel.
         if self._stopped.is_set():
             self._on_loop.cancel()
         self._on_loop.result()
@@ -395,6 +397,7 @@ class _Pump:
             async for piece in value:
                 self._handed.put(piece)
         finally:
+            # A task that is cancelled can await nothing any more without a shield, and closing may have to.
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSING_SECONDS):
                 closed = _close(value)
                 if inspect.isawaitable(closed):
@@ -471,4 +474,5 @@ def _is_async(function: Callable[..., Any]) -> bool:
     """Whether calling it gives an awaitable at once: ``async def``, also behind decorators, as in the SDKs."""
     target = function.func if isinstance(function, functools.partial) else function
     target = inspect.unwrap(target)
+    # Objects of SDKs may be called as well, by an async method of their class.
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)

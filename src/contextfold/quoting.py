@@ -142,9 +142,10 @@ def skeleton(text: str) -> str:
 
 
 def _ahead(text: str, start: int) -> str:
-    """The skeleton of what follows, far enough for our longest name, also where invisible signs stretch it."""
+    """The skeleton of what follows, far enough for our longest name."""
     near = text[start : start + _REACH]
     if len(_HIDDEN.sub("", near)) < _REACH // 2:
+        # Invisible signs may stretch a name.
         near = _HIDDEN.sub(_hidden, text[start : start + _FAR])[:_REACH]
     return skeleton(near)
 

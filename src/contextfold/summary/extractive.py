@@ -102,10 +102,11 @@ def summarize(
 
 
 def _ruling(facts: Sequence[Fact], limit: int, room: int, count: Count, wording: Words) -> list[Fact]:
-    """The rules that fit: the weightiest first, and short ones before long ones, so that most are told."""
+    """The rules that there is room for."""
     chosen: list[Fact] = []
     left = min(limit, room)
     found = (fact for fact in facts if fact.weight >= RULE)
+    # The weightiest first, and short ones before long ones, so that most are told.
     for fact in sorted(found, key=lambda fact: -(fact.weight - RULE + 1) / (len(fact.text) + PER_RULE)):
         cost = _cost(fact, bool(chosen), count, wording)
         if cost <= left:
@@ -146,7 +147,8 @@ def _facts(
 
 
 def _faded(fact: Fact, age: float) -> Fact:
-    """A fact with its weight reduced by age (0: newest, 1: oldest). What was asked at first does not fade."""
+    """A fact with its weight reduced by age (0: newest, 1: oldest)."""
+    # What was asked at first does not fade.
     if fact.section in ("goal", "constraints"):
         return fact
     return Fact(fact.section, fact.text, fact.order, fact.weight * (1 - (1 - OLD_WEIGHT) * age))

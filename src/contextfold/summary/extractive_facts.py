@@ -139,6 +139,7 @@ def rules(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Ite
     said = [(2 * n + 1, note.rules) for n, note in enumerate(notes) if note.rules]
     said += [(2 * before, note.rules) for before, note in beside if note.rules]
     for place, rule in in_force(sorted(said, key=lambda one: one[0])):
+        # Even places are those of messages in the view, which need not be told.
         if place % 2 == 0:
             continue
         n = place // 2
@@ -325,8 +326,9 @@ def _is_short(value: Any) -> bool:
 
 
 def _error_line(result: ToolResult) -> str:
-    """The line that names the failure, empty if nothing failed. In long outputs both ends are looked at."""
+    """The line that names the failure, empty if nothing failed."""
     text = result.text
+    # A long output says what failed at one of its ends.
     head, tail = text[:4000], text[4000:][-2000:]
     for part in (head, tail):
         if any(map(part.__contains__, cues.ERROR_WORDS)):

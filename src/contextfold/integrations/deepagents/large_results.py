@@ -51,6 +51,7 @@ async def moved(message: ToolMessage, folder: str, files: Files) -> ToolMessage 
     path = f"{folder}/{_name(message.tool_call_id)}"
     text = "\n".join(part.text for part in result.content if isinstance(part, Text))
     try:
+        # A tool's output may hold half a surrogate pair, which no file takes.
         await files.put_text(path, text.encode("utf-8", "backslashreplace").decode())
     except (ArchiveError, OSError) as error:
         logger.warning("a large tool result stays as it is, because it could not be saved: %s", error)

@@ -67,6 +67,7 @@ def _media(message: AnyMessage) -> Iterator[Media]:
 def _stored(part: Media, folder: str) -> Stored:
     media_type = part.media_type or "application/octet-stream"
     try:
+        # Base64 of mail programs and shells comes with line breaks.
         data = base64.b64decode("".join((part.data or "").split()), validate=True)
     except (binascii.Error, ValueError):
         return Stored(None, b"", media_type)

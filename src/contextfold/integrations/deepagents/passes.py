@@ -124,6 +124,7 @@ class Passes:
         if result is None:
             return turn
         cutoff, quoted = material.kept(result)
+        # Nothing more would leave the view than has left it already.
         if cutoff <= turn.start:
             return turn
         event = turn.now.event
@@ -195,6 +196,7 @@ class Passes:
         if not any(self._changes(message) for message in view.messages[old:border]):
             return turn
         is_first = turn.shortened == 0
+        # In steps: between two of them what is sent only grows, and a provider's prefix cache holds.
         if not is_first and not is_rewritten and not self.arguments.is_a_step(old, border, sizes, window):
             return turn
         now = replace(turn.now, shortened_until=view.messages[border].id)
@@ -247,6 +249,7 @@ class _Material:
         cutoff = min(origins - {self.person}, default=len(self.state))
         if self.person not in origins or self.person is None or self.person >= cutoff:
             return cutoff, None
+        # Right before the cutoff it is kept as a message, which is shorter than quoting it.
         return (self.person, None) if self.person == cutoff - 1 else (cutoff, self.state[self.person])
 
 

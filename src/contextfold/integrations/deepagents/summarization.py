@@ -234,6 +234,7 @@ def _overflow(error: Exception) -> Overflow | None:
     found = classify(error)
     if found is not None and found.kind in TOO_LONG:
         return found
+    # LangChain's own error may come without any words that we know.
     return Overflow("prompt_too_long") if isinstance(error, ContextOverflowError) else None
 
 
@@ -247,6 +248,7 @@ def _exhausted(refused: str, turn: ModelTurn) -> ContextOverflowError:
 
 def _check(turn: ModelTurn, budget: int) -> None:
     """Raises ``ContextOverflowError`` for what the model's profile says it cannot take, whatever it is."""
+    # Without the headroom for our count: only what the profile itself rules out is refused here.
     limit = int(budget / HEADROOM)
     if turn.tokens > limit:
         raise ContextOverflowError(

@@ -67,7 +67,7 @@ def _models(value: Any) -> tuple[Model, ...]:
 
 
 def _has(value: Any, name: str) -> bool:
-    """Whether an object has a method by itself or its class: a test double answers to every name."""
+    # Not ``getattr``: a test double answers to every name.
     return inspect.getattr_static(value, name, None) is not None
 
 

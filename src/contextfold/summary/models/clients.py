@@ -109,6 +109,7 @@ class SdkModel:
 
     def opening(self, *, stream: bool) -> Callable[[], OpenModel] | BothColors:
         if self.client is not None:
+            # The SDK's own retries would multiply with ours.
             return lambda: self._session(self.client.with_options(max_retries=0), close=None)
         blocking, suspending = (partial(self._opened, name) for name in SDKS[self.provider].classes)
         return BothColors(blocking, suspending)

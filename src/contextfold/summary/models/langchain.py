@@ -39,6 +39,7 @@ class LangChainModel:
         told = (getattr(runnable, name, None) for name in ("model_name", "model"))
         name = next((name for name in told if isinstance(name, str) and name), type(runnable).__name__)
         package = type(runnable).__module__.partition(".")[0]
+        # The package of an integration names its provider.
         if package.startswith("langchain_") and package != "langchain_core":
             name = f"{package.removeprefix('langchain_')}:{name}"
         return cls(runnable, name, window or profiled_window(runnable))
