@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -66,9 +66,9 @@ def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, roo
     texts = words.texts
     taken: list[str] = []
     shown: set[str] = set()
-    cut: dict[tuple[str, int], Clip] = {}
+    lines = _Lines(row, words)
     left = room - sizes.text(parts_as_text([""]))
-    for name, text, size in _sized(_ranked(missing, weights, row, words, room, cut), sizes):
+    for name, text, size in _sized(_ranked(missing, weights, lines, int(room * CONSIDERED)), sizes):
         if texts[name] in shown:
             continue
         left -= size + 1
@@ -76,7 +76,7 @@ def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, roo
             break
         taken.append(text)
         shown.update(_named(text))
-    words.clips = cut
+    words.clips = lines.cut
     while taken and (excess := sizes.joined(parts_under_mark(taken)) - room) > 0:
         del taken[-max(1, excess // 8) :]
     return parts_as_text(taken)
@@ -89,18 +89,16 @@ def _sized(ranked: Iterator[tuple[int, str]], sizes: Sizes) -> Iterator[tuple[in
             yield name, text, size
 
 
-def _ranked(
-    missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, room: int, cut: dict[tuple[str, int], Clip]
-) -> Iterator[tuple[int, str]]:
+def _ranked(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iterator[tuple[int, str]]:
     """The names that are worth most for their tokens, the best first, each with its part of a line."""
-    texts = words.texts
+    texts = lines.words.texts
     waiting: list[tuple[float, str, int, str]] = []
     # A part is no shorter than its name, which says how much it can be worth at most. So lines are looked through for
     # some names at a time, and not for those that come after all that fits.
-    lines = _Lines(row)
-    for numbers, best in _by_bound(missing, weights, words, int(room * CONSIDERED)):
-        for n, clip in _newest(numbers, lines, words, cut).items():
-            waiting.append((-float(weights[n]) * clip.quality / _price(clip), texts[n], n, clip.text))
+    for names, best in _by_bound(missing, weights, lines.words, most):
+        found = lines.newest(names)
+        for (n, clip), weight in zip(found.items(), weights[list(found)].tolist(), strict=True):
+            waiting.append((-weight * clip.quality / _price(clip), texts[n], n, clip.text))
         waiting.sort(reverse=True)
         while waiting and waiting[-1][0] < best:
             _, _, n, text = waiting.pop()
@@ -128,54 +126,57 @@ def _by_bound(missing: Numbers, weights: Floats, words: Vocabulary, most: int) -
 
 
 class _Lines:
-    """All lines, and where each name stands in them, the newest line first."""
+    """All lines, where each name stands in them, and the parts of them that were looked at."""
 
-    def __init__(self, row: Blocks) -> None:
-        self.texts = row.texts
+    def __init__(self, row: Blocks, words: Vocabulary) -> None:
+        self.words, self.texts = words, row.texts
         place = np.arange(len(row.shown)) - np.repeat(np.cumsum(row.counts) - row.counts, row.counts)
         is_name = place < np.repeat(row.named, row.counts)
-        self._names = row.shown[is_name][::-1]
-        self._lines = np.repeat(np.arange(len(row.counts)), row.counts)[is_name][::-1]
+        self._names = row.shown[is_name]
+        self._lines: Numbers = np.repeat(np.arange(len(row.counts)), row.counts)[is_name]
+        self._newest = np.zeros(len(words), dtype=np.int64)
+        self._newest[self._names] = self._lines  # of several the last one is set
+        self._spans: dict[int, list[tuple[int, int]]] = {}
+        self.cut: dict[tuple[str, int], Clip] = {}
 
-    def holding(self, names: Numbers, words: Vocabulary) -> Iterator[tuple[int, Numbers]]:
+    def newest(self, names: Numbers) -> dict[int, Clip]:
+        """For each name the part of the newest line where plain words stand beside it, or else of the newest line."""
+        found: dict[int, Clip] = {}
+        left: list[int] = []
+        for name, line in zip(names.tolist(), self._newest[names].tolist(), strict=True):
+            clip = self._part(line, name)
+            if clip.quality == 1:
+                found[name] = clip
+            else:
+                left.append(name)
+        for name, lines in self._holding(left):
+            best = max((self._part(line, name) for line in lines), key=lambda clip: clip.quality)
+            if best.quality:
+                found[name] = best
+        return found
+
+    def _holding(self, names: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
         """Each of some names with the numbers of the lines that hold it, the newest first."""
-        is_asked = np.zeros(len(words), dtype=bool)
+        is_asked = np.zeros(len(self.words), dtype=bool)
         is_asked[names] = True
-        asked = is_asked[self._names]
-        found, lines = self._names[asked], self._lines[asked]
+        asked = np.flatnonzero(is_asked[self._names])[::-1]
+        found = self._names[asked]
         order = np.argsort(found, kind="stable")
-        found, lines = found[order], lines[order]
-        starts = np.flatnonzero(np.diff(found, prepend=-1))
-        for name, start, stop in zip(
-            found[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(found)], strict=True
-        ):
-            yield name, lines[start:stop]
+        found, lines = found[order], self._lines[asked[order]].tolist()
+        starts = np.flatnonzero(np.diff(found, prepend=-1)).tolist()
+        for start, stop in pairwise([*starts, len(lines)]):
+            yield int(found[start]), lines[start:stop]
 
-
-def _newest(names: Numbers, lines: _Lines, words: Vocabulary, cut: dict[tuple[str, int], Clip]) -> dict[int, Clip]:
-    """For each name the part of the newest line where plain words stand beside it, or else of the newest line.
-
-    ``cut``: gets all parts that were looked at.
-    """
-    found: dict[int, Clip] = {}
-    spans: dict[int, list[tuple[int, int]]] = {}
-    for name, numbers in lines.holding(names, words):
-        best = _NOTHING
-        for line in map(int, numbers):
-            text = lines.texts[line]
-            clip = words.clips.get((text, name))
-            if clip is None:
-                if line not in spans:
-                    spans[line] = list(_plain_words(text))
-                clip = _cut(text, words.texts[name], spans[line])
-            cut[text, name] = clip
-            if clip.quality > best.quality:
-                best = clip
-                if clip.quality == 1:
-                    break
-        if best is not _NOTHING:
-            found[name] = best
-    return found
+    def _part(self, line: int, name: int) -> Clip:
+        text = self.texts[line]
+        clip = self.words.clips.get((text, name))
+        if clip is None:
+            spans = self._spans.get(line)
+            if spans is None:
+                spans = self._spans[line] = list(_plain_words(text))
+            clip = _cut(text, self.words.texts[name], spans)
+        self.cut[text, name] = clip
+        return clip
 
 
 _NOTHING = Clip("", 0.0)
