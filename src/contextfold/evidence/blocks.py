@@ -54,15 +54,17 @@ Numbers = npt.NDArray[np.int64]
 class Vocabulary:
     """Names and terms by number. It only grows; numbers are given in the order of first use."""
 
-    __slots__ = ("_are_pairs", "_lengths", "_numbers", "_texts", "clips")
+    __slots__ = ("_are_pairs", "_lengths", "_numbers", "_texts", "clips", "lines")
 
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._texts: list[str] = []
         self._lengths = np.zeros(0, dtype=np.int32)
         self._are_pairs = np.zeros(0, dtype=np.bool_)
-        self.clips: dict[tuple[str, int], Any] = {}
-        """Parts of lines that the last choice looked at, by line and name: the next one looks at most of them again."""
+        self.clips: Any = None
+        """Parts of lines that the last choice looked at (``clips.Found``)."""
+        self.lines = 0
+        """Lines of all blocks."""
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -105,10 +107,13 @@ class Vocabulary:
 class Block:
     """Lines of one message. Per line: its text, its speaker, plain words, characters, bonus and what it would show."""
 
-    __slots__ = ("_told", "dates", "floats", "ints", "parts", "shapes", "sizes", "speakers", "texts")
+    __slots__ = ("_told", "dates", "first", "floats", "ints", "parts", "shapes", "sizes", "speakers", "texts")
 
     def __init__(self, lines: Sequence[Line], words: Vocabulary) -> None:
         self.texts = tuple(line.text for line in lines)
+        self.first = words.lines
+        """The serial of the first line, which no other line of this vocabulary has."""
+        words.lines += len(lines)
         self.speakers = bytes(SOURCES.index(line.source) for line in lines)
         self.dates = tuple(line.date for line in lines) if any(line.date for line in lines) else ()
         self._told: Floats | None = None
@@ -207,10 +212,10 @@ def _shape(line: Line) -> str:
 class Blocks:
     """The lines of several blocks side by side, as a choice among all of them reads them.
 
-    Per line: ``words`` (plain words), ``characters``, ``named``, ``counts`` and ``bonuses`` as in ``Block``, and the
-    number of its block (``of_block``). Line by line what they show (``shown``), and block by block each name once for
-    each speaker (``mentions``), each term (``terms``), both with their weights, and the names that say something
-    without their line (``telling``).
+    Per line: ``words`` (plain words), ``characters``, ``named``, ``counts`` and ``bonuses`` as in ``Block``, the number
+    of its block (``of_block``) and its serial (``serials``). Line by line what they show (``shown``), and block by
+    block each name once for each speaker (``mentions``), each term (``terms``), both with their weights, and the names
+    that say something without their line (``telling``).
     """
 
     def __init__(self, blocks: Sequence[Block]) -> None:
@@ -220,6 +225,8 @@ class Blocks:
         sizes = np.array([block.parts for block in blocks], dtype=np.int64).reshape(-1, 5)
         self.lines, self._mentions, self._terms = sizes[:, 0], sizes[:, 2], sizes[:, 3]
         self.of_block: Numbers = np.repeat(np.arange(len(blocks)), self.lines)
+        starts = np.array([block.first for block in blocks], dtype=np.int64) - (np.cumsum(self.lines) - self.lines)
+        self.serials: Numbers = np.repeat(starts, self.lines) + np.arange(len(self.texts))
         # a block has its parts in one array, one behind the other
         self.words, self.characters, self.named, self.counts, self.shown, self.mentions, self.terms, self.telling = (
             _parts([block.ints for block in blocks], sizes[:, [0, 0, 0, 0, 1, 2, 3, 4]], np.int32)

@@ -13,7 +13,7 @@ instead of 86 % and 79 % with lines alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -76,7 +76,7 @@ def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, roo
             break
         taken.append(text)
         shown.update(_named(text))
-    words.clips = lines.cut
+    words.clips = lines.found()
     while taken and (excess := sizes.joined(parts_under_mark(taken)) - room) > 0:
         del taken[-max(1, excess // 8) :]
     return parts_as_text(taken)
@@ -95,7 +95,7 @@ def _ranked(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iter
     waiting: list[tuple[float, str, int, str]] = []
     # A part is no shorter than its name, which says how much it can be worth at most. So lines are looked through for
     # some names at a time, and not for those that come after all that fits.
-    for names, best in _by_bound(missing, weights, lines.words, most):
+    for names, best in _by_bound(missing, weights, lines, most):
         found = lines.newest(names)
         for (n, clip), weight in zip(found.items(), weights[list(found)].tolist(), strict=True):
             waiting.append((-weight * clip.quality / _price(clip), texts[n], n, clip.text))
@@ -105,17 +105,22 @@ def _ranked(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iter
             yield n, text
 
 
-def _by_bound(missing: Numbers, weights: Floats, words: Vocabulary, most: int) -> Iterator[tuple[Numbers, float]]:
+def _by_bound(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iterator[tuple[Numbers, float]]:
     """The names by what they can be worth per character at most, ``most`` of them and some at a time, each time with
     the bound of those to come. Both are negative; of names with the same the first by their texts are taken.
     """
-    bounds = -weights[missing] / (words.lengths[missing] + OVERHEAD)
+    texts = lines.words.texts
+    bounds = -weights[missing] / (lines.words.lengths[missing] + OVERHEAD)
     if len(bounds) > most:
         last = np.partition(bounds, most - 1)[most - 1]
         kept, tied = np.flatnonzero(bounds < last), np.flatnonzero(bounds == last).tolist()
-        tied.sort(key=lambda n: words.texts[missing[n]])
+        tied.sort(key=lambda n: texts[missing[n]])
         chosen = np.concatenate([kept, np.array(tied[: most - len(kept)], dtype=np.int64)])
         missing, bounds = missing[chosen], bounds[chosen]
+    prices = lines.prices[missing]
+    known = np.flatnonzero(prices)
+    bounds[known] = -weights[missing[known]] / prices[known]
+    lines.keep(missing[known].tolist())
     order = np.argsort(bounds)
     missing, bounds = missing[order], bounds[order]
     start = 0
@@ -123,6 +128,19 @@ def _by_bound(missing: Numbers, weights: Floats, words: Vocabulary, most: int) -
         stop = start + _AT_ONCE
         yield missing[start:stop], float(bounds[stop]) if stop < len(bounds) else math.inf
         start = stop
+
+
+class Found(NamedTuple):
+    """Parts of lines that a choice looked at: the next one, which has most of the same lines, looks at most of them.
+
+    ``numbers``: names whose newest line has plain words beside them, in ascending order; for each the ``serial`` of
+    that line and its part. ``others``: all other parts, by line and name.
+    """
+
+    numbers: Numbers
+    serials: Numbers
+    clips: list[Clip]
+    others: dict[tuple[str, int], Clip]
 
 
 class _Lines:
@@ -136,24 +154,44 @@ class _Lines:
         self._lines: Numbers = np.repeat(np.arange(len(row.counts)), row.counts)[is_name]
         self._newest = np.zeros(len(words), dtype=np.int64)
         self._newest[self._names] = self._lines  # of several the last one is set
+        self._serials = row.serials
+        self._before: Found | None = words.clips
+        self._known: dict[int, Clip] = {}
+        self.prices = np.zeros(len(words))
+        """Of the names whose part is known, what it takes; 0 for the others."""
+        if self._before is not None:
+            numbers, serials, found, _ = self._before
+            same = np.flatnonzero(self._serials[self._newest[numbers]] == serials).tolist()
+            self._known = dict(zip(numbers[same].tolist(), map(found.__getitem__, same), strict=True))
+            self.prices[numbers[same]] = list(map(_price, self._known.values()))
         self._spans: dict[int, list[tuple[int, int]]] = {}
-        self.cut: dict[tuple[str, int], Clip] = {}
+        self._sure: dict[int, Clip] = {}
+        self._others: dict[tuple[str, int], Clip] = {}
 
     def newest(self, names: Numbers) -> dict[int, Clip]:
         """For each name the part of the newest line where plain words stand beside it, or else of the newest line."""
         found: dict[int, Clip] = {}
         left: list[int] = []
         for name, line in zip(names.tolist(), self._newest[names].tolist(), strict=True):
-            clip = self._part(line, name)
+            clip = self._known.get(name) or self._part(line, name)
             if clip.quality == 1:
-                found[name] = clip
+                found[name] = self._sure[name] = clip
             else:
                 left.append(name)
         for name, lines in self._holding(left):
-            best = max((self._part(line, name) for line in lines), key=lambda clip: clip.quality)
+            best = _NOTHING
+            for line in lines:
+                clip = self._part(line, name)
+                best = clip if clip.quality > best.quality else best
+                if best.quality == 1:
+                    break
             if best.quality:
                 found[name] = best
         return found
+
+    def keep(self, names: Iterable[int]) -> None:
+        """These names are missing still: what is known of them is kept, also if it comes after all that fits."""
+        self._sure.update((name, self._known[name]) for name in names)
 
     def _holding(self, names: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
         """Each of some names with the numbers of the lines that hold it, the newest first."""
@@ -169,14 +207,20 @@ class _Lines:
 
     def _part(self, line: int, name: int) -> Clip:
         text = self.texts[line]
-        clip = self.words.clips.get((text, name))
+        clip = self._before.others.get((text, name)) if self._before is not None else None
         if clip is None:
             spans = self._spans.get(line)
             if spans is None:
                 spans = self._spans[line] = list(_plain_words(text))
             clip = _cut(text, self.words.texts[name], spans)
-        self.cut[text, name] = clip
+        if clip.quality < 1:
+            self._others[text, name] = clip
         return clip
+
+    def found(self) -> Found:
+        numbers = np.array(sorted(self._sure), dtype=np.int64)
+        serials = self._serials[self._newest[numbers]]
+        return Found(numbers, serials, list(map(self._sure.__getitem__, numbers.tolist())), self._others)
 
 
 _NOTHING = Clip("", 0.0)
