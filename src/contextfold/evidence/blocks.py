@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, count, islice, repeat
 from typing import Any
 
@@ -220,7 +220,7 @@ class Blocks:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = blocks
-        self.texts = [text for block in blocks for text in block.texts]
+        self.texts = list(chain.from_iterable([block.texts for block in blocks]))
         self.speakers = b"".join([block.speakers for block in blocks])
         sizes = np.array([block.parts for block in blocks], dtype=np.int64).reshape(-1, 5)
         self.lines, self._mentions, self._terms = sizes[:, 0], sizes[:, 2], sizes[:, 3]
@@ -243,9 +243,8 @@ class Blocks:
         return np.repeat(of_blocks, self._terms)
 
 
-def _parts(arrays: Sequence[npt.NDArray[Any]], sizes: Numbers, kind: type) -> Iterator[npt.NDArray[Any]]:
+def _parts(arrays: Sequence[npt.NDArray[Any]], sizes: Numbers, kind: type) -> list[npt.NDArray[Any]]:
     """The first parts of all arrays as one, the second parts, and so on. ``sizes``: of each part of each array."""
     whole = np.concatenate([np.zeros(0, dtype=kind), *arrays])
-    count = sizes.shape[1]
-    part = np.repeat(np.tile(np.arange(count, dtype=np.uint8), len(arrays)), sizes.ravel())
-    return (whole[part == number] for number in range(count))
+    part = np.repeat(np.tile(np.arange(sizes.shape[1], dtype=np.uint8), len(arrays)), sizes.ravel())
+    return [whole[part == number] for number in range(sizes.shape[1])]

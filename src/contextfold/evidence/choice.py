@@ -97,6 +97,9 @@ MOST = 10_000.0
 _AT_ONCE = 400
 """Spans that are looked at one by one before all are weighed again. Most others never are."""
 
+_TABLE = 1 << 16
+"""Places in a table of hashes: many more than there are lines with a bonus."""
+
 Flags = npt.NDArray[np.bool_]
 
 
@@ -225,9 +228,13 @@ class _Material:
         if is_talk:
             bonuses += TOLD * np.concatenate([np.empty(0), *(block.told for block in self.row.blocks)])
         shapes = np.concatenate([np.empty(0, np.int64), *[block.shapes for block in self.row.blocks]])
-        _, newest = np.unique(shapes[::-1], return_index=True)
+        # Most lines have no bonus and nothing in common with one that has: few are left by the last bits of the hashes.
+        is_shape = np.zeros(_TABLE, dtype=bool)
+        is_shape[shapes[bonuses > 0] % _TABLE] = True
+        likely = np.flatnonzero(is_shape[shapes % _TABLE])[::-1]
+        _, newest = np.unique(shapes[likely], return_index=True)
         once = np.zeros_like(bonuses)
-        kept = len(shapes) - 1 - newest
+        kept = likely[newest]
         once[kept] = bonuses[kept]
         return once
 
@@ -513,10 +520,9 @@ def _over(lines: Numbers, first: Numbers, last: Numbers) -> Numbers:
     return lines[first] + np.where(first != last, lines[last], 0)
 
 
-def _places(lines: Numbers, start: int, length: int) -> list[int]:
+def _places(lines: Numbers, start: int, length: int) -> memoryview:
     """For each of ``length`` lines its place among ``lines``, counted from ``start``; -1 for those not there."""
     # Three more: for the line behind the last one and, counted from the end, two before the first.
     places = np.full(length + 3, -1)
     places[lines] = np.arange(start, start + len(lines))
-    found: list[int] = places.tolist()
-    return found
+    return _view(places)
