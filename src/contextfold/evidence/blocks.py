@@ -62,7 +62,7 @@ class Vocabulary:
         self._lengths = np.zeros(0, dtype=np.int32)
         self._are_pairs = np.zeros(0, dtype=np.bool_)
         self.clips: Any = None
-        """Parts of lines that the last choice looked at (``clips.Found``)."""
+        """Parts of lines that the last choice looked at (``clips``)."""
         self.lines = 0
         """Lines of all blocks."""
 

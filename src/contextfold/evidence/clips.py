@@ -130,7 +130,7 @@ def _by_bound(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> It
         start = stop
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """Parts of lines that a choice looked at: the next one, which has most of the same lines, looks at most of them.
 
     ``numbers``: names whose newest line has plain words beside them, in ascending order; for each the ``serial`` of
@@ -155,7 +155,7 @@ class _Lines:
         self._newest = np.zeros(len(words), dtype=np.int64)
         self._newest[self._names] = self._lines  # of several the last one is set
         self._serials = row.serials
-        self._before: Found | None = words.clips
+        self._before: _Found | None = words.clips
         self._known: dict[int, Clip] = {}
         self.prices = np.zeros(len(words))
         """Of the names whose part is known, what it takes; 0 for the others."""
@@ -217,10 +217,10 @@ class _Lines:
             self._others[text, name] = clip
         return clip
 
-    def found(self) -> Found:
+    def found(self) -> _Found:
         numbers = np.array(sorted(self._sure), dtype=np.int64)
         serials = self._serials[self._newest[numbers]]
-        return Found(numbers, serials, list(map(self._sure.__getitem__, numbers.tolist())), self._others)
+        return _Found(numbers, serials, list(map(self._sure.__getitem__, numbers.tolist())), self._others)
 
 
 _NOTHING = Clip("", 0.0)
