@@ -10,7 +10,7 @@ data. Needs numpy and tiktoken.
 Every source weighs the same, however long: it is the next source that matters, not the longest of these. Word prices
 are a ridge regression with a floor at one token (pieces that the floor decides leave the fit, and the fit is repeated
 until they stay the same), sharpened so that whole sources come out right. Prices of single
-characters are a ridge regression towards one token each.
+characters are a ridge regression toward one token each.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ MOST_COPIES = 20
 """How many times its own size a file may become by its aliases, where it becomes larger than ``ANY_SIZE``."""
 
 DEEPEST = 100
+"""Levels. Far more, and composing the file would end the process."""
 
 ANY_SIZE = 10_000
 """Values that any file may become."""

@@ -17,6 +17,7 @@ import stat
 from collections.abc import Sequence
 
 FILE, FOLDER = 0o600, 0o700
+"""Permissions: what people said is for the owner of the archive alone."""
 
 
 def make_folders(path: str) -> None:

@@ -150,8 +150,8 @@ class Memory:
         Raises ``FormatError`` for what is not a message of this format.
         """
         with self._lock:
-            # Taken out, not only read: of two calls at the same time one gets the known state, and the other reads
-            # anew.
+            # Taken out, not only read: of two calls at the same time one gets the known state, and the other reads all
+            # of it again.
             conversation = self._known.pop(_key(wire), None)
         if conversation is not None and conversation.continues(wire, source):
             known = len(conversation.history.wire)

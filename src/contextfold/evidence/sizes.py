@@ -62,7 +62,7 @@ class EstimatedSizes(Sizes):
         return rounded(sum(prices) - prices[-1] + hundredths(units[-1]))
 
     def whole(self, text: str) -> int:
-        """The size is remembered as that of the text: whoever counts it next finds it."""
+        """The size is remembered as that of the text: the next one to count it finds it."""
         size = self.joined(text.split("\n"))
         remember(text, size)
         return size

@@ -1,4 +1,4 @@
-"""The gateway towards its clients: an ASGI application.
+"""The gateway toward its clients: an ASGI application.
 
 What belongs here: HTTP with clients, limits, relaying answers as they come, and what is told about each request. What
 does not: what is done with a conversation (``exchange``).

@@ -6,7 +6,7 @@ The law: if anything of ours fails, the request goes on as the bytes that came. 
 ``Exchanges.answer``, which knows three ends: an answer of the upstream, a failure of the upstream, and a failure of
 ours, after which the original is sent (or, if ``strict``, refused).
 
-What belongs here: the order of these steps. What does not: HTTP towards the client (``app``) and the upstream
+What belongs here: the order of these steps. What does not: HTTP toward the client (``app``) and the upstream
 (``upstream``), bytes (``body``), shapes (``wires``), what an answer says (``refusals``), the store (``shared``), and
 any decision about a message.
 """

@@ -37,7 +37,7 @@ HELP = {
     "shadow_tokens_total": ("counter", "Shadow mode: input tokens that would not have been sent."),
     "in_flight": ("gauge", "Requests that are being answered."),
     "remembered_conversations": ("gauge", "Conversations in memory."),
-    "added_seconds": ("histogram", "Time between the end of a request and its start towards the upstream."),
+    "added_seconds": ("histogram", "Time between the end of a request and its start toward the upstream."),
 }
 
 

@@ -27,6 +27,7 @@ FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 """A terminal sends these to the child as well; it must not get them twice."""
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
+"""As shells have it."""
 
 
 class NotExecutable(Exception):

@@ -1,4 +1,4 @@
-"""Towards the provider: one connection pool, the client's own headers, and the answer as the bytes that come.
+"""Toward the provider: one connection pool, the client's own headers, and the answer as the bytes that come.
 
 What belongs here: HTTP. What does not: what is in a body, and what follows from an answer (``exchange``).
 """

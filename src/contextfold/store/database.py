@@ -37,9 +37,12 @@ PATIENCE = 30
 
 READERS = 8
 POSTGRES_CONNECTIONS = 16
+"""SQLite has one writer at a time and any number of readers, so these are counted apart."""
 
 _DRIVERS = {"sqlite": ("pysqlite", "store"), "postgresql": ("psycopg", "postgres")}
 _SHUT_STATES = ("08", "53", "57", "55P03", "40001", "40P01", "25006", "3D000", "28")
+"""SQLSTATE (PostgreSQL, appendix A): no connection, no resources, shut down, locked, in conflict, read-only, no such
+database, no such user."""
 """SQLSTATE classes and codes after which the same call may work later: connection, resources, operator, locks."""
 
 

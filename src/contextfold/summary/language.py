@@ -94,6 +94,7 @@ _KANA_SHARE = 0.08
 
 _LETTERS_PER_WORD = {"han": 1.6, "kana": 1.6, "ko": 2.5, "th": 4.0}
 _USUAL_LETTERS = 5.0
+"""Per word, of scripts without a figure of their own."""
 
 
 def dominant(texts: Iterable[str]) -> str:

@@ -37,7 +37,7 @@ SMALLEST_MATERIAL = 96
 BRIEF_BELOW = 4_096
 """Tokens. In shorter prompts the full instructions take more than two parts in a hundred."""
 
-_TOLD, _LEARNT = 0.95, 0.88
+_TOLD, _LEARNED = 0.95, 0.88
 """How much of a window a prompt may take. Our count may be a little off; and a window learned from an error often
 has to hold the answer too."""
 
@@ -97,7 +97,7 @@ class RequestLimits:
         named = found.limit or 0
         if found.used is not None and found.used > named:
             named = request.tokens * named // found.used  # the provider's tokens in ours
-        allowed = int(named * _LEARNT)
+        allowed = int(named * _LEARNED)
         if found.kind == "output_budget" or named < SMALLEST_REQUEST or allowed >= request.tokens:
             allowed = int(request.tokens - (1 - share) * request.material)
             if deep:

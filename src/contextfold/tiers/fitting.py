@@ -21,6 +21,7 @@ _ATTEMPTS = 8
 _GOOD_USE = 0.9
 """A text that uses this share of its limit is not tried any larger."""
 _CAUTION = 0.97
+"""Of the room that the last try suggests: characters per token differ even between the lines of one text."""
 
 
 def fit(length: int, size: int, limit: int, render: Callable[[int], str]) -> str | None:

@@ -43,6 +43,7 @@ GOOGLE_UNKNOWN_IMAGE = 1_120
 """Gemini 3 at its usual resolution, whatever the size; four tiles of earlier models take little less."""
 GOOGLE_PAGE_TOKENS = 560
 GOOGLE_AUDIO_TOKENS_PER_SECOND = 32
+"""Google names both."""
 
 PAGE_TOKENS = 2_250
 """One page of a document: the middle of the 1,500 to 3,000 tokens that Anthropic names."""
@@ -54,6 +55,7 @@ AUDIO_BYTES_PER_SECOND = 16_000
 """MP3 at 128 kbit/s; the header of a WAV file says its own rate."""
 VIDEO_TOKENS_PER_SECOND = 263
 VIDEO_BYTES_PER_SECOND = 125_000
+"""One megabit a second. The tokens are those that Google names."""
 UNKNOWN_SECONDS = 60
 
 BYTES_PER_TEXT_TOKEN = 4

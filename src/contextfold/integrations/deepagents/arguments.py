@@ -25,6 +25,7 @@ HEAD = 20
 """Characters that stay of a truncated argument."""
 
 DEFAULT_KEEP = ("messages", 20)
+"""deepagents'."""
 
 Sizes = Callable[[], Sequence[int]]
 """Gives the tokens of each message of a view. Called only where ``keep`` is in tokens, since a counter may be slow."""
@@ -60,7 +61,7 @@ class Arguments:
         return tokens >= max(1, self.trigger.tokens(window or 0) or 0)
 
     def border(self, messages: int, sizes: Sizes, window: int | None) -> int:
-        """The position in a view of so many messages before which arguments may be truncated."""
+        """The position before which arguments may be truncated, in a view of this many messages."""
         keep = self._keep(window)
         if keep.unit == "messages":
             return max(0, messages - int(keep.value))

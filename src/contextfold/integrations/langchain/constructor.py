@@ -16,6 +16,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import coerce_to_runnable
 
 DEFAULT_KEEP = ("messages", 20)
+"""LangChain's."""
 
 
 def renamed(trigger: Any, keep: Any, deprecated: Mapping[str, Any]) -> tuple[Any, Any]:
