@@ -250,6 +250,7 @@ class _Speech:
             if message.role != "user" or not message.is_user_turn:
                 continue
             self._newest = index
+            # A harness said this in the user's place: no first request, and no words of a person.
             if message.text.lstrip().startswith(words.INJECTED):
                 continue
             self._first = index if self._first is None else self._first

@@ -100,7 +100,7 @@ WIRES = (CHAT, RESPONSES, MESSAGES)
 
 def wire_of(path: str) -> GatewayWire | None:
     """The wire of a path such as ``/v1/chat/completions``; None for everything that is no conversation."""
-    return next((wire for wire in WIRES if path.endswith(wire.path) and path.endswith("/v1" + wire.path)), None)
+    return next((wire for wire in WIRES if path.endswith("/v1" + wire.path)), None)
 
 
 def _is_compaction(message: Any) -> bool:

@@ -147,10 +147,12 @@ class Recording:
     def needs(self) -> Mapping[int, Sequence[Need]]:
         """For every request, the anchors that its answer repeats from the past, but for those of the instructions."""
         texts = [self.known.searchable(number) for number in self.numbers]
+        # An anchor is only searched for in the texts that have its longest word.
         by_word: dict[str, list[int]] = defaultdict(list)
         for index, text in enumerate(texts):
             for word in anchors.words(text):
                 by_word[word].append(index)
+        # What the instructions say is in every view, so nothing of it can be missing.
         always = "\n".join(texts[: self.instructed])
 
         @cache

@@ -111,6 +111,7 @@ class _Handed:
         """Whether an error on the way to the first content leaves the caller something to read before it."""
         if not isinstance(error, Exception) or isinstance(error, RefusedInStream):
             return False
+        # With nothing to read before it, the error is raised at once.
         if not self._ahead or classify(error) is not None:
             return False
         self._failed = error

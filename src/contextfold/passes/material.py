@@ -55,6 +55,7 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
     for group in grouping.groups:
         indices = tuple(n for n in group.indices if n in evicted)
         for index in indices:
+            # An earlier summary is not material: read again, it would decay with each pass.
             if pins.is_summary(messages[index], role) and (earlier := parse(messages[index].text)):
                 previous.append(earlier.prose if question.policy.evidence else earlier.text)
         indices = tuple(n for n in indices if not pins.is_summary(messages[n], role))
@@ -192,6 +193,7 @@ def _lines(question: Question, index: int) -> quoting.Block:
 
 def _lines_beside_a_summary(message: Message, part: Part) -> Iterator[quoting.Line]:
     """The lines of a part of a message that a summary was joined to: its words are the speaker's, the rest is not."""
+    # A summary that was joined to words of a user quotes others: only the rest was said by this speaker.
     for block in blocks(part.text) if isinstance(part, Text) else ():
         if isinstance(block, str):
             yield from quoting.lines_of(replace(message, parts=(Text(block),)))

@@ -109,13 +109,11 @@ class Question:
 
     @cached_property
     def is_talk(self) -> bool:
-        """Whether two people talk here, or an assistant as people do: no tools, and short turns on both sides.
-
-        Who asks a model gets long answers full of names, and those are what is needed again.
-        """
+        """Whether two people talk here, or an assistant as people do: no tools, and short turns on both sides."""
         worked = sum(bool(message.tool_calls or message.tool_results) for message in self.messages)
         if worked > TALK * len(self.messages):
             return False
+        # Who asks a model gets long answers full of names, and those are what is needed again.
         answers = [len(message.text) > SHORT_TURN for message in self.messages if message.role == "assistant"]
         return sum(answers) <= len(answers) / 2
 

@@ -41,9 +41,8 @@ POSTGRES_CONNECTIONS = 16
 
 _DRIVERS = {"sqlite": ("pysqlite", "store"), "postgresql": ("psycopg", "postgres")}
 _SHUT_STATES = ("08", "53", "57", "55P03", "40001", "40P01", "25006", "3D000", "28")
-"""SQLSTATE (PostgreSQL, appendix A): no connection, no resources, shut down, locked, in conflict, read-only, no such
-database, no such user."""
-"""SQLSTATE classes and codes after which the same call may work later: connection, resources, operator, locks."""
+"""SQLSTATE (PostgreSQL, appendix A) after which the same call may work later: no connection, no resources, shut down,
+locked, in conflict, read-only, no such database, no such user."""
 
 
 @dataclass(frozen=True, slots=True)

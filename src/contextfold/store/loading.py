@@ -146,6 +146,7 @@ def view_conversation(
             history.stand_in(BLANK)
     gone = summary.record.gone()
     shown = [message for place, message in enumerate(history.messages) if place not in gone]
+    # What is sent alone has to keep the rules: blanks stand for messages that are gone.
     is_clean(shown, conversation.seen)
     conversation.rebuild(summary.record)
     return Loaded(state, summary, conversation, summary.layout.after(known))
@@ -164,6 +165,7 @@ def pass_layout(summary: StoredSummary | None) -> tuple[Layout, Compaction | Non
     """The layout for a pass over a session with this summary in force, and the record as it reads there."""
     if summary is None:
         return WHOLE, None
+    # Only beyond the horizon: as long as it can be read, each pass works from all originals.
     if len(gone_from(summary.layout, summary.record)) <= HORIZON:
         return summary.layout, summary.record
     return fold(summary.layout, summary.record, summary.id, HORIZON // 2)

@@ -113,6 +113,7 @@ def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[s
     if not results and not others:
         return None
     if message.role == "tool" and not results:  # it held nothing else: a message of its own
+        # As words of the user: providers take no tool message without a result.
         user = Message(role="user", parts=tuple(others), metadata=message.metadata)
         return replace(place, message=user, account=AS_TEXT)
     return replace(place, message=message.with_parts((*results, *others)), account=AS_TEXT)
