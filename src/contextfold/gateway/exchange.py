@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,9 +206,43 @@ class Exchanges:
         return await self._exchanged(conversation, sent)
 
     async def _exchanged(self, conversation: ManagedCall, sent: list[Refused]) -> UpstreamAnswer:
+        call, state = conversation.call, conversation.state
+        before = state.record
+        began: list[int] = []
+
+        def before_pass(_: Any) -> None:
+            began.append(time.time_ns())
+
+        async def after(made: Any) -> None:
+            # Stored before the view goes out: the next turn may come to another worker.
+            self._tracing.compacted(began[-1], made.compaction)
+            await self._keep(conversation, made.compaction)
+
+        results: list[CompactionResult] = []
+        accepted: Accepted = await self.compactor.acall(
+            self._sending(conversation, sent),
+            conversation.body.open,
+            state.record,
+            max_tokens=conversation.wire.limit(conversation.body.fields)[1],
+            on_result=results.append,
+            before=before_pass,
+            after=after,
+            ask=self._ask(conversation),
+            **_options(conversation),
+        )
+        result = results[-1]
+        if result.compaction is not None and result.compaction is not state.record:
+            await self._keep(conversation, result.compaction)  # made without a pass, after a refusal
+        self._tell(conversation, result, is_new=state.record is not before)
+        self._tell_of_summaries(call, result)
+        return accepted.answer
+
+    def _sending(
+        self, conversation: ManagedCall, sent: list[Refused]
+    ) -> Callable[[list[Any], int | None], Awaitable[Accepted]]:
+        """What sends a view. ``sent``: the refusals so far; those to come are added."""
         call, wire, body, state = conversation.call, conversation.wire, conversation.body, conversation.state
         limit_name, limit = wire.limit(body.fields)
-        before = state.record
         repeated = sent[-1] if sent else None
         mark = _last_mark(body) if wire is MESSAGES else None
 
@@ -231,34 +265,7 @@ class Exchanges:
                 self._learn(conversation, error, len(data))
                 raise
 
-        began: list[int] = []
-
-        def before_pass(_: Any) -> None:
-            began.append(time.time_ns())
-
-        async def after(made: Any) -> None:
-            # Stored before the view goes out: the next turn may come to another worker.
-            self._tracing.compacted(began[-1], made.compaction)
-            await self._keep(conversation, made.compaction)
-
-        results: list[CompactionResult] = []
-        accepted: Accepted = await self.compactor.acall(
-            send,
-            body.open,
-            state.record,
-            max_tokens=limit,
-            on_result=results.append,
-            before=before_pass,
-            after=after,
-            ask=self._ask(conversation),
-            **_options(conversation),
-        )
-        result = results[-1]
-        if result.compaction is not None and result.compaction is not state.record:
-            await self._keep(conversation, result.compaction)  # made without a pass, after a refusal
-        self._tell(conversation, result, is_new=state.record is not before)
-        self._tell_of_summaries(call, result)
-        return accepted.answer
+        return send
 
     def _learn(self, conversation: ManagedCall, refused: Refused, length: int) -> None:
         """A body of ``length`` bytes was refused for its size."""
