@@ -157,3 +157,8 @@ def test_every_identifier_of_real_logs_stands_where_it_says(transcripts: Path) -
                 _holds(json.dumps(json.loads(line), ensure_ascii=False)[:20_000])
             except ValueError:
                 continue
+
+
+@given(st.from_regex(r"[A-Za-z_]\w{0,9}=(\d{1,9}|[A-Za-z_]\w{0,9})", fullmatch=True))
+def test_what_is_assigned_is_read_as_any_other_shape(text: str) -> None:
+    assert identifiers.in_chunk.__wrapped__(text) == identifiers._by_shape(text)

@@ -41,6 +41,7 @@ class Identifier(NamedTuple):
 _SIGN = r"[\w@#~$%+/.:\\&=?-]"
 _PLAIN = r"[A-Za-z]?+[a-z]*+[.:?-]*+"
 _PLAIN_WORD = re.compile(_PLAIN)
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*+)=(\d++|[A-Za-z_]\w*+)", re.ASCII)
 
 CHUNK = re.compile(rf"(?<!{_SIGN})(?!{_PLAIN}(?!{_SIGN})){_SIGN}{{3,}}+", re.ASCII)
 """What may hold an identifier. Plain words are most of a text, and passed over here."""
@@ -154,7 +155,22 @@ def in_chunk(chunk: str) -> tuple[Identifier, ...]:
         return ()
     if chunk.isidentifier():  # most chunks: what the patterns below say of nothing but letters, digits and underscores
         return (Identifier(chunk, "name", 0, len(chunk)),) if is_name(chunk) else ()
+    if "=" in chunk and (sides := _ASSIGNED.fullmatch(chunk)):
+        return _assigned(*sides.groups())
     return _by_shape(chunk)
+
+
+def _assigned(name: str, value: str) -> tuple[Identifier, ...]:
+    """What ``_by_shape`` says of ``name=value``, of which programs and logs are full."""
+    kind: Kind = "number" if value[0].isdigit() else "name"
+    sides: tuple[tuple[str, Kind, int], ...] = ((name, "name", 0), (value, kind, len(name) + 1))
+    return tuple(
+        [
+            Identifier(text, kind, start, start + len(text))
+            for text, kind, start in sides
+            if len(text) >= SHORTEST and _ACCEPTED[kind](text)
+        ]
+    )
 
 
 def _by_shape(chunk: str) -> tuple[Identifier, ...]:
@@ -212,7 +228,7 @@ _ACCEPTED = {"name": is_name, "path": _is_path, "number": _is_number}
 
 
 def _parts(text: str, kind: Kind) -> tuple[str, ...]:
-    if kind not in ("url", "path", "name", "member"):
+    if kind not in ("url", "path", "name", "member") or text.isidentifier():
         return ()
     parts: list[str] = []
     if kind in ("url", "path"):

@@ -305,11 +305,12 @@ def _named(chunk: str) -> tuple[tuple[int, int, Named], ...]:
     if chunk.isidentifier() and len(chunk) <= identifiers.LONGEST:  # most of them: one name or none
         return ((0, len(chunk), ((chunk, _worth(chunk, "name")),)),) if identifiers.is_name(chunk) else ()
     read = identifiers.in_chunk.__wrapped__  # remembered here, so not there as well
-    return tuple((one.start, one.end, _names(one.text, one.kind, one.parts)) for one in read(chunk))
+    return tuple([(one.start, one.end, _names(one.text, one.kind, one.parts)) for one in read(chunk)])
 
 
-def _names(name: str, kind: Kind, parts: Iterable[str]) -> Named:
-    return ((name, _worth(name, kind)), *((part, _worth(part, "name")) for part in parts))
+def _names(name: str, kind: Kind, parts: Sequence[str]) -> Named:
+    named = (name, _worth(name, kind))
+    return (named, *[(part, _worth(part, "name")) for part in parts]) if parts else (named,)
 
 
 def _where(pattern: re.Pattern[str], text: str, starts: Sequence[int]) -> set[int]:
