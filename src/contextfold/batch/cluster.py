@@ -3,9 +3,6 @@
 Only the names of parts and their reports travel; conversations do not pass through the driver. Inputs and output have
 to be where every node reaches them: object storage, or a shared file system.
 
-Each actor asks for half a CPU. Ray counts what is asked for, not what is used: actors that ask for a whole one take all
-of a small machine, and then the tasks that feed them are never scheduled.
-
 What belongs here: Ray. What does not: the work on a part (``job``).
 """
 
@@ -28,6 +25,9 @@ if TYPE_CHECKING:
     from contextfold.batch.job import PartTask
 
 CPUS = 0.5
+"""Of an actor. Ray counts what is asked for, not what is used: actors that ask for a whole one take all of a small
+machine, and then the tasks that feed them are never scheduled.
+"""
 ATTEMPTS = ".attempts"
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
