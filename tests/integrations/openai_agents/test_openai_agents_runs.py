@@ -481,6 +481,19 @@ def test_settings_of_a_session_may_be_a_mapping_as_for_the_frameworks_own(tmp_pa
         stored(tmp_path, session_settings={"limitt": 1})
 
 
+def test_settings_of_a_session_can_be_set_on_one_that_was_given_none(tmp_path: Path) -> None:
+    session = stored(tmp_path)
+    assert session.session_settings is not None  # as theirs have it
+    session.session_settings.limit = 1
+    items = [{"role": "user", "content": f"item {n}"} for n in range(3)]
+
+    async def check_it() -> None:
+        await session.add_items(items)
+        assert await session.get_items() == items[2:]
+
+    asyncio.run(check_it())
+
+
 def test_a_closed_session_leaves_no_connection_and_opens_again(tmp_path: Path) -> None:
     async def check_it() -> None:
         session = stored(tmp_path)

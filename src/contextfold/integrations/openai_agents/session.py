@@ -56,7 +56,8 @@ class CompactionSession:
                 f"session_id {session_id!r} ends in {OTHER!r}, which is for names of our own: choose another"
             )
         self.session_id = session_id
-        self.session_settings = coerce_session_settings(session_settings) if session_settings is not None else None
+        given = SessionSettings() if session_settings is None else session_settings  # as their own sessions have it
+        self.session_settings: SessionSettings | None = coerce_session_settings(given)
         self._compactor = compactor or Compactor()
         self._options = options
         self._is_store_ours = isinstance(store, str)
