@@ -206,6 +206,51 @@ def test_a_target_below_what_must_stay_gives_the_least_that_can_be() -> None:
     assert view[0] is messages[0]
 
 
+class Letters:
+    """A counter that is far from any estimate."""
+
+    def count(self, messages: list[ChatMessage], tools: Any = None) -> int:
+        return sum(len(str(message.to_dict()["content"])) for message in messages)
+
+
+@pytest.mark.parametrize("target", [1, 100, 300, 600, 1_000])
+def test_no_target_ends_a_run_whatever_has_to_stay(target: int) -> None:
+    """What must stay may grow with the target, so the second one may be too small as well."""
+    calls = {name: ToolCall("look", {}, id=name) for name in "abc"}
+    messages = [
+        ChatMessage.from_system("rules"),
+        ChatMessage.from_user("task"),
+        ChatMessage.from_assistant(tool_calls=[calls["a"], calls["b"]]),
+        ChatMessage.from_tool("x" * 400, origin=calls["a"]),
+        ChatMessage.from_tool("y" * 400, origin=calls["b"]),
+        ChatMessage.from_assistant(tool_calls=[calls["c"]]),
+        ChatMessage.from_tool("z" * 400, origin=calls["c"]),
+    ]
+    view = ContextfoldCompactor(window=100_000, summarizer=lambda prompt: "It is nine.").compact(
+        messages, target, Letters()
+    )
+    assert view is None or Letters().count(view) < Letters().count(messages)
+
+
+def test_the_frameworks_own_double_writes_summaries_of_json() -> None:
+    """It reports words as tokens, which for JSON is so few that its prompt would look cut off."""
+    call = [ToolCall("look", {}, id=f"c{n}") for n in range(8)]
+    text = json.dumps({f"k{n}": n * 7 for n in range(120)}, separators=(",", ":"))
+    messages = [
+        ChatMessage.from_user("current task"),
+        *(
+            message
+            for one in call
+            for message in (ChatMessage.from_assistant(tool_calls=[one]), ChatMessage.from_tool(text, origin=one))
+        ),
+    ]
+    events: list[Any] = []
+    made = ContextfoldCompactor(summarizer=MockChatGenerator("Eight rooms are dry."), on_event=events.append)
+    view = made.compact(messages, COUNTER.count(messages) // 3, COUNTER)
+    assert "Eight rooms are dry." in str(view)
+    assert not [event for event in events if event.name == "summary_overflowed"]
+
+
 def test_a_later_call_updates_the_summary_also_in_another_process() -> None:
     for other in (False, True):
         made, messages = ContextfoldCompactor(), history(20)

@@ -345,6 +345,26 @@ def test_management_can_be_asked_for_by_hand() -> None:
         assert manager.removed_message_count > 50
 
 
+def test_a_double_that_only_streams_is_a_model_too() -> None:
+    class Double:
+        stateful = False
+
+        async def stream(self, *arguments: Any, **named: Any) -> Any:
+            for event in (
+                {"messageStart": {"role": "assistant"}},
+                {"contentBlockDelta": {"delta": {"text": "dry"}}},
+                {"contentBlockStop": {}},
+                {"messageStop": {"stopReason": "end_turn"}},
+            ):
+                yield event
+
+    manager = CompactionManager(window=WINDOW)
+    model: Any = Double()
+    agent = strands.Agent(model=model, conversation_manager=manager, callback_handler=None)
+    assert str(agent("Is it?")).strip() == "dry"
+    assert len(manager.history) == 2
+
+
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(PolicyError, match="either a compactor or window"):
         CompactionManager(Compactor(window=WINDOW), window=WINDOW)
