@@ -15,7 +15,7 @@ from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
-from contextfold.errors import PolicyError, shown
+from contextfold.errors import InputError, PolicyError, held, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
@@ -85,6 +85,8 @@ class Compactor:
         if not isinstance(policy, Policy | None):
             raise PolicyError(f"policy must be a Policy, not {shown(policy)}")
         self.policy = policy if policy is not None else Policy(**given)
+        if windows is not None and not all(callable(held(windows, name)) for name in ("load_window", "save_window")):
+            raise PolicyError(f"windows must have load_window and save_window, and this is {type(windows).__name__}")
         name, profile = name_and_profile(model)
         self.windows = Windows(window, name, profile, windows)
         self.window = self.windows.assumed()
@@ -93,6 +95,8 @@ class Compactor:
         self.limits = Limits.of(self.policy, self.window.tokens)
         self.summarizer = _summarizer(summarizer)
         self._is_same = summarizer == SAME if isinstance(summarizer, str) else False
+        if not isinstance(remembered, int) or isinstance(remembered, bool) or remembered < 0:
+            raise PolicyError(f"remembered is {shown(remembered)}: it must be a whole number of conversations")
         self._views = Views(self.policy, self.windows, self.summarizer, count_text, remembered, same=self._is_same)
         self._count_text = count_text
         self._on_event = on_event
@@ -195,6 +199,7 @@ class Compactor:
         malformed. Raises ``StillTooLong`` when every view was refused for its size, and what ``send`` raised otherwise.
         """
         request = replace(Request.of(messages, previous, **options), ask=ask or _asking(send, max_tokens))
+        _check_callable(on_result=on_result)
         exchange = self._exchange(send, request, max_tokens, self._blocking(request))
         response, result = run(exchange.answer())
         if on_result is not None:
@@ -215,6 +220,7 @@ class Compactor:
     ) -> Any:
         """``call`` for async code; ``send`` may be sync or async."""
         request = replace(Request.of(messages, previous, **options), ask=ask or _asking(send, max_tokens))
+        _check_callable(on_result=on_result)
         exchange = self._exchange(send, request, max_tokens, self._suspending(request))
         response, result = await exchange.answer()
         if on_result is not None:
@@ -284,7 +290,15 @@ class Compactor:
         return AsyncPorts(self.policy.summary.parallel, cancel=request.cancel)
 
 
+def _check_callable(**given: Any) -> None:
+    """Before anything is sent: an answer would be paid for and lost by then."""
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            raise InputError(f"{name} must be a function, not {type(value).__name__}")
+
+
 def _summarizer(value: Any) -> Summarizer | None:
+    value = str.__str__(value) if isinstance(value, str) else value
     if value is None or (isinstance(value, str) and value in (EXTRACTIVE, SAME)):
         return None
     return as_summarizer(value)

@@ -43,6 +43,14 @@ def shown(value: object, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def held(value: object, name: str) -> Any:
+    """An attribute of an object that someone gave; None where there is none, or where asking for it raises."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001 - whatever its own code raises
+        return None
+
+
 def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
     if isinstance(value, bool) or not isinstance(value, int):
@@ -128,7 +136,7 @@ class RefusedInStream(ContextfoldError):
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self.body = dict(body)
-        super().__init__(f"refused inside the stream: {self.body}")
+        super().__init__(f"refused inside the stream: {shown(self.body, 2_000)}")
 
 
 class ArchiveError(ContextfoldError):

@@ -25,6 +25,7 @@ the value may recurse."""
 
 _END = object()
 _PLAIN = (str, float, bytes, type(None))
+_CONTAINERS = frozenset({dict, list, tuple})
 
 
 class TooDeep(ValueError):
@@ -122,10 +123,51 @@ def check(value: Any) -> None:
             waiting.append((_END, id(found)))
             if isinstance(found, dict):
                 _check_keys(found)
+            if type(found) not in _CONTAINERS:  # a kind of its own may raise in any of the ways that it is read
+                len(found), bool(found), list(found.items() if isinstance(found, dict) else found)
             waiting.extend((None, inner) for inner in (found.values() if isinstance(found, dict) else found))
         elif not isinstance(found, _PLAIN):  # a long int has no decimal text, an object of a stranger may have nothing
             str(found), bool(found), found == value
     raise ValueError(f"it holds more than {MOST_VALUES:,} values")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal. Never raises: what cannot be compared is not the same.
+
+    Python compares by recursion, and gives up on arguments of a tool that are a few hundred levels deep. Those are
+    compared by a loop.
+    """
+    try:
+        return bool(one == other)
+    except RecursionError:
+        return _same_inside(one, other)
+    except Exception:  # noqa: BLE001 - whatever an object of a stranger raises
+        return False
+
+
+def _same_inside(one: Any, other: Any) -> bool:
+    waiting = [(one, other)]
+    for _ in range(MOST_VALUES):
+        if not waiting:
+            return True
+        left, right = waiting.pop()
+        if left is right:
+            continue
+        if type(left) is not type(right):
+            return False
+        if isinstance(left, dict):
+            if left.keys() != right.keys():
+                return False
+            waiting.extend((value, right[key]) for key, value in left.items())
+        elif isinstance(left, list | tuple):
+            if len(left) != len(right):
+                return False
+            waiting.extend(zip(left, right, strict=True))
+        elif (held := getattr(left, "__dict__", None)) and not isinstance(left, type):  # an object of an SDK
+            waiting.append((dict(held), dict(vars(right))))
+        elif left != right:
+            return False
+    return False
 
 
 def _check_keys(fields: Mapping[Any, Any]) -> None:

@@ -372,6 +372,9 @@ class Policy(_Settings):
             super().__init__(**fields)
         except ValidationError as error:
             raise _policy_error(error) from None
+        except Exception as error:
+            # An object of the caller that raises when it is read: pydantic hands on what is no ValueError.
+            raise PolicyError(f"a setting cannot be read: {type(error).__name__}: {error}"[:500]) from error
 
     @field_validator("keep", "target")
     @classmethod
@@ -471,7 +474,7 @@ class Limits:
         usable = window - policy.answer_reserve
         if usable < 1:
             raise PolicyError(
-                f"answer_reserve {policy.answer_reserve:,} leaves nothing of the window of {window:,} tokens"
+                f"answer_reserve {shown(policy.answer_reserve)} leaves nothing of the window of {window:,} tokens"
             )
         trigger = _lowest_trigger(policy, usable)
         if trigger is not None and trigger > usable:

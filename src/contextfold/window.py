@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from contextfold.errors import PolicyError, shown
+from contextfold.errors import PolicyError, held, shown
 from contextfold.observe import Observer
 from contextfold.policy import MOST_TOKENS, Clause, Limits, Policy, Size
 from contextfold.ports import Ports
@@ -201,12 +201,12 @@ def name_and_profile(model: Any) -> tuple[str | None, int | None]:
     ``model`` is a name, a chat model object with a ``profile`` (LangChain's say ``max_input_tokens``), or None.
     """
     if model is None or isinstance(model, str):
-        return model, None
-    profile = getattr(model, "profile", None)
+        return (None if model is None else str.__str__(model)), None
+    profile = held(model, "profile")
     tokens = profile.get("max_input_tokens") if isinstance(profile, dict) else None
-    named = (getattr(model, attribute, None) for attribute in ("model_name", "model", "model_id"))
+    named = (held(model, attribute) for attribute in ("model_name", "model", "model_id"))
     name = next((name for name in named if isinstance(name, str) and name), None)
-    return name, tokens if isinstance(tokens, int) else None
+    return name, tokens if isinstance(tokens, int) and tokens < MOST_TOKENS else None
 
 
 def resolve(window: int | None, model: str | None, *, profile: int | None = None) -> Window:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold import formats
+from contextfold import formats, json_values
 from contextfold.calls.background import Background
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import Seen, is_clean
@@ -82,7 +82,7 @@ class KnownConversation:
             return False
         sample = range(0, known, max(1, known // 16))
         same = all(self.history.wire[n] is wire[n] for n in sample)
-        return same and self.history.wire == (wire if isinstance(wire, list) else list(wire))[:known]
+        return same and json_values.same(self.history.wire, (wire if isinstance(wire, list) else list(wire))[:known])
 
     def append(self, wire: Sequence[Any]) -> None:
         """New messages at the end: the view grows by them, unless something has to be mended."""

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from contextfold import formats
 from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError
+from contextfold.errors import InputError, held
 from contextfold.observe import Event
 from contextfold.passes.means import Archiver, Made
 from contextfold.passes.question import MANUAL, Proposal
@@ -86,8 +86,8 @@ class Request:
         if unknown := options.keys() - CompactOptions.__annotations__.keys():
             names = ", ".join(CompactOptions.__annotations__)
             raise InputError(f"there is no option {', '.join(sorted(unknown))}; there are: {names}")
-        given: dict[str, Any] = dict(options)
-        forced = MANUAL if given.pop("force", False) else None
+        given: dict[str, Any] = {name: _as_text(value) for name, value in options.items()}
+        forced = MANUAL if _truth("force", given.pop("force", False)) else None
         if given.get("calibration") is None:
             given["calibration"] = UNCALIBRATED
         request = cls(messages, previous, forced=forced, **given)
@@ -163,6 +163,22 @@ class CompactionResult:
         return replace(self, calibration=self.calibration.learn(self.estimated_tokens, input_tokens))
 
 
+def _as_text(value: Any) -> Any:
+    """A kind of ``str`` as the text that it holds: it may compare in its own way, or not at all."""
+    return str.__str__(value) if isinstance(value, str) and type(value) is not str else value
+
+
+def _truth(name: str, value: object) -> bool:
+    try:
+        return bool(value)
+    except Exception as error:  # noqa: BLE001 - whatever its own code raises
+        raise InputError(f"{name} must be True or False, not {type(value).__name__}") from error
+
+
+def _has_address(request: Request) -> bool:
+    return isinstance(held(request.archive, "address"), str)
+
+
 def _check(request: Request) -> None:
     """Raises ``InputError`` for arguments of the wrong kind, before anything looks into them."""
     messages, previous = request.messages, request.previous
@@ -180,7 +196,17 @@ def _check(request: Request) -> None:
         raise InputError(f"tools must be a list of declarations, not {type(request.tools).__name__}: put it in a list")
     if request.to is not None:
         formats.get(request.to)  # here, and not only when a view is written: a summary would be paid for by then
-    if request.archive is not None and not hasattr(request.archive, "append"):
+    for name in ("model", "endpoint", "instructions", "format"):
+        value = getattr(request, name)
+        if not isinstance(value, str) and (value is not None or name in ("endpoint", "instructions")):
+            raise InputError(f"{name} must be a text, not {type(value).__name__}")
+    for name in ("before", "after"):
+        if (hook := getattr(request, name)) is not None and not callable(hook):
+            raise InputError(f"{name} must be a function, not {type(hook).__name__}")
+    if request.cancel is not None and not callable(held(request.cancel, "is_set")):
+        kind = type(request.cancel).__name__
+        raise InputError(f"cancel must be a threading.Event, or another object with is_set, not {kind}")
+    if request.archive is not None and not (callable(held(request.archive, "append")) and _has_address(request)):
         raise InputError(
             f"archive must be the archive of one conversation, not {type(request.archive).__name__}: "
             "open_archive(ADDRESS).thread(ID) of contextfold.archive makes one"

@@ -33,8 +33,19 @@ class Usage:
         )
 
 
+MOST_TOKENS = 1 << 40
+"""A larger count is none: no request takes as many, and JSON can spell numbers that no division takes."""
+
+
 def read_usage(response: object) -> Usage:
     """What a response, or an event of a stream, says of its request; an object may say it itself."""
+    try:
+        return _read(response)
+    except Exception:  # noqa: BLE001 - an answer that is paid for must not be lost over what stands beside it
+        return Usage()
+
+
+def _read(response: object) -> Usage:
     own = getattr(response, "contextfold_usage", None)
     if isinstance(own, Usage):
         return own
@@ -130,4 +141,4 @@ def _values(value: object) -> list[Any]:
 
 def _number(usage: object, name: str) -> int | None:
     value = get(usage, name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None

@@ -16,6 +16,7 @@ from contextfold import evidence
 from contextfold.conversation.fingerprint import digest, fingerprint
 from contextfold.conversation.groups import Grouping, group
 from contextfold.formats.base import Format
+from contextfold.json_values import same
 from contextfold.messages import Message
 from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
 
@@ -79,7 +80,7 @@ class History:
         changed = False
         for index in range(max(0, start), len(self.wire)):
             message = self.format.decode(self.wire[index], index)
-            if message == self.messages[index] and message.metadata == self.messages[index].metadata:
+            if message == self.messages[index] and _same_metadata(message, self.messages[index]):
                 continue
             changed = True
             self.messages[index] = message
@@ -153,3 +154,8 @@ class History:
         """Tokens of lines that evidence may quote, counted once: every pass weighs the same lines again."""
         kind = evidence.EstimatedSizes if self.counter.is_estimate else evidence.Sizes
         return kind(self.counter.text)
+
+
+def _same_metadata(one: Message, other: Message) -> bool:
+    """By identity first: what a caller keeps there may be anything, such as an array that does not compare."""
+    return one.metadata is other.metadata or same(one.metadata, other.metadata)

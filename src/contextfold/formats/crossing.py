@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from contextfold.errors import ContextfoldError, FormatError
 from contextfold.formats.values import is_touched
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
@@ -27,7 +28,21 @@ Build: TypeAlias = Callable[[Sequence[Message], Sequence[Any]], list[Any]]
 
 
 def encode(messages: Sequence[Message], name: str, rebuild: Rebuild, build: Build) -> list[Any]:
-    """Messages as wire objects of the format ``name``. An edited message that has no parts left is left out."""
+    """Messages as wire objects of the format ``name``. An edited message that has no parts left is left out.
+
+    Raises ``FormatError`` for one that cannot be made: the classes of an SDK refuse fields that it put up with when
+    they were set one by one.
+    """
+    try:
+        return _encoded(messages, name, rebuild, build)
+    except ContextfoldError:
+        raise
+    except Exception as error:
+        problem = f"a message cannot be written as {name}: {type(error).__name__}: {error}"
+        raise FormatError(problem[:400]) from error
+
+
+def _encoded(messages: Sequence[Message], name: str, rebuild: Rebuild, build: Build) -> list[Any]:
     wire: list[Any] = []
     run: list[Message] = []
     for message in messages:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from contextfold.errors import held
 from contextfold.json_values import MOST_VALUES, check
 
 Shape = Literal["camel", "snake", "object"]
@@ -63,7 +64,7 @@ def get(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         found = value.get(name)
         return value.get(camel(name)) if found is None else found
-    return getattr(value, name, None)
+    return held(value, name)
 
 
 def filled(value: Any) -> dict[str, Any]:

@@ -15,10 +15,22 @@ from typing import Any, TypeVar
 
 from contextfold import json_values
 from contextfold.errors import ContextfoldError, FormatError
-from contextfold.messages import NO_METADATA, Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolResult
+from contextfold.messages import (
+    NO_METADATA,
+    Media,
+    MediaKind,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 
 P = TypeVar("P", bound=Part)
 F = TypeVar("F")
+V = TypeVar("V", Message, Part)
 
 _UNREADABLE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
@@ -36,9 +48,9 @@ def guarded(decode: Callable[[F, Any, int | None], Message]) -> Callable[..., Me
     @wraps(decode)
     def decoded(format: F, wire: Any, index: int | None = None) -> Message:
         try:
-            message = decode(format, wire, index)
+            message = _plain(decode(format, wire, index))
             for part in _parts(message):
-                if isinstance(part, Opaque | Reasoning):  # what others hold has been made text
+                if isinstance(_plain(part), Opaque | Reasoning):  # what others hold has been made text
                     json_values.check(part.source)
         except ContextfoldError:
             raise
@@ -48,6 +60,48 @@ def guarded(decode: Callable[[F, Any, int | None], Message]) -> Callable[..., Me
         return message
 
     return decoded
+
+
+_TEXTS: Mapping[type, tuple[str, ...]] = {
+    Text: ("text",),
+    Media: ("kind",),
+    ToolCall: ("id", "name", "arguments"),
+    ToolResult: ("call_id",),
+    Reasoning: ("text",),
+    Opaque: ("label", "text"),
+    Message: ("role",),
+}
+_TEXTS_OR_NONE: Mapping[type, tuple[str, ...]] = {
+    Media: ("media_type", "data", "url", "detail"),
+    ToolResult: ("name",),
+    Message: ("id", "name"),
+}
+
+
+def _plain(value: V) -> V:
+    """A message or part whose texts are text, whatever its wire object has in their place.
+
+    Objects of a framework are checked by nothing: their fields hold what a caller put there. JSON has no other kinds
+    of text, but Python has: a kind of ``str`` that raises when it is compared becomes the text that it holds.
+    """
+    kind = type(value)
+    for name in _TEXTS[kind]:
+        if type(found := getattr(value, name)) is not str:
+            _set_text(value, name, found)
+    for name in _TEXTS_OR_NONE.get(kind, ()):
+        if (found := getattr(value, name)) is not None and type(found) is not str:
+            _set_text(value, name, found)
+    if kind is Message and not isinstance(value.metadata, Mapping):  # type: ignore[union-attr]
+        object.__setattr__(value, "metadata", NO_METADATA)
+    if kind is ToolResult and type(value.is_error) is not bool:  # type: ignore[attr-defined]
+        object.__setattr__(value, "is_error", bool(value.is_error))  # type: ignore[attr-defined]
+    return value
+
+
+def _set_text(value: Any, name: str, found: Any) -> None:
+    if not isinstance(found, str):
+        raise FormatError(f"{name!r} of a {type(value).__name__} is {kind_of(found)}, and must be a string")
+    object.__setattr__(value, name, str.__str__(found))
 
 
 def _parts(message: Message) -> Iterator[Part]:

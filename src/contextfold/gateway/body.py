@@ -25,6 +25,8 @@ from typing import Any
 
 import orjson
 
+from contextfold.json_values import same as same_value
+
 MOST_REMEMBERED = 512
 """Conversations. Each costs its bytes and about as much again several times over as parsed objects."""
 MOST_BYTES = 128 * 1024 * 1024
@@ -316,7 +318,7 @@ def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> 
         message, is_compaction = plainly(entry)
         index = len(messages)
         if goes_on and old is not None and index < len(old.messages):
-            goes_on = old.messages[index] == message
+            goes_on = same_value(old.messages[index], message)
             message = old.messages[index] if goes_on else message
         messages.append(message)
         # The digest before is the key of this one: it stands for the message with all that came before it.

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.integrations.streams import OpenedStream
 from contextfold.integrations.wrapping import Dialect, WithCompaction
 from contextfold.record.compaction import Compaction
@@ -52,7 +52,7 @@ def with_compaction(
             "contextfold.integrations.bedrock needs boto3, which is not installed: pip install 'contextfold[bedrock]'"
         )
     if not callable(method):
-        raise InputError(f"with_compaction takes client.converse or client.converse_stream, not {method!r}")
+        raise InputError(f"with_compaction takes client.converse or client.converse_stream, not {shown(method)}")
     return _Conversation(method, compactor, previous=previous, calibration=calibration)
 
 

@@ -30,11 +30,13 @@ except ImportError as error:
         "contextfold.integrations.google_adk needs google-adk: pip install 'contextfold[google-adk]'"
     ) from error
 
+from contextfold import json_values
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import ContextfoldError
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.google_genai import declared, system_text
 from contextfold.integrations.known_lists import shared
+from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
@@ -83,16 +85,16 @@ class CompactionPlugin(BasePlugin):
         super().__init__(name=name)
         if compactor is not None and options:
             raise TypeError(f"give either a compactor or {', '.join(options)}, not both: they are its options")
-        self.compactor = compactor if compactor is not None else Compactor(**options)
+        self.compactor = Compactor(**options) if compactor is None else checked_compactor(compactor)
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """The contents of a request become their view. Raises ``CannotFit`` where no view can fit."""
         known = self._conversation(callback_context)
-        known.contents = _same_objects(known.contents, llm_request.contents)
-        result = await self.compactor.acompact(
-            known.contents, self._record(known, callback_context), **_options(llm_request, known)
-        )
+        with reading("the request"):
+            known.contents = _same_objects(known.contents, listed("contents", llm_request.contents))
+            record, options = self._record(known, callback_context), _options(llm_request, known)
+        result = await self.compactor.acompact(known.contents, record, **options)
         self._take_over(known, result, callback_context)
         llm_request.contents = list(result.messages)
 
@@ -101,7 +103,7 @@ class CompactionPlugin(BasePlugin):
         known = self._conversation(callback_context)
         used = getattr(llm_response.usage_metadata, "prompt_token_count", None)
         # A partial answer counts the prompt too, and would teach the same request several times.
-        if known.result is not None and used and not llm_response.partial:
+        if known.result is not None and isinstance(used, int) and used and not llm_response.partial:
             known.calibration = known.result.after_usage(used).calibration
             known.result = None
 
@@ -219,10 +221,11 @@ class EventsSummarizer(BaseEventsSummarizer):
 
         What the first and the newest message of the user say stays word for word; calls stay with their results.
         """
-        contents = [content for event in events if (content := _content_of(event)) is not None]
-        if not contents:
-            return None
         try:
+            with reading("the events"):
+                contents = [content for event in events if (content := _content_of(event)) is not None]
+            if not contents:
+                return None
             result = await self.compactor.acompact(contents, format="gemini", force=True)
         except ContextfoldError as failed:
             _log.warning("events were not compacted, and stay as they are: %s", failed)

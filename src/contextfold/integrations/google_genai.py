@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError
 from contextfold.formats import gemini_shapes as shapes
+from contextfold.integrations.given import checked_compactor, reading
 from contextfold.integrations.streams import Generated
 from contextfold.integrations.wrapping import Dialect, WithCompaction
 from contextfold.record.compaction import Compaction
@@ -61,6 +62,12 @@ def with_compaction(
 
     Raises ``InputError`` for anything else than these.
     """
+    checked_compactor(compactor)
+    with reading("what is to be wrapped"):
+        return _wrapped(target, compactor, previous, calibration)  # type: ignore[no-any-return]
+
+
+def _wrapped(target: Any, compactor: Compactor, previous: Compaction | None, calibration: Calibration | None) -> Any:
     name = type(target).__name__
     made: Any
     if callable(owner := getattr(target, "__self__", None)) or hasattr(owner, "generate_content"):
@@ -78,7 +85,7 @@ def with_compaction(
         made = _Client(target, compactor, previous, calibration)
     else:
         raise InputError(f"{name} is nothing of google.genai that sends a conversation: {_REMEDY}")
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 _REMEDY = "give a Client, a chat, or the method models.generate_content or models.generate_content_stream"
@@ -173,17 +180,22 @@ class _Conversation(WithCompaction[Any, Any]):
         # The SDK's own, though private: what it makes of a bare text must be what it would have sent.
         from google.genai import _transformers
 
-        return list(_transformers.t_contents(messages))
+        with reading("contents"):
+            return list(_transformers.t_contents(messages))
 
     def _now(self, *, stream: bool) -> Callable[..., Any]:
         def ask(*, model: str, contents: Any, config: Any = None) -> Any:
-            return self.send(_arguments(model, contents, config, stream=stream))
+            with reading("config"):
+                arguments = _arguments(model, contents, config, stream=stream)
+            return self.send(arguments)
 
         return ask
 
     def _later(self, *, stream: bool) -> Callable[..., Any]:
         async def ask(*, model: str, contents: Any, config: Any = None) -> Any:
-            return await self.asend(_arguments(model, contents, config, stream=stream))
+            with reading("config"):
+                arguments = _arguments(model, contents, config, stream=stream)
+            return await self.asend(arguments)
 
         return ask
 

@@ -33,7 +33,8 @@ except ImportError as error:
 
 from contextfold import formats
 from contextfold.compactor import CompactionResult, Compactor
-from contextfold.errors import CannotFit, PolicyError, SummaryFailed
+from contextfold.errors import CannotFit, PolicyError, SummaryFailed, held, shown, whole_number
+from contextfold.integrations.given import listed, reading
 from contextfold.integrations.known_lists import KnownLists
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
@@ -85,6 +86,10 @@ class ContextfoldCompactor:
         for name in ("trigger", "target", "model"):
             if name in settings:
                 raise TypeError(f"{name} is not taken here: CompactionHook says when to compact, and how small")
+        if not isinstance(policy, Policy | None):
+            raise PolicyError(f"policy must be a Policy, not {shown(policy)}")
+        if window is not None:
+            Compactor(window=window)  # says what is wrong with it
         self.window = window
         self.summarizer = summarizer
         self.policy = policy if policy is not None else Policy(**({} if keep is None else {"keep": keep}))
@@ -124,11 +129,12 @@ class ContextfoldCompactor:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ContextfoldCompactor:
         """What ``to_dict`` wrote."""
-        given = dict(data.get("init_parameters", {}))
-        given["policy"] = Policy(**given.get("policy") or {})
-        if isinstance(given.get("summarizer"), dict):
-            deserialize_component_inplace(given, key="summarizer")
-        read = {name: _read(value) for name, value in given.items()}
+        with reading("the stored compactor"):
+            given = dict(data.get("init_parameters", {}))
+            given["policy"] = Policy(**given.get("policy") or {})
+            if isinstance(given.get("summarizer"), dict):
+                deserialize_component_inplace(given, key="summarizer")
+            read = {name: _read(value) for name, value in given.items()}
         made: ContextfoldCompactor = default_from_dict(cls, {**data, "init_parameters": read})
         return made
 
@@ -152,10 +158,12 @@ class ContextfoldCompactor:
         compact: Callable[..., Any],
         ports: Ports,
     ) -> list[ChatMessage] | None:
-        history, record = await ports.compute(self._originals.behind, messages)
-        known = self._lists.of(history)
+        whole_number("target_tokens", target)
+        with reading("messages"):
+            history, record = await ports.compute(self._originals.behind, listed("messages", messages))
+            known = self._lists.of(history)
         record = record or known.record  # one that was paid for, and is not in the list: the run failed behind it
-        before = await ports.call(counter.count, list(messages))
+        before = await _counted(counter, messages, ports)
         calibration = await ports.compute(self._calibration, messages, before)
 
         async def made(target: int, *, force: bool) -> CompactionResult | None:
@@ -171,7 +179,7 @@ class ContextfoldCompactor:
 
         # The record in force may do: no summary is paid for as long as the view under it meets the target.
         if record is not None and (result := await made(target, force=False)) is not None:
-            size = await ports.call(counter.count, result.messages)
+            size = await _counted(counter, result.messages, ports)
             if size <= target and size < before:
                 return self._given(history, known, result)
         aim = max(1, target)
@@ -187,7 +195,7 @@ class ContextfoldCompactor:
         if result is None or result.compaction is None:
             return None
         self._lists.keep(replace(known, items=history, record=result.compaction))
-        if await ports.call(counter.count, result.messages) >= before:
+        if await _counted(counter, result.messages, ports) >= before:
             return None
         return self._given(history, known, result)
 
@@ -212,6 +220,11 @@ class ContextfoldCompactor:
         return Compactor(window=window, policy=policy, summarizer=_writing(self.summarizer), **self.settings)
 
 
+async def _counted(counter: Any, messages: Sequence[Any], ports: Ports) -> int:
+    """Tokens by their counter."""
+    return whole_number("what the token counter returned", await ports.call(counter.count, list(messages)), 0, 1 << 40)
+
+
 def _bound(compact: Callable[..., Any], compactor: Compactor) -> Callable[..., Any]:
     """``compact`` or ``acompact`` of a compactor, whose color the ports can see."""
     if compact is Compactor.compact:
@@ -225,7 +238,7 @@ def _bound(compact: Callable[..., Any], compactor: Compactor) -> Callable[..., A
 
 def _writing(summarizer: Any) -> Any:
     """A chat generator of Haystack as a summarizer; anything else as it is."""
-    if not hasattr(summarizer, "run") or hasattr(summarizer, "complete"):
+    if held(summarizer, "run") is None or held(summarizer, "complete") is not None:
         return summarizer
 
     def write(prompt: str) -> Answer:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from contextfold.integrations.bounded import Bounded
+from contextfold.json_values import same
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -71,6 +72,6 @@ def shared(known: Sequence[Any], items: Sequence[Any]) -> int:
     """How many items both begin with."""
     for number, (one, other) in enumerate(zip(known, items, strict=False)):
         # Identity first: most items are the very objects of before, and comparing long contents takes time.
-        if one is not other and one != other:
+        if one is not other and not same(one, other):
             return number
     return min(len(known), len(items))

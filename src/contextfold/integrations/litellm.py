@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.integrations.wrapping import Dialect, WithCompaction, is_async
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
@@ -55,7 +55,7 @@ def with_compaction(
             "contextfold.integrations.litellm needs litellm, which is not installed: pip install 'contextfold[litellm]'"
         )
     if not callable(method):
-        raise InputError(f"with_compaction takes litellm.completion or litellm.acompletion, not {method!r}")
+        raise InputError(f"with_compaction takes litellm.completion or litellm.acompletion, not {shown(method)}")
     return _Conversation(method, compactor, previous=previous, calibration=calibration)
 
 

@@ -40,6 +40,7 @@ from contextfold.calls.usage import Usage
 from contextfold.compactor import After, Before, CompactionResult, Compactor
 from contextfold.formats.pydantic_ai import split
 from contextfold.integrations.bounded import Bounded
+from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.rewritten import Originals
 from contextfold.record.compaction import Compaction as Record
 from contextfold.summary.summarizer import Answer
@@ -160,7 +161,8 @@ class _Compactors:
         if isinstance(model := settings.get("summarizer"), Model):
             settings = {**settings, "summarizer": _writing(model)}
         self._settings = settings
-        self._one = compactor or Compactor(window=window, **settings)  # says at once what is wrong
+        # says at once what is wrong
+        self._one = Compactor(window=window, **settings) if compactor is None else checked_compactor(compactor)
         self._is_given = compactor is not None or window is not None
         self._by_window: Bounded[Compactor] = Bounded(16)
 
@@ -281,18 +283,23 @@ class _Call:
     ) -> None:
         self.owner, self.model = model.owner, model.wrapped
         self.messages, self.settings, self.parameters = messages, settings, parameters
+        with reading("the messages"):
+            self._take_apart(listed("messages", messages))
+
+    def _take_apart(self, messages: Sequence[ModelMessage]) -> None:
         last = messages[-1] if messages else None
         self.is_resumed = isinstance(last, ModelResponse) and last.state == "suspended"
         """The provider goes on with its own answer to the view that it had: there is nothing to compact."""
-        named = (message.conversation_id for message in reversed(messages) if message.conversation_id)
+        named = (name for message in reversed(messages) if isinstance(name := message.conversation_id, str) and name)
         self.conversation = self.owner._conversation or next(named, None)
         self.kept = self.owner._remembered(self.conversation)
         self.pieces = _pieces(messages, self.kept.pieces or {})
         self.wire = [piece for pieces in self.pieces.values() for piece in pieces]
+        self.saved = _saved(messages)
 
     async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
         """The response to the view, or to the one that follows a refusal."""
-        saved = _saved(self.messages)
+        saved = self.saved
         base = saved.id if saved else None
         # A record that was made for this very history, by a run that failed before its response was kept.
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
@@ -400,7 +407,8 @@ def _pieces(messages: Sequence[ModelMessage], before: Mapping[Any, list[Any]]) -
     """Each message as messages of one kind."""
     found: dict[Any, list[Any]] = {}
     for message in messages:
-        key: Any = (getattr(message, "instructions", None), *map(id, message.parts)) if message.parts else id(message)
+        told = getattr(message, "instructions", None)
+        key: Any = (told if isinstance(told, str) else id(told), *map(id, message.parts) if message.parts else (id(message),))
         while key in found:  # a message that stands in the list twice
             key = (key, len(found))
         # The framework builds its messages again for each request; what has the same parts as before is the same object
@@ -432,7 +440,8 @@ def _limited(settings: ModelSettings | None, max_tokens: int | None) -> ModelSet
 def _saved(messages: Sequence[ModelMessage]) -> Record | None:
     """The record that the newest response with one carries."""
     for message in reversed(messages):
-        text = (message.metadata or {}).get(KEY)
+        beside = message.metadata
+        text = beside.get(KEY) if isinstance(beside, dict) else None
         if isinstance(text, str):
             return Record.from_json(text)
     return None
@@ -451,8 +460,9 @@ def history_processor(
     originals = Originals(formats.get(FORMAT))
 
     async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
-        wire = [piece for message in messages for piece in split(message)]
-        history, record = originals.behind(wire)
+        with reading("the messages"):
+            wire = [piece for message in listed("messages", messages) for piece in split(message)]
+            history, record = originals.behind(wire)
         result = await made.acompact(history, record, format=FORMAT)
         if not result.changed:
             return messages

@@ -24,6 +24,7 @@ from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError
+from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
 from contextfold.overflow import classify
@@ -74,7 +75,7 @@ class CompactionManager(ConversationManager):
         super().__init__()
         if compactor is not None and settings:
             raise PolicyError(f"give either a compactor or {', '.join(settings)}: they are settings of a compactor")
-        self.compactor = compactor or Compactor(**settings)
+        self.compactor = checked_compactor(compactor) if compactor is not None else Compactor(**settings)
         self.compactor._needs_no_model()
         self.compaction = previous
         """The record in force."""
@@ -177,9 +178,10 @@ class CompactionManager(ConversationManager):
 
     def _asked(self, agent: Agent, **options: Any) -> dict[str, Any]:
         """The options of a call for the agent's conversation, which is read."""
-        self._read(agent.messages)
-        said = {"calibration": self.calibration, "model": _model_name(agent), "system": agent.system_prompt}
-        return {"format": FORMAT, "tools": _tools(agent), **said, **options}
+        with reading("the agent's messages and settings"):
+            self._read(listed("agent.messages", agent.messages))
+            said = {"calibration": self.calibration, "model": _model_name(agent), "system": agent.system_prompt}
+            return {"format": FORMAT, "tools": _tools(agent), **said, **options}
 
     def _read(self, messages: Messages) -> None:
         """Learn what the agent's list has behind the view."""
@@ -203,12 +205,13 @@ class CompactionManager(ConversationManager):
         if known is not None and not any(n >= same for n in made):
             self._history = [*history[: known + 1], *messages[same:]]
         else:
-            self._history, known_record = self._originals.behind(messages)
+            behind, known_record = self._originals.behind(messages)
+            if known_record is None:
+                behind = [one for message in messages for one in _apart(message)]
+            self._history = behind
             # with no view before it, the list is a restored one or the first, and the record was given beside it
             if view or known_record is not None:
                 self.compaction = known_record
-            if known_record is None:
-                self._history = [one for message in messages for one in _apart(message)]
             self.removed_message_count = 0
         self._view = list(messages)
 
@@ -225,12 +228,13 @@ class CompactionManager(ConversationManager):
 
 def _apart(message: Message) -> list[Any]:
     """A message as several, where a summary of ours is a block among others."""
-    content = message["content"]
-    if message["role"] != "user" or len(content) < 2:
+    content: Any = message.get("content") if isinstance(message, dict) else None
+    # what is no message of theirs is the format's to refuse: it names the place
+    if not isinstance(content, list) or len(content) < 2 or message.get("role") != "user":
         return [message]
     # Roles have to alternate, so in a view a summary may share a message with what the user said. As a message of its
     # own it is known for what it is, and updated.
-    blocks = [{**message, "content": [block]} for block in content]
+    blocks: list[Any] = [{**message, "content": [block]} for block in content]
     places = [place for place, block in enumerate(blocks) if pins.is_summary(_BEDROCK.decode(block))]
     if not places:
         return [message]

@@ -31,7 +31,17 @@ class StreamProgress:
         self.reply = Usage()
 
     def see(self, event: Any) -> None:
-        """One more event. Raises ``RefusedInStream`` if it refuses the request before any content came."""
+        """One more event. Raises ``RefusedInStream`` if it refuses the request before any content came, and nothing
+        else: an event that cannot be read is content, and the caller's.
+        """
+        try:
+            self._see(event)
+        except RefusedInStream:
+            raise
+        except Exception:  # noqa: BLE001 - whatever an odd event, or an object of an SDK, raises when it is looked at
+            self.has_content = True
+
+    def _see(self, event: Any) -> None:
         chunk = get(event, "chunk") or event  # OpenAI's stream helpers wrap the raw chunk
         if not self.has_content and (refusal := _refusal(chunk)) is not None:
             raise RefusedInStream(refusal)

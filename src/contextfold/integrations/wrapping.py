@@ -15,7 +15,10 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
+from contextfold.errors import InputError, held, shown
+from contextfold.integrations.given import checked_compactor, reading
 from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream
+from contextfold.json_values import same
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -61,10 +64,12 @@ class WithCompaction(Generic[P, R]):
         self.calibration = calibration
         self.result: CompactionResult | None = None
         self._method: Callable[..., Any] = method
-        self._compactor = compactor
+        self._compactor = checked_compactor(compactor)
         self._dialect = dialect
         self._plain = PlainMessages()
-        self._makes_managers = getattr(method, "__name__", "") == "stream"
+        if not callable(method):
+            raise InputError(f"with_compaction takes a method of a client, not {shown(method)}")
+        self._makes_managers = held(method, "__name__") == "stream"
 
     def __call__(self, *_: P.args, **arguments: P.kwargs) -> R:
         answer: Any
@@ -148,9 +153,10 @@ class _Call:
         self.dialect = dialect
         self.arguments = arguments
         self.original = arguments.get(dialect.messages)
-        if not isinstance(self.original, str | Sequence):
-            self.original = list(self.original or ())  # an iterator can be read only once
-        self.wire = owner.plain(self.original)
+        with reading(dialect.messages):
+            if not isinstance(self.original, str | Sequence):
+                self.original = list(self.original or ())  # an iterator can be read only once
+            self.wire = owner.plain(self.original)
         self.started_from = owner.compaction
         self.result: CompactionResult | None = None
         self.told = False
@@ -165,11 +171,14 @@ class _Call:
     def options(self) -> dict[str, Any]:
         """For ``Compactor.call``."""
         limit = self.arguments.get(self.limit)
-        tools = self.arguments.get("tools")
+        given = self.arguments.get("tools")
+        with reading("the system prompt or the tools"):
+            system = _text(self.arguments.get(self.dialect.system)) if self.dialect.system else None
+            tools = list(given) if is_given(given) and given else None
         return {
             "format": self.dialect.format,
-            "system": _text(self.arguments.get(self.dialect.system)) if self.dialect.system else None,
-            "tools": list(tools) if is_given(tools) and tools else None,
+            "system": system,
+            "tools": tools,
             "max_tokens": limit if isinstance(limit, int) else None,
             "calibration": self.owner.calibration,
             "model": self.model if isinstance(self.model, str) else None,
@@ -293,7 +302,7 @@ class PlainMessages:
             return message
         known = before.get(id(message))
         # compared as well: the caller may have changed the object in place
-        if known is not None and known[0] is message and known[1] == plain:
+        if known is not None and known[0] is message and same(known[1], plain):
             plain = known[1]
         self._known[id(message)] = (message, plain)
         return plain

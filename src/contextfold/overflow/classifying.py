@@ -49,6 +49,15 @@ def classify(
     ``error`` is an exception of any SDK, or a body (text, bytes, parsed JSON); the keywords give what the
     caller has already taken apart. Never raises. None means: an error of another kind, leave it alone.
     """
+    try:
+        return _classified(error, status, code, message, body, fill)
+    except Exception:  # noqa: BLE001 - what an SDK hangs on its exceptions may raise; the error itself must get through
+        return None
+
+
+def _classified(
+    error: object, status: int | None, code: str | int | None, message: str | None, body: object, fill: float | None
+) -> Overflow | None:
     given = ErrorText()
     given.add_status(status)
     given.add_code(code)

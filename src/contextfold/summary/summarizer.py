@@ -11,13 +11,16 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, shown
 
 if TYPE_CHECKING:
     from contextfold.summary.models.chain import ModelChain
 
 ALGORITHM = "bisect_v1"
 """How a summary is made by a summarizer, unless something else is said."""
+
+MOST_TOKENS = 1 << 40
+"""A larger count of tokens is none: a record could not be written with it."""
 
 EXTRACTIVE = "extractive"
 """The built-in one, by name."""
@@ -32,6 +35,18 @@ class Answer:
     has_tool_calls: bool = False
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """What stands beside the text comes out of a provider's JSON and may be anything: what is no size is unknown.
+
+        Raises ``PolicyError`` for a text that is none, which is a mistake in the summarizer.
+        """
+        if not isinstance(self.text, str):
+            raise PolicyError(f"the text of the summarizer's Answer is {shown(self.text)}: it must be a string")
+        for name in ("input_tokens", "output_tokens"):
+            object.__setattr__(self, name, _whole(getattr(self, name)))
+        if not isinstance(self.finish_reason, str | None):
+            object.__setattr__(self, "finish_reason", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +156,4 @@ def _text_of(content: Any) -> str:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS else None

@@ -160,6 +160,13 @@ def _bare(value: Any) -> Any:
 def _declaration(tool: Any) -> Any:
     if isinstance(tool, Mapping | str):
         return tool
+    try:
+        return _described(tool)
+    except Exception as error:  # an object of the caller's, whose own code runs when it is asked for its schema
+        raise InputError(f"a tool cannot be read: {type(error).__name__}: {error}"[:400]) from error
+
+
+def _described(tool: Any) -> Any:
     schema = (
         getattr(tool, "args_schema", None) or getattr(tool, "input_schema", None) or getattr(tool, "parameters", None)
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.messages import Message, Part
 from contextfold.tokens.counter import TokenCounter
 
@@ -38,20 +38,22 @@ class Calibration:
     observations: int = 0
 
     def __post_init__(self) -> None:
-        if not (LOWEST <= self.ratio <= HIGHEST and self.observations >= 0):
+        is_figures = isinstance(self.ratio, int | float) and isinstance(self.observations, int)
+        if not (is_figures and LOWEST <= self.ratio <= HIGHEST and self.observations >= 0):
             raise InputError(
                 f"a calibration has a ratio from {LOWEST} to {HIGHEST} and 0 or more observations, "
-                f"not {self.ratio!r} and {self.observations!r}"
+                f"not {shown(self.ratio)} and {shown(self.observations)}"
             )
 
     def learn(self, estimated: int, reported: int | None) -> Calibration:
-        """With one more observation. Missing or zero usage is none, nor is that of a request below ``SMALLEST``.
+        """With one more observation. Missing or zero usage is none, nor is what is no whole number, nor that of a request below ``SMALLEST``.
 
         Both in tokens, of exactly the same messages and tools.
         """
-        if not reported or reported <= 0 or estimated < SMALLEST:
+        if not isinstance(reported, int) or reported <= 0 or estimated < SMALLEST:
             return self
-        observed = min(HIGHEST, max(LOWEST, reported / estimated))
+        # compared before it is divided: a provider's JSON can hold a number that no float is as large as
+        observed = HIGHEST if reported >= HIGHEST * estimated else max(LOWEST, reported / estimated)
         weight = 1 / min(self.observations + 1, MEMORY)
         return Calibration(self.ratio + (observed - self.ratio) * weight, self.observations + 1)
 

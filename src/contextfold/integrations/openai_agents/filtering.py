@@ -15,6 +15,8 @@ from agents import Model, ModelProvider
 from agents.run_config import CallModelData, ModelInputData
 
 from contextfold.compactor import After, Before, CompactionResult, Compactor
+from contextfold.errors import held
+from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.known_lists import KnownItems, KnownLists
 from contextfold.integrations.openai_agents.models import CompactingModel, CompactingProvider
 from contextfold.record.compaction import Compaction
@@ -50,7 +52,7 @@ def compaction(
     if compactor is not None and (settings or window is not None):
         given = ", ".join([*settings, *(["window"] if window is not None else [])])
         raise TypeError(f"give either compactor or {given}, not both: they are settings of the compactor")
-    made = compactor or Compactor(window=window, **settings)
+    made = Compactor(window=window, **settings) if compactor is None else checked_compactor(compactor)
     return InputCompaction(made, {"instructions": instructions, "before": before, "after": after}, on_result)
 
 
@@ -72,13 +74,13 @@ class InputCompaction:
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The filter: the view in place of the items; the framework's own list where both are the same."""
         items, system = data.model_data.input, data.model_data.instructions
-        if is_delta(items):
-            return data.model_data
-        conversation = self._conversations.of(items)
+        with reading("the input or the agent's tools"):
+            if is_delta(listed("input", items)):
+                return data.model_data
+            conversation = self._conversations.of(items)
+            tools, model = declared(data.agent.tools), _name_of(data.agent.model)
         result = await self.compactor.acompact(
-            conversation.items,
-            conversation.record,
-            **self._arguments(conversation, system, declared(data.agent.tools), _name_of(data.agent.model)),
+            conversation.items, conversation.record, **self._arguments(conversation, system, tools, model)
         )
         self._take(conversation, result)
         view = result.messages
@@ -99,7 +101,9 @@ class InputCompaction:
         ask: Callable[..., Any],
     ) -> Any:
         """The response to the view, or to the smaller one that follows a refusal: ``send(view, max_tokens)``."""
-        conversation = self._conversations.of(items)
+        with reading("the input or the tools"):
+            conversation = self._conversations.of(listed("input", items))
+            schemas = declared(tools)
         results: list[CompactionResult] = []
         response = await self.compactor.acall(
             send,
@@ -109,7 +113,7 @@ class InputCompaction:
             on_result=results.append,
             endpoint=endpoint,
             ask=ask,
-            **self._arguments(conversation, system, declared(tools), model),
+            **self._arguments(conversation, system, schemas, model),
         )
         self._take(conversation, results[-1])
         return response
@@ -130,7 +134,8 @@ class InputCompaction:
 
     def record(self, items: Sequence[Any]) -> Compaction | None:
         """The record in force for a list of items, as ``result.to_input_list()`` gives it; None if there is none."""
-        return self._conversations.of(items).record
+        with reading("the items"):
+            return self._conversations.of(listed("items", items)).record
 
     def _arguments(
         self, conversation: KnownItems, system: str | None, tools: Sequence[Any], model: str | None
@@ -176,5 +181,5 @@ def declared(tools: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _name_of(model: Any) -> str | None:
-    name = model if isinstance(model, str) else getattr(model, "model", None)
+    name = model if isinstance(model, str) else held(model, "model")
     return name if isinstance(name, str) else None

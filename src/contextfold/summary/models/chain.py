@@ -10,7 +10,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.errors import PolicyError, shown
+from contextfold.errors import PolicyError, held, shown
 from contextfold.ports import Patience, SyncPorts, run
 from contextfold.summary.models.base import FunctionModel, Model, OpenModel
 from contextfold.summary.models.clients import sdk_of
@@ -55,11 +55,11 @@ def _models(value: Any) -> tuple[Model, ...]:
     if isinstance(value, SummaryModel):
         return (value.resolved(), *(model for fallback in value.fallbacks for model in chain_of(fallback).models))
     if not isinstance(value, type):
-        window = _whole(getattr(value, "window", None))
-        can_complete = callable(getattr(value, "complete", None))
+        window = _whole(held(value, "window"))
+        can_complete = callable(held(value, "complete"))
         if can_complete and _has(value, "complete"):
             return (FunctionModel.of(value.complete, window=window),)
-        if callable(getattr(value, "invoke", None)):
+        if callable(held(value, "invoke")):
             return (LangChainModel.of(value, window=window),)
         if can_complete or callable(value):
             return (FunctionModel.of(value.complete if can_complete else value, window=window),)
