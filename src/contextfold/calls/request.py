@@ -171,12 +171,26 @@ def _as_text(value: Any) -> Any:
 def _truth(name: str, value: object) -> bool:
     try:
         return bool(value)
-    except Exception as error:  # noqa: BLE001 - whatever its own code raises
+    except Exception as error:
         raise InputError(f"{name} must be True or False, not {type(value).__name__}") from error
 
 
 def _has_address(request: Request) -> bool:
     return isinstance(held(request.archive, "address"), str)
+
+
+def _check_simple(request: Request) -> None:
+    """Texts and functions."""
+    for name in ("model", "endpoint", "instructions", "format"):
+        value = getattr(request, name)
+        if not isinstance(value, str) and (value is not None or name in ("endpoint", "instructions")):
+            raise InputError(f"{name} must be a text, not {type(value).__name__}")
+    for name in ("before", "after"):
+        if (hook := getattr(request, name)) is not None and not callable(hook):
+            raise InputError(f"{name} must be a function, not {type(hook).__name__}")
+    if request.cancel is not None and not callable(held(request.cancel, "is_set")):
+        kind = type(request.cancel).__name__
+        raise InputError(f"cancel must be a threading.Event, or another object with is_set, not {kind}")
 
 
 def _check(request: Request) -> None:
@@ -196,16 +210,7 @@ def _check(request: Request) -> None:
         raise InputError(f"tools must be a list of declarations, not {type(request.tools).__name__}: put it in a list")
     if request.to is not None:
         formats.get(request.to)  # here, and not only when a view is written: a summary would be paid for by then
-    for name in ("model", "endpoint", "instructions", "format"):
-        value = getattr(request, name)
-        if not isinstance(value, str) and (value is not None or name in ("endpoint", "instructions")):
-            raise InputError(f"{name} must be a text, not {type(value).__name__}")
-    for name in ("before", "after"):
-        if (hook := getattr(request, name)) is not None and not callable(hook):
-            raise InputError(f"{name} must be a function, not {type(hook).__name__}")
-    if request.cancel is not None and not callable(held(request.cancel, "is_set")):
-        kind = type(request.cancel).__name__
-        raise InputError(f"cancel must be a threading.Event, or another object with is_set, not {kind}")
+    _check_simple(request)
     if request.archive is not None and not (callable(held(request.archive, "append")) and _has_address(request)):
         raise InputError(
             f"archive must be the archive of one conversation, not {type(request.archive).__name__}: "

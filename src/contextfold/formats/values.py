@@ -91,10 +91,10 @@ def _plain(value: V) -> V:
     for name in _TEXTS_OR_NONE.get(kind, ()):
         if (found := getattr(value, name)) is not None and type(found) is not str:
             _set_text(value, name, found)
-    if kind is Message and not isinstance(value.metadata, Mapping):  # type: ignore[union-attr]
+    if isinstance(value, Message) and not isinstance(value.metadata, Mapping):
         object.__setattr__(value, "metadata", NO_METADATA)
-    if kind is ToolResult and type(value.is_error) is not bool:  # type: ignore[attr-defined]
-        object.__setattr__(value, "is_error", bool(value.is_error))  # type: ignore[attr-defined]
+    if isinstance(value, ToolResult) and type(value.is_error) is not bool:
+        object.__setattr__(value, "is_error", bool(value.is_error))
     return value
 
 

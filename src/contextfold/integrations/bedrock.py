@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
+from contextfold.integrations.given import reading
 from contextfold.integrations.streams import OpenedStream
 from contextfold.integrations.wrapping import Dialect, WithCompaction
 from contextfold.record.compaction import Compaction
@@ -76,7 +77,9 @@ class _Conversation(WithCompaction[P, R]):
         )
 
     def __call__(self, *_: P.args, **arguments: P.kwargs) -> R:
-        answer: Any = self.send(_flat(arguments))
+        with reading("the arguments"):
+            flat = _flat(arguments)
+        answer: Any = self.send(flat)
         if type(answer) is OpenedStream:  # it poses as the stream that it gives
             answer = {**answer.response, "stream": answer}
         return answer  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
 """What frameworks and callers hand to a face, looked at before the engine sees it.
 
-The engine's own border (``formats``, ``calls.request``) lets errors of ours through alone. A face looks at things before
-that: it tells apart which messages are known, and reads settings out of objects of its framework. Those may hold
+The engine's own border (``formats``, ``calls.request``) lets errors of ours through alone. A face looks at things
+before that: it tells apart which messages are known, and reads settings out of objects of its framework. Those may hold
 anything, and raise anything.
 
 What belongs here: turning that into an error of ours. What does not: what any framework calls its fields.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,13 +30,14 @@ except ImportError as error:
         "contextfold.integrations.google_adk needs google-adk: pip install 'contextfold[google-adk]'"
     ) from error
 
-from contextfold import json_values
+from contextfold import formats, json_values, quoting
 from contextfold.compactor import CompactionResult, Compactor
+from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError
 from contextfold.formats import gemini_shapes as shapes
-from contextfold.integrations.google_genai import declared, system_text
 from contextfold.integrations.known_lists import shared
 from contextfold.integrations.given import checked_compactor, listed, reading
+from contextfold.integrations.google_genai import declared, system_text
 from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
@@ -224,9 +225,12 @@ class EventsSummarizer(BaseEventsSummarizer):
         try:
             with reading("the events"):
                 contents = [content for event in events if (content := _content_of(event)) is not None]
+                earlier = {id(event.actions.compaction.compacted_content) for event in events if _is_earlier(event)}
             if not contents:
                 return None
             result = await self.compactor.acompact(contents, format="gemini", force=True)
+            with reading("the events"):
+                told = _told(result.messages, earlier)
         except ContextfoldError as failed:
             _log.warning("events were not compacted, and stay as they are: %s", failed)
             return None
@@ -234,7 +238,7 @@ class EventsSummarizer(BaseEventsSummarizer):
             _log.warning("events were not compacted, and stay as they are: there is nothing to gain")
             return None
         # ADK's own has the role model, and then stands first where the API wants the user
-        said = Content(role="user", parts=[Part(text=_told(result.messages))])
+        said = Content(role="user", parts=[Part(text=told)])
         compaction = EventCompaction(
             start_timestamp=events[0].timestamp, end_timestamp=events[-1].timestamp, compacted_content=said
         )
@@ -258,6 +262,10 @@ def _spent(record: Compaction) -> GenerateContentResponseUsageMetadata | None:
     )
 
 
+def _is_earlier(event: Any) -> bool:
+    return bool(event.actions and event.actions.compaction)
+
+
 def _content_of(event: Event) -> Any:
     """What an event says: its content, or that of an earlier compaction."""
     compaction = event.actions.compaction if event.actions else None
@@ -270,18 +278,30 @@ def _content_of(event: Event) -> Any:
     )
 
 
-def _told(view: Sequence[Any]) -> str:
-    """A view as one text, with who said what."""
+def _told(view: Sequence[Any], earlier: Collection[int]) -> str:
+    """A view as one text, with who said what. What was said cannot pass for one of these marks.
+
+    ``earlier``: ids of contents that are such texts themselves.
+    """
     lines = []
     for content in view:
+        is_ours = id(content) in earlier or pins.is_summary(_GEMINI.decode(content))
+        say = str if is_ours else quoting.quoted
+        role = quoting.word(str(content.role))
         for part in content.parts or ():
             if part.text and not part.thought:
-                lines.append(f"[{content.role}] {part.text}")
+                lines.append(f"[{role}] {say(part.text)}")
             elif part.function_call is not None:
-                lines.append(
-                    f"[{content.role} called {part.function_call.name}] {shapes.plain(part.function_call.args)}"
-                )
+                call = part.function_call
+                lines.append(f"[{role} called {quoting.word(str(call.name))}] {_json(call.args)}")
             elif part.function_response is not None:
                 answer = part.function_response
-                lines.append(f"[{answer.name} answered] {shapes.plain(answer.response)}")
+                lines.append(f"[{quoting.word(str(answer.name))} answered] {_json(answer.response)}")
     return "\n\n".join(lines)
+
+
+def _json(value: Any) -> str:
+    return quoting.quoted(json_values.write(shapes.plain(value)))
+
+
+_GEMINI = formats.get("gemini")

@@ -104,7 +104,9 @@ class _Requests:
 
     def __call__(self, *, model: str, contents: Any, config: Any = None, stream: bool = False, **given: Any) -> Any:
         method = self._stream if stream else self._whole
-        answer = method(model=model, contents=contents, config=_config(config, given))
+        with reading("config"):
+            changed = _config(config, given)
+        answer = method(model=model, contents=contents, config=changed)
         return _awaited_stream(answer) if stream and hasattr(answer, "__await__") else answer
 
 

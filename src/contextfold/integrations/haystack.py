@@ -158,7 +158,7 @@ class ContextfoldCompactor:
         compact: Callable[..., Any],
         ports: Ports,
     ) -> list[ChatMessage] | None:
-        whole_number("target_tokens", target)
+        whole_number("target_tokens", target, most=1 << 40)
         with reading("messages"):
             history, record = await ports.compute(self._originals.behind, listed("messages", messages))
             known = self._lists.of(history)

@@ -313,14 +313,16 @@ class _Call:
             hook = self.owner.options["after"]
             return hook(made) if hook is not None else None
 
+        with reading("the instructions or the tools"):
+            system, tools = self._instructions(), self._tools()
         self.owner._remember(self.conversation, replace(self.kept, pieces=self.pieces))
         response = await compactor.acall(
             send,
             self.wire,
             previous,
             format=FORMAT,
-            system=self._instructions(),
-            tools=self._tools(),
+            system=system,
+            tools=tools,
             max_tokens=(self.settings or {}).get("max_tokens"),
             calibration=self.kept.calibration,
             model=self.model.model_id,
@@ -408,7 +410,8 @@ def _pieces(messages: Sequence[ModelMessage], before: Mapping[Any, list[Any]]) -
     found: dict[Any, list[Any]] = {}
     for message in messages:
         told = getattr(message, "instructions", None)
-        key: Any = (told if isinstance(told, str) else id(told), *map(id, message.parts) if message.parts else (id(message),))
+        said = told if isinstance(told, str) else id(told)
+        key: Any = (said, *map(id, message.parts)) if message.parts else id(message)
         while key in found:  # a message that stands in the list twice
             key = (key, len(found))
         # The framework builds its messages again for each request; what has the same parts as before is the same object

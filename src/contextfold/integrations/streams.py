@@ -151,11 +151,10 @@ class OpenedStream(_Handed):
     def __init__(self, stream: Any, on_usage: OnUsage) -> None:
         super().__init__(stream, on_usage)
         try:
-            for event in iter(stream.__next__, _NEVER):
+            while not self._progress.has_content:
+                event = stream.__next__()
                 self._progress.see(event)
                 self._ahead.append(event)
-                if self._progress.has_content:
-                    break
         except StopIteration:
             return
         except BaseException as error:  # cancelling included: the caller has no stream yet that it could close

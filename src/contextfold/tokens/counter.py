@@ -89,8 +89,8 @@ class TokenCounter:
             raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}: put it in a list")
         try:
             return sum(TOOL_OVERHEAD + self.text(compact_json(_declaration(tool))) for tool in tools or ())
-        except (ValueError, TypeError) as error:
-            raise InputError(f"tools: a declaration cannot be read: {error}") from None
+        except Exception as error:  # an object of the caller's, whose own code runs when it is asked for its schema
+            raise InputError(f"tools: a declaration cannot be read: {error}"[:400]) from error
 
     def _reasoning(self, part: Reasoning) -> int:
         """Its text, or what the ciphertext stands for where that is more, or all there is."""
@@ -160,13 +160,6 @@ def _bare(value: Any) -> Any:
 def _declaration(tool: Any) -> Any:
     if isinstance(tool, Mapping | str):
         return tool
-    try:
-        return _described(tool)
-    except Exception as error:  # an object of the caller's, whose own code runs when it is asked for its schema
-        raise InputError(f"a tool cannot be read: {type(error).__name__}: {error}"[:400]) from error
-
-
-def _described(tool: Any) -> Any:
     schema = (
         getattr(tool, "args_schema", None) or getattr(tool, "input_schema", None) or getattr(tool, "parameters", None)
     )

@@ -46,7 +46,8 @@ class Calibration:
             )
 
     def learn(self, estimated: int, reported: int | None) -> Calibration:
-        """With one more observation. Missing or zero usage is none, nor is what is no whole number, nor that of a request below ``SMALLEST``.
+        """With one more observation. Missing or zero usage is none, nor is what is no whole number, nor that of a
+        request below ``SMALLEST``.
 
         Both in tokens, of exactly the same messages and tools.
         """
