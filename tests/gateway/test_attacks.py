@@ -328,6 +328,110 @@ def test_events_of_any_kind_are_relayed_as_bytes(scene: Scene, body: bytes) -> N
     assert post(scene.url, CHAT, body, {"authorization": "Bearer events"}).body == events
 
 
+DEEP = b"[" * 2_000 + b"]" * 2_000
+OPENED = b'data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n'
+ODD_EVENTS = {
+    "deep": b'data: {"x":' + DEEP + b"}\n\n",
+    "a type that is a list": b'data: {"type":["message_start"]}\n\n',
+    "a type that is an object": b'data: {"type":{"a":1},"error":{}}\n\n',
+    "choices of no kind": b'data: {"choices":7}\n\ndata: {"choices":[7]}\n\ndata: {"choices":[{"delta":7}]}\n\n',
+    "usage of no kind": b'data: {"choices":[],"usage":[1]}\n\ndata: {"usage":{"prompt_tokens":"many"}}\n\n',
+    "a huge count": b'data: {"choices":[],"usage":{"prompt_tokens":1' + b"0" * 400 + b"}}\n\n",
+    "a number too long to read": b'data: {"choices":[],"usage":{"prompt_tokens":1' + b"0" * 5_000 + b"}}\n\n",
+    "half a character": b'data: {"choices":[{"delta":{"content":"\\ud83d"}}],"usage":{"prompt_tokens":7}}\n\n',
+    "cut in a character": 'data: {"choices":[{"delta":{"content":"日'.encode()[:-1],
+    "no UTF-8": b'data: {"choices":[{"delta":{"content":"\xff\xfe"}}]}\n\n',
+    "NUL": b"data: \x00\n\n\x00",
+    "several lines": b'event: x\r\ndata: {"choices":\r\ndata: [],\r\ndata: "usage":{"prompt_tokens":5}}\r\n\r\n',
+    "carriage returns alone": b'data: {"choices":[]}\r\rdata: [DONE]\r\r',
+    "a field of no name": b": x\n: y\n\ndata\n\ndata:\n\n:\n\n",
+    "an error behind content": b'data: {"choices":[{"delta":{"content":"x"}}]}\n\ndata: {"error":{"message":'
+    b'"prompt is too long: 9000 tokens > 8000 maximum"}}\n\n',
+    "an error of no kind": b'data: {"error":[' + DEEP + b"]}\n\n",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("name", ODD_EVENTS)
+def test_odd_events_of_an_upstream_reach_the_client_as_bytes(scene: Scene, name: str) -> None:
+    for events, body in ((ODD_EVENTS[name], LONG), (OPENED + ODD_EVENTS[name], SHORT)):
+
+        async def streamed(writer: Writer, seen: Seen, events: bytes = events) -> None:
+            head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            await writer.write(head)
+            for at in range(0, len(events), 1_000):
+                await writer.chunk(events[at : at + 1_000])
+            await writer.chunk(b"")
+
+        answers(streamed)
+        scene.upstream.seen.clear()
+        response = post(scene.url, CHAT, body, {"authorization": f"Bearer odd-{name}"})
+        assert (response.status, response.body) == (200, events)
+        assert len(scene.upstream.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"error":{"message":"prompt is too long: 9000 tokens > 8000 maximum","x":' + b"[" * 900 + b"]" * 900 + b"}}",
+        b'{"error":' + DEEP + b"}",
+        b'{"error":{"message":"prompt is too long \\ud83d"}}',
+        b"\xff\xfe\x00",
+        b"",
+        b'{"error":{"code":[1],"message":{"a":1}}}',
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_an_error_of_any_shape_is_the_clients(scene: Scene, text: bytes) -> None:
+    async def refused(writer: Writer, seen: Seen) -> None:
+        await writer.json(text, status="400 Bad Request")
+
+    answers(refused)
+    response = post(scene.url, CHAT, SHORT, {"authorization": f"Bearer shape-{text[:9].hex()}"})
+    assert (response.status, response.body) == (400, text)
+
+
+@pytest.mark.parametrize("target", ["@127.0.0.2/v1/messages", ".example/v1/messages", "http://127.0.0.2/v1/x", "*"])
+def test_a_target_that_would_name_another_host_reaches_none(scene: Scene, target: str) -> None:
+    answer = scene.raw(head(target, f"content-length: {len(SHORT)}") + SHORT)
+    if target.startswith("http:"):  # as proxies are asked: the path of it, at the upstream that is configured
+        assert [seen.line for seen in scene.upstream.seen] == [b"POST /v1/x HTTP/1.1"]
+    else:
+        assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 404"))
+        assert not scene.upstream.seen
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd", "br"])
+def test_a_few_bytes_that_stand_for_gigabytes_pass_unread(scene: Scene, encoding: str) -> None:
+    bomb = packed(b'{"messages":[' + b" " * (100 << 20), encoding)
+    response = post(scene.url, CHAT, bomb, {"content-encoding": encoding})
+    assert response.status == 200
+    assert response.headers["x-contextfold-reason"] == "encoding"
+    assert scene.last.body == bomb
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        b'"model":"a\nmodel=forged status=200"',
+        b'"prompt_cache_key":' + b"[" * 900 + b"]" * 900,
+        b'"metadata":{"user_id":"' + b'{\\"a\\":' * 3_000 + b'"}',
+        b'"max_tokens":1' + b"0" * 400,
+        b'"tools":[' + b'{"messages":[]},' * 3_000 + b"{}]",
+    ],
+    ids=lambda field: field[:20].decode(),
+)
+def test_odd_fields_beside_a_conversation_cost_no_answer(
+    scene: Scene, field: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw = b"{" + field + b"," + LONG[1:]
+    with caplog.at_level("INFO", logger="contextfold.gateway"):
+        response = post(scene.url, CHAT, raw, {"authorization": f"Bearer {field[:9].hex()}"})
+    assert response.status == 200
+    assert response.headers.get("x-contextfold-failure") in (None, "cannot_fit")
+    assert not [record for record in caplog.records if "\n" in record.getMessage()]
+
+
 @pytest.mark.parametrize(
     "fields",
     [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {"conversation": {"id": "conv_1"}}],

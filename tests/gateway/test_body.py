@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from tests.gateway.requests_made import body_of, compact, turns
 
 from contextfold.gateway.body import Conversations, KnownParts, Unreadable, marks_in
+from contextfold.gateway.tap import UsageTap
+from contextfold.gateway.upstream import UpstreamAnswer
 from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
@@ -159,6 +162,59 @@ def test_two_scopes_share_nothing() -> None:
 def test_what_cannot_be_read_is_said_to_be_unreadable(raw: bytes) -> None:
     with pytest.raises(Unreadable):
         read(raw)
+
+
+def test_where_the_messages_begin_is_found_in_time_that_grows_with_the_body() -> None:
+    """A field of the same name may stand in tools and texts, as often as a client likes."""
+
+    def seconds(count: int) -> float:
+        raw = b'{"tools":[' + b'{"messages":[]},' * count + b'{}],"messages":[{"role":"user","content":"x"}]}'
+        began = time.process_time()
+        assert read(raw).messages == [{"role": "user", "content": "x"}]
+        return time.process_time() - began
+
+    seconds(100)
+    short, long = (min(seconds(count) for _ in range(3)) for count in (1_000, 8_000))
+    assert long < max(0.05, 24 * short)
+
+
+def test_messages_too_deep_to_be_compared_are_said_to_be_unreadable_or_known_again() -> None:
+    for levels in (200, 400, 700, 1_000):
+        conversations = Conversations()
+        raw = b'{"messages":[{"role":"user","content":' + b'[{"content":' * levels + b"1" + b"}]" * levels + b"}]}"
+        try:
+            body, _ = conversations.read(b"s", raw, "messages", MESSAGES.plain)
+        except Unreadable:
+            continue
+        conversations.remember(KnownParts(b"s", body))
+        assert conversations.read(b"s", raw + b" ", "messages", MESSAGES.plain)[1] is not None
+
+
+@pytest.mark.parametrize("told", [None, 9_000])
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_usage_is_read_from_events_in_any_pieces_and_nothing_is_lost(told: int | None, size: int) -> None:
+    events = (
+        b': x\n\ndata: {"choices":[],"usage":{"prompt_tokens":7}}\r\n\r\n'
+        b'data: {"choices":[{"delta":{"content":"\\ud83d"}}],"usage":{"prompt_tokens":8}}\n\n'
+        b'data: {"x":' + b"[" * 2_000 + b"]" * 2_000 + b',"usage":{"prompt_tokens":1}}\n\ndata: the end'
+    )
+    tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), told)
+    out = b"".join(tap.feed(events[at : at + size]) for at in range(0, len(events), size)) + tap.rest()
+    assert tap.input_tokens == 8
+    assert out == (events if told is None else events.replace(b'"prompt_tokens":7', b'"prompt_tokens":9000'))
+
+
+def test_an_event_without_an_end_costs_no_more_than_its_bytes() -> None:
+    def seconds(pieces: int) -> float:
+        tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), 9_000)
+        began = time.process_time()
+        for _ in range(pieces):
+            tap.feed(b"x" * 100)
+        return time.process_time() - began
+
+    seconds(100)
+    short, long = (min(seconds(count) for _ in range(3)) for count in (2_000, 16_000))
+    assert long < max(0.1, 24 * short)
 
 
 def test_half_an_emoji_is_no_obstacle() -> None:

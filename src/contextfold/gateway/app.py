@@ -125,6 +125,10 @@ class Gateway:
         began = time.perf_counter()
         # as it came: decoded and encoded again it could be another path
         path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
+        if not path.startswith("/"):
+            # Behind an upstream's address anything else would name another host: "@host/", ".host/", "http://host/".
+            await _refuse(send, CHAT, 400, "invalid_request_error", "the request's target must be a path")
+            return
         upstream, path = self._upstream_of(path, scope["headers"])
         wire = wire_of(path) if scope["method"] == "POST" else None
         client = Caller(receive, send, self.settings)

@@ -267,7 +267,9 @@ def opening_of(raw: bytes, key: str) -> tuple[int, dict[str, Any]]:
     The name may stand in texts and tools as well: what stands before the right one is an object once it is closed.
     Raises ``Unreadable`` where there is no such list.
     """
-    for found in re.finditer(rb'"%s"\s*:\s*\[' % re.escape(key.encode()), raw):
+    for number, found in enumerate(re.finditer(rb'"%s"\s*:\s*\[' % re.escape(key.encode()), raw)):
+        if number == _TRIED:
+            return _opening_by_depth(raw, key)
         try:
             before = orjson.loads(raw[: found.end()] + b"]}")
         except orjson.JSONDecodeError:
@@ -275,6 +277,28 @@ def opening_of(raw: bytes, key: str) -> tuple[int, dict[str, Any]]:
         if isinstance(before, dict) and before.get(key) == []:
             del before[key]
             return found.end(), before
+    raise Unreadable(f"it has no list {key!r}")
+
+
+_TRIED = 8
+"""Places that are tried by reading all that stands before them. One is mostly enough; with very many it would take the
+square of the body's length."""
+
+
+def _opening_by_depth(raw: bytes, key: str) -> tuple[int, dict[str, Any]]:
+    """``opening_of`` in one walk: the first list of this name that is a field of the body itself."""
+    depth, wanted = 0, re.compile(rb'"%s"\s*:\s*\[' % re.escape(key.encode()))
+    for token in _TOKEN.finditer(raw):
+        first = raw[token.start()]
+        if first in b"{[":
+            depth += 1
+        elif first in b"}]":
+            depth -= 1
+        elif depth == 1 and (found := wanted.match(raw, token.start())):
+            before = _parsed(raw[: found.end()] + b"]}")
+            if isinstance(before, dict) and before.pop(key, None) == []:
+                return found.end(), before
+            break
     raise Unreadable(f"it has no list {key!r}")
 
 
@@ -286,8 +310,15 @@ def take_apart(raw: bytes, key: str, start: int, before: Mapping[str, Any], old:
     """The body, with everything that is as in ``old`` taken over from there.
 
     ``start`` and ``before`` are what ``opening_of`` found. ``plainly`` makes the copy of a message for the engine.
-    Raises ``Unreadable`` for what is no JSON object of this kind.
+    Raises ``Unreadable`` for what is no JSON object of this kind, or nested deeper than can be looked at.
     """
+    try:
+        return _apart(raw, key, start, before, old, plainly)
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+
+
+def _apart(raw: bytes, key: str, start: int, before: Mapping[str, Any], old: Body | None, plainly: Plain) -> Body:
     same = _common(raw, start, old) if old is not None else 0
     if old is not None and old.floor > same:  # not this conversation, or one that lost its compaction
         old, same = None, 0

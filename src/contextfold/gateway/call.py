@@ -22,10 +22,8 @@ SWITCH = b"x-contextfold"
 """A request with ``x-contextfold: off`` is passed on untouched. Ours carry it wherever a view was made, so that a
 second gateway behind this one leaves it alone."""
 
-MOST_DECODED = 8 * 1024 * 1024
-"""Bytes of a compressed body that is read. What is compressed may become a thousand times as long."""
-
-_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
+# Without control characters: the name stands in a line of the log, and is not to begin another one there.
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\\x00-\x1f\x7f]{1,200})"')
 
 
 @dataclass
@@ -64,9 +62,7 @@ class GatewayCall:
         encoding = self.header(b"content-encoding")
         if not encoding or encoding.lower() == "identity":
             return self.raw
-        decoder = Decoder(encoding)
-        found = decoder.feed(self.raw) if len(self.raw) < MOST_DECODED else b""
-        return found or None
+        return Decoder(encoding).feed(self.raw) or None
 
 
 @dataclass
@@ -121,6 +117,6 @@ def label_of(call: GatewayCall, fields: Mapping[str, Any]) -> str:
         if not told and isinstance(user, str) and user.startswith("{"):
             try:
                 told = json.loads(user).get("session_id")
-            except (ValueError, AttributeError):
+            except (ValueError, AttributeError, RecursionError):
                 told = None
-    return re.sub(r"[^\w.:-]", "", str(told or ""))[:64]
+    return re.sub(r"[^\w.:-]", "", told[:1_000])[:64] if isinstance(told, str) else ""

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from contextfold.calls.usage import Usage
-from contextfold.errors import RefusedInStream
+from contextfold.errors import RefusedInStream, shown
 from contextfold.gateway.tap import event_data
 from contextfold.gateway.upstream import Decoder, UpstreamAnswer
 from contextfold.gateway.wires import check_refusal, is_opening
@@ -35,7 +35,7 @@ class Refused(Exception):
         self.overflow = overflow
         self.status_code = answer.status
         self.body = body
-        super().__init__(f"HTTP {answer.status}: {json.dumps(body)[:2_000]}")
+        super().__init__(f"HTTP {answer.status}: {shown(body, 2_000)}")
 
     @property
     def kind(self) -> str:
@@ -60,6 +60,9 @@ class Accepted:
 
     async def close(self) -> None:
         self.answer.close()
+
+
+_EVENT_END = re.compile(rb"\r?\n\r?\n")
 
 
 async def check_answer(answer: UpstreamAnswer, *, opens: bool) -> None:
@@ -95,7 +98,7 @@ async def _check_error(answer: UpstreamAnswer) -> None:
 
 async def _check_opening(answer: UpstreamAnswer) -> None:
     decoder = Decoder(answer.header(b"content-encoding"))
-    text, until = b"", time.monotonic() + HOLD_SECONDS
+    text, until = bytearray(), time.monotonic() + HOLD_SECONDS
     while decoder.is_known:
         left = until - time.monotonic()
         if left <= 0:
@@ -104,10 +107,13 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
         if chunk is None:
             return
         answer.ahead.append(chunk)
+        searched = max(0, len(text) - 3)  # no event ends before: one may come in a million pieces
         text += decoder.feed(chunk)
-        *events, text = re.split(rb"\r?\n\r?\n", text)
+        events: list[bytearray] = []
+        if _EVENT_END.search(text, searched):
+            *events, text = _EVENT_END.split(text)
         for event in events:
-            said = event_data(event)
+            said = event_data(bytes(event))
             if said is None:
                 continue
             try:

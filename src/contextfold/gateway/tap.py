@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any
 
 from contextfold.gateway.upstream import Decoder, UpstreamAnswer
@@ -25,7 +26,7 @@ class UsageTap:
         self._is_stream = answer.is_stream
         self._decoder = Decoder(answer.header(b"content-encoding"))
         self._is_plain = answer.header(b"content-encoding") in ("", "identity")
-        self._left = b""
+        self._left = bytearray()
         self._is_off = answer.status != 200 or not self._decoder.is_known
 
     def feed(self, chunk: bytes) -> bytes:
@@ -38,15 +39,16 @@ class UsageTap:
                 self._left += chunk
             return chunk
         rewrites = self._told is not None and self._is_plain
+        searched = max(0, len(self._left) - 3)  # no event ends before: an event may come in a million pieces
         self._left += self._decoder.feed(chunk)
-        end = max(self._left.rfind(b"\n\n") + 2, self._left.rfind(b"\r\n\r\n") + 4)
-        if end < 4 and not self._left.endswith(b"\n\n"):
+        end = max((found.end() for found in _EVENT_END.finditer(self._left, searched)), default=0)
+        if not end:
             if len(self._left) > MOST_USAGE:
                 # An event without an end: nothing more is read along, and what was held back goes out as it came.
-                self._is_off, self._left, chunk = True, b"", self._left if rewrites else chunk
-                return chunk
+                self._is_off, held = True, self._taken(len(self._left))
+                return held if rewrites else chunk
             return b"" if rewrites else chunk
-        complete, self._left = self._left[:end], self._left[end:]
+        complete = self._taken(end)
         # Most events have none: looking for the word costs less than reading them.
         if b'"usage"' in complete:
             complete = self._seen(complete)
@@ -54,13 +56,19 @@ class UsageTap:
 
     def rest(self) -> bytes:
         """What is left at the end of the answer."""
-        left, self._left = self._left, b""
+        left = self._taken(len(self._left))
         if self._is_off:
             return b""
         if self._is_stream:
             return left if self._told is not None and self._is_plain else b""
         self._look(_loaded(self._decoder.feed(left)))
         return b""
+
+    def _taken(self, end: int) -> bytes:
+        """The beginning of what was kept, which is kept no more."""
+        taken = bytes(self._left[:end])
+        del self._left[:end]
+        return taken
 
     def rewritten(self, body: bytes) -> bytes:
         """A whole plain answer with its usage told otherwise."""
@@ -71,7 +79,7 @@ class UsageTap:
         if not usage_holders(said):
             return body
         self._retell(said)
-        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+        return _dumped(said) or body
 
     def _seen(self, events: bytes) -> bytes:
         """The usage of these events is noted; they are returned with the one that is to be told."""
@@ -82,7 +90,7 @@ class UsageTap:
                 self._look(said)
                 if self._told is not None:
                     self._retell(said)
-                    event = _with_data(event, said)
+                    event = _with_data(event, said) or event
             parts.append(event)
         return b"".join(parts)
 
@@ -101,21 +109,33 @@ class UsageTap:
 def _loaded(data: bytes) -> Any:
     try:
         return json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
+def _dumped(said: Any) -> bytes | None:
+    """Compact JSON; None for what cannot be written as it was read: half a character, more levels than are written."""
+    try:
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    except (ValueError, RecursionError):
+        return None
+
+
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n")
+
+
 def _split_events(events: bytes) -> list[bytes]:
-    """Events with what ends them."""
-    mark = b"\r\n\r\n" if b"\r\n\r\n" in events else b"\n\n"
-    parts = events.split(mark)
-    return [part + mark for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    """Events with what ends them; a proxy may have written some of them in another way."""
+    ends = [0, *(found.end() for found in _EVENT_END.finditer(events)), len(events)]
+    return [events[start:end] for start, end in pairwise(ends) if end > start]
 
 
-def _with_data(event: bytes, said: Any) -> bytes:
-    """The event with other data; its other lines stay."""
+def _with_data(event: bytes, said: Any) -> bytes | None:
+    """The event with other data; its other lines stay. None where the data cannot be written."""
+    if (written := _dumped(said)) is None:
+        return None
     ending = b"\r\n" if b"\r\n" in event else b"\n"
-    data = b"data: " + json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+    data = b"data: " + written
     # The name of the event and its id are the provider's, and stay.
     lines = [line for line in event.split(ending) if line and not line.startswith(b"data:")]
     return ending.join([*lines, data]) + ending * 2
@@ -128,6 +148,6 @@ def event_data(event: bytes) -> dict[str, Any] | None:
         return None
     try:
         said = json.loads(b"\n".join(lines))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None

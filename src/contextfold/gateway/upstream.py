@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -186,8 +186,13 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes
     return kept
 
 
+MOST_DECODED = 64 * 1024 * 1024
+"""Bytes that one piece of compressed bytes may become. A few hundred bytes of Brotli can stand for gigabytes; what says
+more than this is passed on unread."""
+
+
 class Decoder:
-    """Reads along with compressed bytes. ``None`` from ``feed``: this encoding is not known here."""
+    """Reads along with compressed bytes. ``is_known``: whether this encoding is known here, and still makes sense."""
 
     def __init__(self, encoding: str) -> None:
         self._feed: Any = None
@@ -195,7 +200,7 @@ class Decoder:
         if name in ("", "identity"):
             self._feed = _same
         elif name in ("gzip", "x-gzip", "deflate"):
-            self._feed = zlib.decompressobj(zlib.MAX_WBITS | (16 if "gzip" in name else 0)).decompress
+            self._feed = _inflating(zlib.MAX_WBITS | (16 if "gzip" in name else 0))
         elif name == "br":
             self._feed = _brotli()
         elif name == "zstd":
@@ -220,17 +225,57 @@ def _same(data: bytes) -> bytes:
     return data
 
 
-def _brotli() -> Any:
+class _TooMuch(Exception):
+    """It becomes more than ``MOST_DECODED`` bytes."""
+
+
+def _inflating(bits: int) -> Callable[[bytes], bytes]:
+    inflating = zlib.decompressobj(bits)
+
+    def feed(data: bytes) -> bytes:
+        found = inflating.decompress(data, MOST_DECODED)
+        if inflating.unconsumed_tail:
+            raise _TooMuch
+        return found
+
+    return feed
+
+
+def _brotli() -> Callable[[bytes], bytes] | None:
     try:
         import brotli
     except ImportError:
         return None
-    return brotli.Decompressor().process
+    reader = brotli.Decompressor()
+    if not hasattr(reader, "can_accept_more_data"):  # a release before 1.2, which has no limit to what it gives
+        return None
+
+    def feed(data: bytes) -> bytes:
+        found: bytes = reader.process(data, output_buffer_limit=MOST_DECODED)
+        if not reader.is_finished() and not reader.can_accept_more_data():
+            raise _TooMuch
+        return found
+
+    return feed
 
 
-def _zstd() -> Any:
+_SLICE = 256
+"""Bytes of Zstandard that are decoded at once: they become a few megabytes at most, and the library has no limit."""
+
+
+def _zstd() -> Callable[[bytes], bytes] | None:
     try:
         import zstandard
     except ImportError:
         return None
-    return zstandard.ZstdDecompressor().decompressobj().decompress
+    reader = zstandard.ZstdDecompressor().decompressobj()
+
+    def feed(data: bytes) -> bytes:
+        found, size = [], 0
+        for at in range(0, len(data), _SLICE):
+            found.append(reader.decompress(data[at : at + _SLICE]))
+            if (size := size + len(found[-1])) > MOST_DECODED:
+                raise _TooMuch
+        return b"".join(found)
+
+    return feed

@@ -51,7 +51,8 @@ class GatewayWire:
         """The instructions that are none of the messages."""
         value = fields.get(self.system) if self.system else None
         if isinstance(value, list):
-            value = "\n".join(str(block.get("text", "")) for block in value if isinstance(block, dict))
+            texts = (block.get("text") for block in value if isinstance(block, dict))
+            value = "\n".join(text for text in texts if isinstance(text, str))
         return value if isinstance(value, str) and value else None
 
     def limit(self, fields: Mapping[str, Any]) -> tuple[str, int | None]:
@@ -121,7 +122,7 @@ def is_opening(event: Mapping[str, Any]) -> bool:
     """Whether an event of a stream comes before the answer, so that the request may still be refused behind it."""
     kind = event.get("type")
     if kind:
-        return kind in _OPENING
+        return isinstance(kind, str) and kind in _OPENING
     choices = event.get("choices")
     if not isinstance(choices, list) or not choices:
         return "error" not in event and not event.get("usage")
