@@ -109,11 +109,12 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
         answer.ahead.append(chunk)
         searched = max(0, len(text) - 3)  # no event ends before: one may come in a million pieces
         text += decoder.feed(chunk)
-        events: list[bytearray] = []
+        events: list[bytes] = []
         if _EVENT_END.search(text, searched):
-            *events, text = _EVENT_END.split(text)
+            events = _EVENT_END.split(bytes(text))
+            text = bytearray(events.pop())
         for event in events:
-            said = event_data(bytes(event))
+            said = event_data(event)
             if said is None:
                 continue
             try:

@@ -224,8 +224,9 @@ class EventsSummarizer(BaseEventsSummarizer):
         """
         try:
             with reading("the events"):
-                contents = [content for event in events if (content := _content_of(event)) is not None]
-                earlier = {id(event.actions.compaction.compacted_content) for event in events if _is_earlier(event)}
+                said = [(_is_earlier(event), _content_of(event)) for event in events]
+                contents = [content for _, content in said if content is not None]
+                earlier = {id(content) for is_earlier, content in said if is_earlier}
             if not contents:
                 return None
             result = await self.compactor.acompact(contents, format="gemini", force=True)
@@ -238,9 +239,9 @@ class EventsSummarizer(BaseEventsSummarizer):
             _log.warning("events were not compacted, and stay as they are: there is nothing to gain")
             return None
         # ADK's own has the role model, and then stands first where the API wants the user
-        said = Content(role="user", parts=[Part(text=told)])
+        whole = Content(role="user", parts=[Part(text=told)])
         compaction = EventCompaction(
-            start_timestamp=events[0].timestamp, end_timestamp=events[-1].timestamp, compacted_content=said
+            start_timestamp=events[0].timestamp, end_timestamp=events[-1].timestamp, compacted_content=whole
         )
         return Event(
             author="user",
