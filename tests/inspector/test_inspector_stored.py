@@ -189,7 +189,16 @@ def test_only_who_has_the_token_may_read(reading: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Host": "evil.example"}, {"Host": "evil.example:80"}, {"Origin": "http://evil.example"}]
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:80"},
+        {"Host": "127.0.0.1:80@evil.example"},
+        {"Host": "127.0.0.1.evil.example:80"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ],
+    ids=str,
 )
 def test_another_host_or_origin_is_refused_with_the_token_too(reading: str, headers: dict[str, str]) -> None:
     assert asked(reading, "/api/sessions", headers=headers)[0] == 403

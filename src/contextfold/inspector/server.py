@@ -11,6 +11,7 @@ What belongs here: routes, who may ask, and telling pages that something changed
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import socket
 import time
@@ -42,6 +43,9 @@ WORK = 0.5
 
 THROUGH_GATEWAY = "through the gateway"
 """Stands in the list where sessions of a store have their namespace."""
+
+_OURS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
+"""The whole of a ``Host`` header: what stands behind a colon is a port, and no other name."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -300,9 +304,8 @@ def _guarded(route: Route, token: str) -> Route:
 
 
 def _refusal(request: Request, token: str) -> str:
-    host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
     # Another site's name may be made to resolve to loopback; its pages would read what this server answers.
-    if host not in (HOST, "localhost", "[::1]"):
+    if not _OURS.fullmatch(request.headers.get("host", "")):
         return "this server answers on loopback alone"
     origin = request.headers.get("origin")
     # A browser says where a request comes from; without an origin it is one that the person made.

@@ -35,9 +35,9 @@ from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError
 from contextfold.formats import gemini_shapes as shapes
-from contextfold.integrations.known_lists import shared
 from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.google_genai import declared, system_text
+from contextfold.integrations.known_lists import shared
 from contextfold.overflow import classify
 from contextfold.policy import Policy
 from contextfold.record.compaction import Compaction
