@@ -23,16 +23,17 @@ def examples(number: int) -> int:
     return number if FULL else max(5, number // SHARE)
 
 
-def crossed(**axes: Iterable[Any]) -> pytest.MarkDecorator:
-    """``@crossed(way=WAYS, face=FACES)``: a test for each combination. A quick run tries each value of each axis once.
+def crossed(*, quick: int | None = None, **axes: Iterable[Any]) -> pytest.MarkDecorator:
+    """``@crossed(way=WAYS, face=FACES)``: a test for each combination. A quick run tries each value of each axis once,
+    or ``quick`` combinations.
 
     The other combinations are strict. For tests that cost tenths of a second each; cheap ones stay as they are.
     """
     columns = [list(values) for values in axes.values()]
     longest = max(map(len, columns))
-    quick = {tuple(n % len(values) for values in columns) for n in range(longest)}
+    tried = {tuple(n % len(values) for values in columns) for n in range(longest if quick is None else quick)}
     cases = []
     for places in itertools.product(*(range(len(values)) for values in columns)):
         values = [column[place] for column, place in zip(columns, places, strict=True)]
-        cases.append(pytest.param(*values, marks=() if places in quick else pytest.mark.strict))
+        cases.append(pytest.param(*values, marks=() if places in tried else pytest.mark.strict))
     return pytest.mark.parametrize(tuple(axes), cases)

@@ -234,6 +234,7 @@ def test_a_view_can_be_had_in_another_format() -> None:
     assert all(one != two for one, two in itertools.pairwise(roles))
 
 
+@pytest.mark.strict
 def test_many_conversations_share_one_instance() -> None:
     compactor = Compactor(window=8_000)
     wires = [conversation(60, words=100 + n) for n in range(12)]

@@ -71,6 +71,8 @@ COMMANDS = [
 ]
 
 
+SLOW = {"models.md", "testing.md"}
+"""Pages whose programs take seconds; they run strictly, as those of frameworks do."""
 OF_FRAMEWORKS = {
     *("bedrock.md", "google-adk.md", "google-genai.md", "haystack.md", "litellm.md", "openai-agents.md"),
     *("pydantic-ai.md", "strands.md"),
@@ -83,7 +85,13 @@ def request_of_the_demo() -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.strict] if page.name in OF_FRAMEWORKS | SLOW else [], id=page.name)
+        for page in PAGES
+    ],
+)
 def test_the_python_of_a_page_runs(
     page: Path, request_of_the_demo: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

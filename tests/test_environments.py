@@ -117,6 +117,7 @@ def test_without_the_module_venv_the_demo_says_what_to_install(tmp_path: Path) -
     assert not (tmp_path / ".venv-demo").exists()
 
 
+@pytest.mark.strict
 @needs_make
 def test_a_set_up_that_fails_says_what_it_needs(tmp_path: Path) -> None:
     """A network, or an index that can be reached; here pip may use neither."""

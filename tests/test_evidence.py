@@ -308,6 +308,7 @@ def test_a_line_holds_names_worths_and_words() -> None:
     )
 
 
+@pytest.mark.strict
 def test_a_real_transcript_keeps_its_budget_and_takes_seconds_at_most(transcripts: Path) -> None:
     rows = (transcripts / "entire-cli-claude-code" / "6113e919.jsonl").read_text(encoding="utf-8").splitlines()
     messages = [answered(json.dumps(json.loads(row).get("message", {}), ensure_ascii=False)) for row in rows]

@@ -114,7 +114,7 @@ def renumbered(plot: Plot, number: int) -> Plot:
     return tuple(event(one) for one in plot)
 
 
-@crossed(format=FORMATS, broken=(False, True))
+@crossed(format=FORMATS, broken=(False, True), quick=4)
 class TestAnyHistory:
     @law
     @given(data=st.data())
@@ -256,6 +256,7 @@ def test_a_failing_summarizer_changes_nothing(failure: str, data: st.DataObject)
         assert "fallback_used" in names
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize(
     "format", [*FORMATS[:2], *(pytest.param(name, marks=pytest.mark.strict) for name in FORMATS[2:])]
 )
@@ -278,7 +279,7 @@ def test_five_compactions_of_one_long_conversation(format: str) -> None:
     assert one.gave_up == 0
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@crossed(format=FORMATS, quick=2)
 def test_a_message_larger_than_the_summarizers_window_is_read_to_its_end(format: str) -> None:
     """One output of many thousand tokens reaches a summarizer of 2,000 tokens in segments."""
     plot: Plot = (

@@ -23,7 +23,7 @@ from contextfold import (
 )
 from contextfold.policy import Budgets, Oversized, Pins, ToolOutputs
 from contextfold.testing import LimitedSummarizer, ScriptedSummarizer
-from effort import examples
+from effort import crossed, examples
 from test_compactor import Wire, conversation
 
 
@@ -391,7 +391,7 @@ def test_a_default_trigger_waits_no_longer_than_the_view_fits() -> None:
     assert out.tokens_after <= out.target
 
 
-@pytest.mark.parametrize("kept", [200, 4_000, 8_000])
+@crossed(kept=(200, 4_000, 8_000), quick=1)
 def test_evidence_keeps_its_room_beside_long_results_that_stay(kept: int) -> None:
     """What a pass leaves grows with what must stay, so that a long result does not push out what is known."""
     wire = [*conversation(400)[:-1], *unread(kept)[-2:]]

@@ -580,6 +580,7 @@ def test_a_calibrated_pass_ends_below_the_target_as_the_provider_counts(ratio: f
     assert out.compaction.tokens_after >= out.tokens_after
 
 
+@pytest.mark.strict
 def test_the_same_state_decides_the_same_way_with_and_without_memory() -> None:
     """The calibration is an argument, and nothing else of usage is remembered."""
     wire = conversation(100)

@@ -46,6 +46,7 @@ def attempts_of(ready: PlannedJob) -> tuple[int, dict[str, Any]]:
     raise AssertionError("no actor lived")
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("deadly", [set(), {0}, {1, 3}])
 def test_what_kills_actors_is_left_out_and_the_rest_is_done(deadly: set[int], tmp_path: Path) -> None:
     ready = job_of(tmp_path, deadly)

@@ -45,6 +45,7 @@ def job_of(lines: Path, output: Path, summarizer: Any = None) -> PlannedJob:
     return planned_job(Job(CompactBatch(window=WINDOW, summarizer=summarizer), [str(lines)], str(output)))
 
 
+@pytest.mark.strict
 def test_workers_that_die_lose_nothing_and_double_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One dies once, over the second conversation; then each dies over the third, which is given up."""
     monkeypatch.setenv(DIED, str(tmp_path / "died"))

@@ -48,6 +48,7 @@ def test_every_strategy_is_measured_in_both_situations_at_every_length(found: di
     assert found["figures"] == {}
 
 
+@pytest.mark.strict
 def test_memory_is_what_is_held_after_the_call(found: dict[str, Any]) -> None:
     memory = found["times"]["memory"]
     assert memory["contextfold"] > 1_000 > memory["masking_turns"] >= 0
@@ -82,6 +83,7 @@ def test_the_table_shows_ratios_to_contextfold_and_what_was_stopped() -> None:
     assert growth.markdown(made) == ""
 
 
+@pytest.mark.strict
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib comes with the extra bench")
 def test_the_curves_are_drawn(tmp_path: Path) -> None:
     growth.plots({"times": {"points": points(contextfold=0.5, slow=20.0)}}, tmp_path)

@@ -272,6 +272,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object],
     return runs[0], runs[1]
 
 
+@pytest.mark.strict
 def test_a_second_run_gives_the_same_figures(report: tuple[dict[str, object], dict[str, object]]) -> None:
     assert report[0] == report[1]
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from benchmarks.replay import collect, sessions
 from benchmarks.replay.chat import content_text
 from benchmarks.replay.conversation import Conversation, build
@@ -171,6 +172,7 @@ def test_the_longest_of_every_source_come_first() -> None:
     assert len(collect.chosen(found, 0)) == len(found)
 
 
+@pytest.mark.strict
 def test_every_real_conversation_is_one_a_provider_would_take(transcripts: Path) -> None:
     """As read, before any strategy touches it."""
     read = 0

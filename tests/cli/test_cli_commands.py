@@ -358,6 +358,7 @@ def test_help_does_not_load_what_only_reports_need() -> None:
 # ---- real conversations ----
 
 
+@pytest.mark.strict
 def test_real_files_of_every_kind_are_inspected_and_compacted(transcripts: Path) -> None:
     """One of each folder, the smallest, so that this takes seconds; all of them are the business of the laws script."""
     named = [path for path in real_files(transcripts, "*/*") if not path.name.startswith(("LICENSE", "probing"))]

@@ -18,6 +18,7 @@ from contextfold.cli import app as commands
 from contextfold.cli.app import app
 from contextfold.cli.progress import LiveProgress, duration, says
 from contextfold.observe import SummaryPiece, SummaryProgress
+from effort import crossed
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def report(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("api", ["chat", "responses"])
+@crossed(api=("chat", "responses"), quick=1)
 def test_a_model_behind_a_base_url_summarizes(api: str, session: Path, server: ProviderServer) -> None:
     options = ["--window", "8000", "--summarizer", "openai:small", "--base-url", server.openai_url]
     found = report(run(str(session), *options, "--summary-api", api, "--report", "json"))

@@ -96,6 +96,7 @@ def test_a_file_of_several_conversations_becomes_several_threads(folder: Path) -
     assert "y: 6 messages" in run("sessions", "import", "two.jsonl", "--thread", "y", "--pick", "2")
 
 
+@pytest.mark.strict
 def test_every_kind_of_transcript_can_be_imported(transcripts: Path) -> None:
     kinds: dict[str, Path] = {}
     for path in sorted(files(transcripts, "*/*"), key=lambda path: path.stat().st_size):

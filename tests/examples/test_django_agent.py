@@ -12,6 +12,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2] / "examples" / "django_agent"
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("command", [("makemigrations", "--check", "--dry-run"), ("test",)], ids=" ".join)
 def test_the_project_is_in_order(command: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("django")

@@ -46,6 +46,7 @@ def test_real_conversations_encode_to_the_very_same_objects(transcripts: Path) -
         assert conversation.messages == before, conversation.name
 
 
+@pytest.mark.strict
 def test_real_conversations_cross_to_every_format_with_all_calls_and_results(transcripts: Path) -> None:
     """Call ids, results and their pairing survive any change of format, and nothing becomes newly invalid."""
     for conversation in conversations(transcripts):
@@ -60,6 +61,7 @@ def test_real_conversations_cross_to_every_format_with_all_calls_and_results(tra
             assert not after - before, (conversation.name, target)
 
 
+@pytest.mark.strict
 def test_real_conversations_are_detected_as_what_they_were_encoded_to(transcripts: Path) -> None:
     for conversation in conversations(transcripts):
         messages = decoded(conversation.messages, conversation.format)
@@ -70,6 +72,7 @@ def test_real_conversations_are_detected_as_what_they_were_encoded_to(transcript
             assert found == target or plain or found == "openai-chat", (conversation.name, target)
 
 
+@pytest.mark.strict
 def test_conversations_crossing_into_anthropic_alternate(transcripts: Path) -> None:
     """User and assistant take turns where the provider demands it."""
     for conversation in conversations(transcripts):
@@ -111,6 +114,7 @@ def assert_rebuilds(wire: list[Any], name: str) -> None:
     assert formats.get(name).encode(rebuilt) == sources
 
 
+@pytest.mark.strict
 def test_real_conversations_rebuilt_with_the_same_parts_are_equal_to_what_they_were(transcripts: Path) -> None:
     """An edit that changes nothing loses nothing: every key and every block is there, in the same shape."""
     for conversation in conversations(transcripts):

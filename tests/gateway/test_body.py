@@ -244,6 +244,7 @@ def test_a_changed_answer_limit_keeps_every_other_field() -> None:
     assert changed == {**fields, "max_tokens": 3}
 
 
+@pytest.mark.strict
 def test_recorded_conversations_are_cut_without_a_byte_changed(transcripts: Any) -> None:
     """Real messages, in each wire's way: what passes is what came, and each turn's view extends the one before."""
     from contextfold.errors import ContextfoldError

@@ -162,6 +162,7 @@ def check(running: list[Agent], provider: ProviderServer, length: int) -> None:
     assert max(taken.values()) == 1  # each attempt has a mark of its own
 
 
+@pytest.mark.strict
 def test_nothing_is_mixed_up_while_workers_are_killed_and_the_provider_fails(tmp_path: Path) -> None:
     running, provider = run_agents(tmp_path, agents=2, length=10, kills=2.0)
     check(running, provider, 10)

@@ -27,6 +27,7 @@ from contextfold.gateway.run import arguments_for, child_environment, settings_f
 from contextfold.gateway.serve import packed, set_up_logging, unpacked
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.policy import Policy
+from effort import crossed
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "contextfold"]
@@ -72,7 +73,7 @@ def test_the_child_gets_the_addresses_and_nothing_is_left_behind(tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
 
 
-@pytest.mark.parametrize("code", [0, 77])
+@crossed(code=(77, 0), quick=1)
 def test_the_exit_code_is_the_childs(tmp_path: Path, code: int) -> None:
     done = run(tmp_path, "run", *python(f"raise SystemExit({code})"))
     assert done.returncode == code
@@ -91,6 +92,7 @@ def test_a_child_that_a_signal_ended_is_told_as_shells_do(tmp_path: Path) -> Non
     assert done.returncode == 128 + 9
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_child_that_a_passed_signal_ended_is_told_by_128_and_its_number(tmp_path: Path, name: str) -> None:
     temporary = tmp_path / "tmp"
@@ -108,6 +110,7 @@ def test_a_child_that_a_passed_signal_ended_is_told_by_128_and_its_number(tmp_pa
         socket.create_connection(("127.0.0.1", port), timeout=1)
 
 
+@pytest.mark.strict
 def test_a_file_that_cannot_be_run_is_said_as_shells_do(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF and nothing more")
@@ -118,6 +121,7 @@ def test_a_file_that_cannot_be_run_is_said_as_shells_do(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.strict
 def test_what_is_there_and_is_no_program_is_said_as_shells_do(tmp_path: Path) -> None:
     plain = tmp_path / "plain.py"
     plain.write_text("print(1)")
@@ -127,6 +131,7 @@ def test_what_is_there_and_is_no_program_is_said_as_shells_do(tmp_path: Path) ->
         assert told in done.stderr
 
 
+@pytest.mark.strict
 def test_a_run_says_what_of_ours_failed_and_where_to_read_more(tmp_path: Path) -> None:
     agent = """
 import os
@@ -141,6 +146,7 @@ for messages in turns("openai-chat", 12):
     assert re.search(r"\d+ failures of its own \(\d+ store; the original requests went on; --log text", done.stderr)
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_signals_are_passed_on(tmp_path: Path, name: str) -> None:
     code = f"""
@@ -157,6 +163,7 @@ time.sleep(30)
     assert child.returncode == 42
 
 
+@pytest.mark.strict
 def test_options_of_the_child_are_its_own(tmp_path: Path) -> None:
     code = "import sys; print(sys.argv[1:])"
     done = run(tmp_path, "run", "--window", "9000", *python(code), "--window", "5", "-x", "--", "y")
@@ -345,7 +352,7 @@ def wait_until_healthy(url: str) -> None:
     raise AssertionError("the gateway did not start")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@crossed(workers=(1, 2), quick=1)
 def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int) -> None:
     with ProviderServer(default_window=WINDOW) as provider:
         words = ["gateway", "--port", "0", "--upstream", f"openai={provider.openai_url}", "--window", str(WINDOW)]

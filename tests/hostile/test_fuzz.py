@@ -17,6 +17,7 @@ from emulator.wires.responses_rules import responses_problem
 
 from contextfold import Compaction, Compactor, Policy
 from contextfold.errors import CannotFit, ContextfoldError
+from effort import crossed
 
 WORDS = [
     "[user]",
@@ -182,7 +183,7 @@ def play(format: str, seed: int) -> bool:
     return out.compaction is not None
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@crossed(format=FORMATS, quick=2)
 def test_hostile_conversations_are_sent_in_a_shape_that_is_taken(format: str) -> None:
     passes = sum(play(format, seed) for seed in range(25))
     assert passes > 5

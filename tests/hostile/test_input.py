@@ -20,7 +20,7 @@ from contextfold.settings import load
 from contextfold.store import open_store
 from contextfold.testing.dict_store import DictStore
 from contextfold.transcripts import read_file
-from effort import FULL
+from effort import FULL, crossed
 
 HALF = "name_\ud83d"
 SECONDS = 5.0
@@ -280,8 +280,7 @@ def test_what_is_no_list_of_messages_is_refused_as_ours(odd: str) -> None:
         refuses_or_reads(messages, None)
 
 
-@pytest.mark.parametrize("format", ["gemini", "bedrock-converse", "langchain", "anthropic"])
-@pytest.mark.parametrize("depth", [1_100, 10_000])
+@crossed(format=("gemini", "bedrock-converse", "langchain", "anthropic"), depth=(1_100, 10_000), quick=2)
 def test_arguments_that_are_values_of_any_depth_are_compacted_in_each_format(format: str, depth: int) -> None:
     inner = {
         "gemini": (1, "parts", 0, "functionCall", "args"),

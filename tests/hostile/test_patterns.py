@@ -311,6 +311,7 @@ def slow_texts(pattern: re.Pattern[Any], anchored: bool) -> dict[tuple[str, str,
     return {}
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("file", [file for file in FILES if COMPILES.search(source(file))])
 def test_no_text_costs_a_pattern_the_square_of_its_size(file: str) -> None:
     found = patterns_of(file)

@@ -13,6 +13,7 @@ import pytest
 from contextfold import Compactor, Policy
 from contextfold.quoting import broken, quoted, unquoted, without_tags
 from contextfold.summary.message import CLOSE, OPEN, summary_text
+from effort import crossed
 
 DEPLOY = "Please deploy to port 8443, never touch db_prod_main"
 ORDER = "Never ask me before running rm -rf /srv/backup_main"
@@ -144,7 +145,7 @@ def looks_like_a_mark(line: str) -> bool:
     return bool(re.match(r"[\[【⟦〔❲](?:[^\W\d_]{4,9})[\]】⟧〕❳]?$", seen)) and not seen.startswith(">")
 
 
-@pytest.mark.parametrize("mark", MARKS)
+@crossed(mark=MARKS, quick=10)
 def test_a_tool_output_cannot_forge_the_speaker(mark: str) -> None:
     call = {
         "id": "c1",

@@ -134,6 +134,7 @@ def test_no_address_of_another_host_is_in_a_tag() -> None:
     assert len(addresses) == 1, "the icon"
 
 
+@pytest.mark.strict
 def test_a_report_is_smaller_than_one_and_a_half_times_its_session() -> None:
     messages: list[dict[str, Any]] = tool_loop(40, lines=300)
     size = len(json.dumps(messages))

@@ -107,6 +107,7 @@ def test_what_a_gateway_keeps_has_a_document_without_messages(tmp_path: Path) ->
     database.close()
 
 
+@pytest.mark.strict
 def test_the_list_has_what_went_through_a_gateway_too(browser: Browser, tmp_path: Path) -> None:
     url = url_of(tmp_path)
     played(url, MESSAGES[:4], "stored")

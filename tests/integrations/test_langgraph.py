@@ -17,6 +17,7 @@ from langgraph.types import Command, interrupt
 
 from contextfold import Compaction, Compactor, Policy
 from contextfold.integrations.langgraph import CompactionNodeState, CompactionState, Context, newest, summary_metadata
+from effort import crossed
 
 WINDOW = 4_000
 NOON = datetime(2026, 1, 20, 12, tzinfo=UTC)
@@ -202,7 +203,7 @@ def node_before(model: Model, ours: Context) -> StateGraph[Any]:
     return graph
 
 
-@pytest.mark.parametrize("build", [own_node, node_before])
+@crossed(build=(own_node, node_before), quick=1)
 def test_the_checkpoint_keeps_every_message_and_the_model_gets_the_view(
     build: Callable[[Model, Context], StateGraph[Any]], saver: SqliteSaver
 ) -> None:

@@ -11,6 +11,7 @@ from emulator import ProviderServer, Request
 from contextfold import Compactor
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import openai as over_openai
+from effort import crossed
 
 anthropic = pytest.importorskip("anthropic")
 openai = pytest.importorskip("openai")
@@ -64,7 +65,7 @@ def with_anthropic(provider: ProviderServer, *, stream: bool) -> Any:
     raise AssertionError("nothing was compacted")
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@crossed(stream=(False, True), quick=1)
 def test_anthropic_reads_the_view_from_its_cache(stream: bool) -> None:
     with server() as provider:
         result = with_anthropic(provider, stream=stream)
@@ -81,7 +82,7 @@ def test_anthropic_reads_the_view_from_its_cache(stream: bool) -> None:
     assert result.summary.text.startswith("Invoices are late because")
 
 
-@pytest.mark.parametrize("shape", ["chat", "responses"])
+@crossed(shape=("chat", "responses"), quick=1)
 def test_openai_reads_the_view_from_its_cache_in_async_code(shape: str) -> None:
     async def main(provider: ProviderServer) -> Any:
         async with openai.AsyncOpenAI(base_url=provider.openai_url, api_key="any", max_retries=0) as client:

@@ -16,6 +16,7 @@ from contextfold import Compactor
 from contextfold.store import Session, open_store
 from contextfold.store.sql import SQLStore
 
+ON_BOTH = {"test_store_conformance.py", "test_store_search.py"}
 _numbers = itertools.count()
 
 
@@ -56,6 +57,15 @@ def _execute(server: str, statement: str) -> None:
 
     with psycopg.connect(server.replace("postgresql+psycopg://", "postgresql://"), autocommit=True) as connection:
         connection.execute(statement)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What every store has to do is tried on both databases; the rest is tried on PostgreSQL in strict runs."""
+    for item in items:
+        known = getattr(item, "callspec", None)
+        if known and known.params.get("url") == "postgresql" and item.path.name not in ON_BOTH:
+            item.add_marker(pytest.mark.strict)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -411,6 +411,7 @@ def test_a_worker_that_lost_its_lease_says_so(store: SQLStore, monkeypatch: pyte
     assert session.state().summary_id is not None  # by a second attempt
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("processes", [2, pytest.param(8, marks=pytest.mark.strict)])
 def test_processes_on_one_thread_lose_nothing(processes: int, url: str) -> None:
     """The same as ``benchmarks/store_stress.py together`` does for 2,000 operations."""

@@ -126,6 +126,7 @@ def opened(store: Any, **options: Any) -> Session:
     return Compactor(window=16_000).session("thread", store, options=given)
 
 
+@pytest.mark.strict
 @pytest.mark.usefixtures("short_horizon")
 def test_a_session_far_beyond_its_horizon_keeps_its_laws(sqlite_store: SQLStore) -> None:
     session = opened(sqlite_store)
@@ -149,6 +150,7 @@ def test_a_session_far_beyond_its_horizon_keeps_its_laws(sqlite_store: SQLStore)
     assert opened(sqlite_store).view() == session.view()
 
 
+@pytest.mark.strict
 def test_old_facts_are_carried_on_although_their_messages_are_not_read_again(
     sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_the_tables_are_what_queries_take_them_for(url: str) -> None:
     store.close()
 
 
+@pytest.mark.strict
 def test_processes_that_start_at_once_make_the_tables_once(url: str) -> None:
     starting = [
         subprocess.Popen([sys.executable, "-W", "error", "-c", START, url, str(n)], stderr=subprocess.PIPE, text=True)

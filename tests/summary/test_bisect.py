@@ -430,6 +430,7 @@ def test_every_summarizer_from_2000_tokens_up_reads_everything_within_bounds(
     assert made.stats.calls <= 3 * made.stats.chunk_count + 24
 
 
+@pytest.mark.strict
 def test_every_real_conversation_is_read_whole_through_a_window_of_2000_tokens(transcripts: Path) -> None:
     """Every letter and digit of it, in order, in requests that were answered."""
     for units in real_conversations(transcripts):

@@ -62,6 +62,7 @@ def _conversations(path: Path) -> list[Any]:
         return []
 
 
+@pytest.mark.strict
 def test_there_are_enough_of_them(parts: list[Part]) -> None:
     assert sum(isinstance(part, ToolCall) for part in parts) > 1_000
     assert sum(isinstance(part, ToolResult) for part in parts) > 1_000
@@ -86,6 +87,7 @@ def test_every_real_part_is_reduced_once_within_its_limit_and_stays_valid(
             assert not is_json(before) or is_json(after) or name == "media"
 
 
+@pytest.mark.strict
 def test_every_real_output_ends_at_or_below_its_limit_and_uses_most_of_it(parts: list[Part]) -> None:
     large = [
         part for part in parts if isinstance(part, ToolResult) and estimate(part.text) > 400 and len(part.content) == 1

@@ -19,7 +19,7 @@ from contextfold.tiers.fitting import LEAST
 from contextfold.tiers.markers import MARKER, counts_in, is_shortened, without_markers
 from contextfold.tiers.tool_outputs import ToolOutputsTier
 from contextfold.tokens.estimate import estimate
-from effort import examples
+from effort import crossed, examples
 
 tier = ToolOutputsTier()
 limits = st.integers(0, 600)
@@ -315,7 +315,7 @@ HARD: dict[str, Callable[[int], str]] = {
 """Texts of the size that they name for 1,000; a quick run tries a fifth of it."""
 
 
-@pytest.mark.parametrize("name", HARD)
+@crossed(name=HARD, quick=4)
 def test_huge_outputs_are_reduced_in_seconds(name: str) -> None:
     text = HARD[name](examples(1_000))
     started = time.process_time()
@@ -325,6 +325,7 @@ def test_huge_outputs_are_reduced_in_seconds(name: str) -> None:
     assert is_shortened(shorter)
 
 
+@pytest.mark.strict
 def test_megabytes_take_time_in_proportion_to_their_length() -> None:
     def seconds(lines: int) -> float:
         text = "\n".join(log(lines))

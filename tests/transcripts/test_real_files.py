@@ -91,6 +91,7 @@ def test_codex_files_hand_over_every_item_as_it_is(transcripts: Path) -> None:
         assert conversation.messages[1:] == items
 
 
+@pytest.mark.strict
 def test_plain_lists_are_handed_over_as_they_stand_in_the_file(transcripts: Path) -> None:
     """No mutation begins at the file: the view of an unchanged conversation holds the file's own messages."""
     path = files(transcripts, "openhands-codeact/*.json")[0]

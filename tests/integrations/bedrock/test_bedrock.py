@@ -302,6 +302,7 @@ def test_what_is_no_method_is_refused() -> None:
         with_compaction("converse", Compactor(window=WINDOW))  # type: ignore[arg-type]
 
 
+@pytest.mark.strict
 def test_without_boto3_the_error_names_the_extra() -> None:
     code = (
         "import importlib.util; importlib.util.find_spec = lambda name: None\n"

@@ -502,6 +502,7 @@ def request_of(
     )
 
 
+@pytest.mark.strict
 def test_a_thousand_interleaved_runs_share_nothing(backend: FilesystemBackend) -> None:
     """100 threads of ten calls each on one instance, eight at a time; no thread sees a word of another."""
 

@@ -73,6 +73,7 @@ def test_truncation_counts_for_every_shape(example: dict[str, Any]) -> None:
     assert ours > 1_000
 
 
+@pytest.mark.strict
 def test_truncation_does_not_slide(example: dict[str, Any]) -> None:
     """In a loop that writes 30 files deepagents rewrites the prefix at nearly every call."""
     theirs, ours = example["CLASSES"]

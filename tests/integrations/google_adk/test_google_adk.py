@@ -29,6 +29,7 @@ from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
 from contextfold.integrations.google_adk import STATE, CompactionPlugin, EventsSummarizer
+from effort import crossed
 from leftovers import collected
 
 pytestmark = [
@@ -133,7 +134,7 @@ def compacted(server: ProviderServer) -> bool:
     return "<conversation_summary" in server.requests[-1].text
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@crossed(stream=(False, True), quick=1)
 def test_a_long_session_with_parallel_calls_stays_within_the_window(server: ProviderServer, stream: bool) -> None:
     async def play() -> Any:
         async with talk(server, CompactionPlugin(window=WINDOW)) as told:
@@ -153,6 +154,7 @@ def test_a_long_session_with_parallel_calls_stays_within_the_window(server: Prov
     assert len(spoken) == 60, "the session keeps all of it"
 
 
+@pytest.mark.strict
 def test_the_synchronous_runner_is_served_too(server: ProviderServer) -> None:
     async def opened() -> tuple[Any, str]:
         async with talk(server) as told:
@@ -173,7 +175,7 @@ def test_the_synchronous_runner_is_served_too(server: ProviderServer) -> None:
     assert compacted(server)
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@crossed(stream=(False, True), quick=1)
 def test_an_overflow_is_answered_by_a_smaller_request_and_no_tool_runs_twice(
     server: ProviderServer, stream: bool
 ) -> None:
@@ -262,6 +264,7 @@ def test_a_summarizer_that_fails_leaves_the_whole_conversation_and_is_asked_agai
     assert "SUMMARYTOKEN" in server.requests[-1].text
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_a_session_goes_on_in_another_process_without_paying_again(
     server: ProviderServer, kind: str, tmp_path: Path
@@ -333,7 +336,7 @@ def test_settings_are_those_of_a_compactor_or_refused_by_name() -> None:
 # ---- ADK's own compaction ----
 
 
-@pytest.mark.parametrize("works", [True, False])
+@crossed(works=(True, False), quick=1)
 def test_adks_own_compaction_gets_our_summaries_or_keeps_its_events(
     server: ProviderServer, works: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -384,6 +387,7 @@ def test_an_event_without_a_role_is_its_authors() -> None:
     assert "[assistant]\nword of the guide number 2." in asked[0]
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_what_a_summary_took_stands_in_its_event_where_a_model_was_asked(is_asked: bool) -> None:
     def summarizer(prompt: str) -> Answered:

@@ -27,6 +27,7 @@ from haystack.utils.deserialization import deserialize_component_inplace
 
 from contextfold import Policy, PolicyError
 from contextfold.integrations.haystack import ContextfoldCompactor
+from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer
 
@@ -94,7 +95,7 @@ def check(server: ProviderServer, writer: Writer, turns: int) -> None:
     assert all("Never touch the cellar." in request.text for request in server.requests)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@crossed(way=WAYS, quick=1)
 def test_a_talk_stays_inside_the_window(server: ProviderServer, way: str) -> None:
     writer = Writer()
     Talk(server, way, summarizer=writer).play(30)
@@ -110,7 +111,7 @@ def test_several_hundred_turns_stay_inside_the_window(server: ProviderServer, wa
     check(server, writer, 300)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@crossed(way=WAYS, quick=1)
 def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(server: ProviderServer, way: str) -> None:
     writer = Writer(fails=3)
     talk = Talk(server, way, summarizer=writer)

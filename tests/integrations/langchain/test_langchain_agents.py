@@ -56,6 +56,7 @@ def test_an_agent_in_deerflows_order_survives_its_process(tmp_path: Path) -> Non
     assert len({identity for _, _, identity in thread}) == len(thread)
 
 
+@pytest.mark.strict
 def test_the_drop_in_in_deerflows_order_survives_its_process(tmp_path: Path) -> None:
     """The same with the class that rewrites the thread: one summary, valid requests, no step done twice."""
     assert process(tmp_path, "drop-in", 0, 3, stop="3.5") is None
@@ -111,6 +112,7 @@ def test_parallel_sub_agents_share_an_instance_and_nothing_else() -> None:
     assert middleware.record(agent.get_state(config).values) is None, "the main agent had nothing to compact"
 
 
+@pytest.mark.strict
 @pytest.mark.parametrize(
     ("kind", "threads"),
     [("compaction", 100), pytest.param("compaction", 1_000, marks=pytest.mark.strict), ("drop-in", 100)],

@@ -14,6 +14,7 @@ from langchain_scripted import read_file, talk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
+from effort import crossed
 
 openai = pytest.importorskip("langchain_openai")
 anthropic = pytest.importorskip("langchain_anthropic")
@@ -55,9 +56,7 @@ async def astreamed(agent: Any, turn: int) -> str:
     return "".join([message.text async for message, _ in seen if isinstance(message, AIMessageChunk)])
 
 
-@pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("kind", CLIENTS)
+@crossed(kind=CLIENTS, is_async=(False, True), streams=(False, True))
 def test_a_refusal_is_answered_by_a_smaller_view(
     server: ProviderServer, kind: str, is_async: bool, streams: bool
 ) -> None:

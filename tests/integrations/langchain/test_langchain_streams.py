@@ -15,6 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
 from contextfold.integrations.langchain.hidden import hidden_config, hidden_from_streams
+from effort import crossed
 
 MARK = "SUMMARYTOKEN"
 MODES = ["messages", "updates", "values", "custom", "tasks", "checkpoints", "debug"]
@@ -66,7 +67,7 @@ def shown_by(event: Any) -> str:
     return str({key: value for key, value in event["data"].items() if key != "input"})
 
 
-@pytest.mark.parametrize("way", WAYS)
+@crossed(way=WAYS, quick=1)
 def test_no_stream_mode_shows_the_summary_call(way: str) -> None:
     """Not its tokens, not its text, for a model and for a function that asks one."""
     summaries = model_of_summaries()
@@ -78,7 +79,7 @@ def test_no_stream_mode_shows_the_summary_call(way: str) -> None:
     assert shown == "Visible answer in words."
 
 
-@pytest.mark.parametrize("way", WAYS)
+@crossed(way=WAYS, quick=1)
 def test_no_async_stream_mode_shows_it_either(way: str) -> None:
     summaries = model_of_summaries()
     agent = agent_with(compacting(WAYS[way](summaries)))
@@ -91,7 +92,7 @@ def test_no_async_stream_mode_shows_it_either(way: str) -> None:
     assert not [chunk for chunk in chunks if MARK in str(chunk)]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@crossed(way=WAYS, quick=1)
 def test_no_event_shows_the_summary_call(way: str) -> None:
     """``astream_events``, which hears of every model by its callbacks."""
     summaries = model_of_summaries()

@@ -91,7 +91,7 @@ class Talk:
         return "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
 
 
-@crossed(color=COLORS, stream=(False, True), model=PROVIDERS, window=(WINDOW, 100_000))
+@crossed(color=COLORS, stream=(False, True), model=PROVIDERS, window=(WINDOW, 100_000), quick=1)
 def test_a_conversation_larger_than_the_window_is_answered(color: str, stream: bool, model: str, window: int) -> None:
     """With a window that is too large, the provider's refusal comes as ``ContextWindowExceededError``."""
     wire = conversation(40)
@@ -164,7 +164,7 @@ def answers() -> Any:
     return answer
 
 
-@pytest.mark.parametrize("color", COLORS)
+@crossed(color=COLORS, quick=1)
 def test_a_loop_with_parallel_calls_and_an_interruption_is_never_refused(color: str) -> None:
     with provider(answers=answers()) as server:
         talk, sent = loop(server, color, 20, interrupted=10)
@@ -196,6 +196,7 @@ def test_a_summarizer_that_fails_changes_nothing(color: str, fault: Fault) -> No
         assert "can't help" not in server.requests[-1].text
 
 
+@pytest.mark.strict
 def test_without_litellm_the_error_names_the_extra() -> None:
     code = (
         "import importlib.util; importlib.util.find_spec = lambda name: None\n"

@@ -124,7 +124,7 @@ def check(talk: Talk, server: ProviderServer, turns: int) -> None:
     assert all("Never touch the cellar." in request.text for request in server.requests)
 
 
-@crossed(shape=SHAPES, way=WAYS, face=FACES)
+@crossed(shape=SHAPES, way=WAYS, face=FACES, quick=2)
 def test_a_talk_stays_inside_the_window(
     server: ProviderServer, shape: str, way: str, face: str, tmp_path: Path
 ) -> None:
@@ -185,7 +185,7 @@ def test_a_request_that_can_be_made_no_smaller_ends_in_our_error_with_the_figure
 # ---- summaries ----
 
 
-@crossed(way=WAYS, face=("filter", "provider"))
+@crossed(way=WAYS, face=("filter", "provider"), quick=1)
 def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(
     server: ProviderServer, way: str, face: str
 ) -> None:
@@ -249,6 +249,7 @@ def test_a_compacting_model_is_asked_for_what_the_framework_asks_its_own(server:
         _ = model.no_such_thing
 
 
+@pytest.mark.strict
 def test_one_filter_serves_conversations_at_a_time(server: ProviderServer) -> None:
     talk = Talk(server, summarizer=Writer())
 
@@ -268,7 +269,7 @@ def test_one_filter_serves_conversations_at_a_time(server: ProviderServer) -> No
         assert ("alpha" in request.messages_text) != ("omega" in request.messages_text)
 
 
-@pytest.mark.parametrize("face", FACES)
+@crossed(face=FACES, quick=1)
 def test_a_run_that_waits_for_a_persons_word_goes_on_from_its_stored_state(face: str, tmp_path: Path) -> None:
     def look(room: int) -> str:
         if room < 0:

@@ -114,7 +114,7 @@ def check(talk: Talk, server: ProviderServer, turns: int) -> None:
     assert {rooms.summaries(request) for request in server.requests} == {0, 1}
 
 
-@crossed(shape=SHAPES, way=WAYS)
+@crossed(shape=SHAPES, way=WAYS, quick=2)
 def test_a_talk_stays_inside_the_window(server: ProviderServer, shape: str, way: str) -> None:
     talk = Talk(server, shape, way, summarizer=Writer())
     talk.play(24)
@@ -171,7 +171,7 @@ def test_other_errors_are_the_frameworks_own(server: ProviderServer) -> None:
 # ---- summaries ----
 
 
-@pytest.mark.parametrize("way", WAYS)
+@crossed(way=WAYS, quick=1)
 def test_a_summarizer_that_fails_changes_nothing_and_is_asked_again(server: ProviderServer, way: str) -> None:
     writer = Writer(fails=3)
     talk = Talk(server, "chat", way, window=30_000, trigger=("tokens", 3_000), summarizer=writer)
@@ -203,6 +203,7 @@ def test_a_summary_is_never_paid_for_twice_where_the_model_fails_behind_it(serve
     assert rooms.summaries(server.requests[-1]) == 1
 
 
+@pytest.mark.strict
 def test_what_a_summarizer_reads_is_bounded_and_nothing_is_left_out() -> None:
     writer = Writer(window=3_000)
     with ProviderServer(windows={MODEL: 40_000}, default_window=None, answers=rooms.answers) as wide:

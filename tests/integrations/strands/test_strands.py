@@ -89,7 +89,7 @@ def provider(**options: Any) -> ProviderServer:
     return ProviderServer(windows={MODEL: WINDOW}, answers=options.pop("answers", None) or answers(), **options)
 
 
-@crossed(color=COLORS, streaming=(True, False))
+@crossed(color=COLORS, streaming=(True, False), quick=2)
 def test_an_agent_with_parallel_calls_is_never_refused(color: str, streaming: bool) -> None:
     manager = CompactionManager(window=WINDOW)
     with provider() as server:
@@ -127,7 +127,7 @@ def test_several_hundred_calls_stay_below_the_window(color: str) -> None:
     assert_honest(agent, manager, 600)
 
 
-@crossed(color=COLORS, wording=("bedrock", "bedrock-claude", "bedrock-bytes"))
+@crossed(color=COLORS, wording=("bedrock", "bedrock-claude", "bedrock-bytes"), quick=1)
 def test_after_an_overflow_the_request_is_made_smaller_once(color: str, wording: str) -> None:
     """The window is not known: the refusal teaches it."""
     manager = CompactionManager(window=100_000)
@@ -176,7 +176,7 @@ def read_log(lines: int) -> str:
     return "ERROR disk_7 is full. " * lines
 
 
-@crossed(color=COLORS, window=(WINDOW, 100_000))
+@crossed(color=COLORS, window=(WINDOW, 100_000), quick=1)
 def test_one_result_that_is_larger_than_the_window_is_shortened_and_the_agent_goes_on(color: str, window: int) -> None:
     """The framework's own manager gives up here: there are too few messages to summarize."""
     steps = [Answer("Looking.", (ToolCall("read_log", {"lines": 3_000}),)), Answer("The disk is full.")]
@@ -193,7 +193,7 @@ def test_one_result_that_is_larger_than_the_window_is_shortened_and_the_agent_go
     assert manager.history[2]["content"][0]["toolResult"]["content"][0]["text"].count("ERROR") == 3_000
 
 
-@pytest.mark.parametrize("color", COLORS)
+@crossed(color=COLORS, quick=1)
 def test_an_interruption_leaves_a_conversation_that_goes_on(color: str) -> None:
     manager = CompactionManager(window=WINDOW)
     with provider() as server:
@@ -212,7 +212,7 @@ class Broken(Exception):
     """What a summarizer raised."""
 
 
-@pytest.mark.parametrize("color", COLORS)
+@crossed(color=COLORS, quick=1)
 def test_a_summarizer_that_fails_costs_no_answer(color: str) -> None:
     def summarize(prompt: str) -> str:
         raise Broken("no summary today")
@@ -226,7 +226,7 @@ def test_a_summarizer_that_fails_costs_no_answer(color: str) -> None:
         assert not any("no summary today" in request.text for request in server.requests)
 
 
-@crossed(color=COLORS, is_async=(True, False))
+@crossed(color=COLORS, is_async=(True, False), quick=1)
 def test_summarizers_of_both_colors_are_asked_in_both(color: str, is_async: bool) -> None:
     asked: list[str] = []
 
@@ -294,6 +294,7 @@ def test_a_snapshot_that_is_loaded_brings_back_what_stands_behind_it() -> None:
         assert {request.status for request in server.requests} == {200}
 
 
+@pytest.mark.strict
 def test_snapshots_handed_from_process_to_process_carry_one_summary_and_grow_no_further() -> None:
     with provider() as server:
         snapshot, sizes = None, []
@@ -374,6 +375,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
         CompactionManager(window=WINDOW).restore_from_session({"__name__": "Another"})
 
 
+@pytest.mark.strict
 def test_without_strands_the_error_names_the_extra() -> None:
     code = "import sys; sys.modules['strands'] = None\nimport contextfold.integrations.strands"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

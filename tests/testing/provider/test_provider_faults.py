@@ -12,6 +12,7 @@ from emulator import Answer, Fault, ProviderServer
 from provider_clients import KEY, MODES, WIRES, Failed, ask, user
 
 from contextfold import overflow
+from effort import crossed
 
 STATUS_ERRORS = (openai.APIStatusError, anthropic.APIStatusError)
 CONNECTION_ERRORS = (
@@ -22,8 +23,7 @@ LIMITS = {"openai-chat": "max_tokens", "openai-responses": "max_output_tokens", 
 TEXT = "one two three four five six seven eight nine ten eleven twelve"
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("wire", WIRES)
+@crossed(wire=WIRES, mode=MODES)
 class TestInEveryColor:
     """One server for all faults: each hits one request, and the request after it is answered."""
 

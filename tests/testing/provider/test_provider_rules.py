@@ -343,6 +343,7 @@ class TestAgainstTheEngine:
 
         check()
 
+    @pytest.mark.strict
     @pytest.mark.parametrize(
         "file",
         [
