@@ -219,7 +219,7 @@ FAILURES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@crossed(failure=FAILURES, quick=4)
 @law
 @given(data=st.data())
 def test_a_failing_summarizer_changes_nothing(failure: str, data: st.DataObject) -> None:

@@ -22,6 +22,7 @@ from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.overflow import Overflow
 from contextfold.tokens import Calibration
 from contextfold.window import DEFAULT_WINDOW
+from effort import crossed
 
 Wire = list[dict[str, Any]]
 COLORS = pytest.mark.parametrize("color", ["sync", "async"])
@@ -748,7 +749,7 @@ def test_our_own_overflow_is_understood_and_keeps_its_figures() -> None:
     assert issubclass(StillTooLong, ContextfoldError)
 
 
-@COLORS
+@crossed(color=("sync", "async"), quick=1)
 def test_a_summary_that_was_made_for_a_larger_window_shrinks_with_it(color: str) -> None:
     """The view is nothing but the summary and what must stay, and the window turns out smaller than the view."""
     wire = conversation(800)

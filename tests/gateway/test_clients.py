@@ -11,11 +11,11 @@ from typing import Any
 
 import anthropic
 import openai
-import pytest
 from emulator import Answer, ProviderServer, ToolCall
 from tests.gateway.requests_made import words
 
 from contextfold.gateway.serve import InThread
+from effort import crossed
 
 TURNS = 24
 TOOL = {"name": "read", "description": "Read a file.", "parameters": {"type": "object", "properties": {}}}
@@ -114,18 +114,18 @@ def _langchain(model: Any) -> None:
 
 
 PROGRAMS: list[Callable[[InThread], Any]] = [
-    chat,
     chat_stream,
-    responses,
     responses_stream_async,
     messages_stream,
-    messages_async,
     langchain_openai,
+    chat,
+    responses,
+    messages_async,
     langchain_anthropic,
 ]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@crossed(program=PROGRAMS, quick=4)
 def test_a_program_goes_on_through_several_windows(opened: Any, provider: ProviderServer, program: Any) -> None:
     import asyncio
     import inspect

@@ -17,6 +17,7 @@ from contextfold import Compaction, Compactor, Policy
 from contextfold.integrations.anthropic import BETA, with_compaction
 from contextfold.overflow import classify
 from contextfold.store import Session, open_store
+from effort import crossed
 
 REFUSAL = "Invalid signature in thinking block. The block is bound to a different conversation prefix."
 
@@ -83,7 +84,7 @@ def test_no_thinking_is_sent_under_another_view_than_it_was_made_under(previous_
     assert refused == 0
 
 
-@pytest.mark.parametrize("prepared_elsewhere", [False, True], ids=["here", "by another worker"])
+@crossed(prepared_elsewhere=(True, False), quick=1)
 def test_a_session_that_adopts_a_prepared_summary_sends_no_thinking_of_the_view_before(
     tmp_path: Path, prepared_elsewhere: bool
 ) -> None:

@@ -9,12 +9,13 @@ from conversations import said
 
 from contextfold import Compactor, ContextfoldError
 from contextfold.store.sql import SQLStore
+from effort import crossed
 
 HALF = "name_\ud83d of BILL-4711"
 NUL = "before\x00after BILL-4712"
 
 
-@pytest.mark.parametrize("text", [HALF, NUL, "￾￿", "‮" * 50, "'; DROP TABLE x; --"])
+@crossed(text=(HALF, NUL, "￾￿", "‮" * 50, "'; DROP TABLE x; --"), quick=2)
 def test_a_session_with_any_text_is_viewed_summarized_searched_and_undone(store: SQLStore, text: str) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "/srv/a.py"}'}}
     messages: list[dict[str, Any]] = [
