@@ -40,9 +40,9 @@ RUNS = 3
 MB = 1_000_000
 
 LIMITS = {
-    "cold pass": 13.0,
-    "growing pass, median": 1.7,
-    "last third against first": 2.2,
+    "cold pass": 11.0,
+    "growing pass, median": 1.2,
+    "last third against first": 2.1,
     "1.26 million tokens, seconds": 8.0,
     "first view of 5,000 imported, seconds": 7.0,
     "the same, passes": 1.0,

@@ -36,6 +36,9 @@ REACH = 40
 OVERHEAD = 5
 """Characters added to the length of a part for its price: a line break, and the first token, however short it is."""
 
+TWO_WORDS = 4
+"""Characters of two plain words at least: two signs each."""
+
 CONSIDERED = 1.5
 """Names that are looked at, per token of room: several times more than fit."""
 
@@ -117,6 +120,9 @@ def _by_bound(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> It
         tied.sort(key=lambda n: texts[missing[n]])
         chosen = np.concatenate([kept, np.array(tied[: most - len(kept)], dtype=np.int64)])
         missing, bounds = missing[chosen], bounds[chosen]
+    # what stands beside a name takes room, too; without, it counts less
+    lengths = lines.words.lengths[missing] + OVERHEAD
+    bounds = np.minimum(-weights[missing] / (lengths + TWO_WORDS), -weights[missing] * BARE / lengths)
     prices = lines.prices[missing]
     known = np.flatnonzero(prices)
     bounds[known] = -weights[missing[known]] / prices[known]
