@@ -433,6 +433,18 @@ def test_a_failed_summary_is_the_tools_answer(backend: FilesystemBackend) -> Non
     assert agent.get_state(THREAD).values.get("_summarization_event") is None
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_the_tool_says_that_nothing_may_leave_and_no_summary_failed(backend: FilesystemBackend, color: str) -> None:
+    calls: Any = [{"name": "compact_conversation", "args": {}, "id": "c"}]
+    main = ScriptedModel(script=lambda messages, number: AIMessage("", tool_calls=calls) if number == 0 else "ok")
+    paid = summarizer()
+    summarization = SummarizationMiddleware(paid, backend=backend, trigger=("messages", 20), keep=("messages", 30))
+    agent = deep_agent(main, backend, SummarizationToolMiddleware(summarization))
+    values = ask(agent, color, [*questions(6), HumanMessage("[q]", id="q")])
+    assert "Nothing to compact yet: all of the conversation is recent" in said(values["messages"])
+    assert not paid.sent
+
+
 def test_the_tool_takes_only_our_middleware() -> None:
     with pytest.raises(TypeError, match=r"contextfold\.integrations\.deepagents"):
         SummarizationToolMiddleware(object())  # type: ignore[arg-type]

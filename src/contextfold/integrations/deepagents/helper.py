@@ -89,6 +89,11 @@ class Helper(LangChainDropIn):
         answer = max((value for value in given if isinstance(value, int) and not isinstance(value, bool)), default=0)
         return max(1, int(HEADROOM * limit) - answer)
 
+    def can_part(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, sending: Sending) -> bool:
+        """Whether ``fold`` would ask for a summary, or has nothing that may leave."""
+        asked = self._asked(list(messages), sending, False)
+        return asked is not None and asked.can_part(messages, due, tokens, sending.overhead)
+
     async def fold(
         self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, sending: Sending, ports: Ports
     ) -> list[AnyMessage] | None:

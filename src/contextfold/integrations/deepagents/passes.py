@@ -150,6 +150,10 @@ class Passes:
         self._unsaved.put(turn.key, _Unsaved(turn.saved, now, len(turn.messages), turn.messages[-1].id))
         return await files.ports.compute(self._viewed, replace(turn, now=now))
 
+    def can_part(self, turn: ModelTurn, due: DueFold) -> bool:
+        """Whether ``folded`` has anything that may leave: if not, no summary was asked for."""
+        return self.helper.can_part(self._material(turn).messages, due, turn.tokens, turn.sending)
+
     async def with_results_moved(self, turn: ModelTurn, wanted: int, files: Files) -> ModelTurn:
         """The turn with large results at its end in the backend, the largest first, until it fits."""
         positions = large_results.results_at_end(turn.messages)

@@ -26,6 +26,7 @@ DESCRIPTION = (
     "It takes no arguments."
 )
 TOO_EARLY = "Nothing to compact yet: the conversation is within the token budget."
+ALL_KEPT = "Nothing to compact yet: all of the conversation is recent enough to stay as it is."
 NO_SUMMARY = "Compaction failed: no usable summary could be had. Nothing was summarized or removed."
 
 
@@ -67,9 +68,11 @@ async def compacted(summarization: SummarizationMiddleware, runtime: ToolRuntime
     turn = await files.ports.compute(passes.begin, runtime.state, messages, None)
     if not passes.helper.is_half_due(turn.view.messages, turn.tokens, turn.sending):
         return _answer(call, TOO_EARLY)
-    folded = await passes.folded(turn, DueFold("manual"), files)
+    due = DueFold("manual")
+    folded = await passes.folded(turn, due, files)
     if folded.start == turn.start:
-        return _answer(call, NO_SUMMARY)
+        was_asked = await files.ports.compute(passes.can_part, turn, due)
+        return _answer(call, NO_SUMMARY if was_asked else ALL_KEPT)
     count = folded.start - turn.start
     answer = f"Conversation compacted. Summarized {count} messages into a concise summary."
     return _answer(call, answer, folded.update())

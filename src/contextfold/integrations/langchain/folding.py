@@ -155,6 +155,10 @@ class Folding:
         writer = self.writer if self.reader is None else self._rolling(question, parting, messages)
         return await perform(question, plan, Means(ports, observer, as_summarizer(writer)))
 
+    def can_part(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> bool:
+        """Whether ``fold`` would ask for a summary of any of these messages; sizes as for ``fold``."""
+        return not isinstance(self._parting(self._question(messages, due, tokens, overhead), due), Nothing)
+
     # ---- the question ----
 
     def _question(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> Question:
