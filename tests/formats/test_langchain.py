@@ -92,6 +92,32 @@ def test_an_edited_call_is_edited_in_its_block_its_entry_and_its_raw_form(shape:
     assert LANGCHAIN.decode(entry).tool_calls[0].arguments == '{"a": "s"}'
 
 
+@pytest.mark.parametrize("as_dump", [False, True])
+def test_an_invalid_call_without_an_id_is_read_and_stays_where_it_is(as_dump: bool) -> None:
+    """No result can answer it, and agents go on behind it."""
+    bad = {"name": "g", "args": "{bad", "id": None, "error": "x", "type": "invalid_tool_call"}
+    message = AIMessage("said", tool_calls=[CALL], invalid_tool_calls=[bad])
+    wire: Any = message.model_dump() if as_dump else message
+    read = LANGCHAIN.decode(wire)
+    assert [call.id for call in read.tool_calls] == ["c"]
+    assert any(isinstance(part, Opaque) and "{bad" in part.text for part in read.parts)
+    assert LANGCHAIN.encode([read])[0] is wire
+    edited = tuple(replace(p, arguments="{}", edited=True) if isinstance(p, ToolCall) else p for p in read.parts)
+    fields = fields_of(LANGCHAIN.encode([read.with_parts(edited)])[0])
+    assert fields["tool_calls"][0]["args"] == {}
+    assert fields["invalid_tool_calls"] == [bad]
+    gone = fields_of(LANGCHAIN.encode([read.with_parts(read.parts[:1])])[0])
+    assert gone["invalid_tool_calls"] == []
+
+
+def test_a_call_with_an_empty_id_is_answered_under_it() -> None:
+    """As LangChain itself does, for providers that give none."""
+    call = AIMessage("", tool_calls=[{**CALL, "id": ""}])
+    (asked, answered) = decoded([call, ToolMessage("out", tool_call_id="")], "langchain")
+    assert asked.tool_calls[0].id == answered.tool_results[0].call_id == ""
+    assert LANGCHAIN.encode([asked])[0] is call
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_calls_and_reasoning_that_are_removed_are_gone_everywhere(shape: str) -> None:
     message = decoded(SHAPES[shape], "langchain")[2]

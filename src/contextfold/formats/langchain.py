@@ -43,6 +43,7 @@ KINDS = {"user": "human", "assistant": "ai", "system": "system", "developer": "s
 CHAT_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer", "tool": "tool"}
 OPENAI_ROLE = "__openai_role__"  # where langchain-openai remembers that a system message is a developer message
 REASONING_KEY = "reasoning_content"
+INVALID = "invalid_tool_calls"
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments", "custom_tool_call": "input"}
@@ -73,7 +74,7 @@ class CallSource:
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """The source of a part that is a key of ``additional_kwargs``."""
+    """The source of a part that stands beside the content: a key of ``additional_kwargs``, or of the message."""
 
     name: str
 
@@ -138,7 +139,7 @@ def _decode_parts(
         if fields.get("tool_call_id") is None and name is not None:
             call_id = f"function:{name}"  # the older FunctionMessage has no id
         else:
-            call_id = values.required_text(fields, "tool_call_id", "a tool message", index)
+            call_id = _id_of(fields, "tool_call_id", "a tool message", index)
         inner = values.decoded_content(content, _decode_inner_block, index)
         return (ToolResult(call_id, inner, name=name, is_error=fields.get("status") == "error", source=content),)
     if role != "assistant":
@@ -149,16 +150,31 @@ def _decode_parts(
         parts.append(Reasoning(thought, source=Keyword(REASONING_KEY)))
     entries = _call_entries(fields, keywords, index)
     parts.extend(_with_entries(values.decoded_content(content, _decode_block, index), entries))
+    parts.extend(Opaque(INVALID, values.readable(entry), source=Keyword(INVALID)) for entry in _unanswerable(fields))
     return tuple(parts)
+
+
+def _unanswerable(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Invalid calls without an id: LangChain answers none of them, and no result can."""
+    entries = fields.get(INVALID)
+    listed = entries if isinstance(entries, list | tuple) else ()
+    return [entry for entry in listed if isinstance(entry, Mapping) and entry.get("id") is None]
+
+
+def _id_of(wire: Mapping[str, Any], key: str, what: str, index: int | None) -> str:
+    """An id, which may be empty: LangChain answers a call whose provider gave it an empty one under that."""
+    return "" if wire.get(key) == "" else values.required_text(wire, key, what, index)
 
 
 def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> list[ToolCall]:
     listed: list[Any] = []
-    for key in ("tool_calls", "invalid_tool_calls"):
+    for key in ("tool_calls", INVALID):
         entries = fields.get(key) or ()
         if not isinstance(entries, list | tuple):
             raise FormatError(f"{key!r} is {values.kind_of(entries)}, and must be a list", index=index)
         listed.extend(entries)
+    unanswerable = {id(entry) for entry in _unanswerable(fields)}
+    listed = [entry for entry in listed if id(entry) not in unanswerable]
     calls = [_decode_entry(entry, position, index) for position, entry in enumerate(listed)]
     if not calls:  # dumps of before tool_calls existed
         calls = [_decode_raw(entry) for entry in keywords.get("tool_calls") or () if isinstance(entry, dict)]
@@ -168,7 +184,7 @@ def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index:
 def _decode_entry(entry: Any, position: int, index: int | None) -> ToolCall:
     what = f"tool call {position}"
     entry = values.as_object(entry, index, what)
-    call_id = values.required_text(entry, "id", what, index)
+    call_id = _id_of(entry, "id", what, index)
     name = values.optional_text(entry, "name") or ""
     return ToolCall(call_id, name, _arguments(entry.get("args")), source=CallSource(None, entry))
 
@@ -284,9 +300,14 @@ def _is_in_content(part: Part) -> bool:
 def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any]:
     """The calls in all places where they stand beside the content, and the keywords without reasoning that is gone."""
     kept = {_original_id(call): call for call in message.tool_calls}
+    has_unanswerable = any(part.source == Keyword(INVALID) for part in message.parts)
     changes: dict[str, Any] = {
-        key: [_rebuild_entry(entry, kept[entry["id"]]) for entry in fields[key] if entry.get("id") in kept]
-        for key in ("tool_calls", "invalid_tool_calls", "tool_call_chunks")
+        key: [
+            _rebuild_entry(entry, kept[entry["id"]]) if entry.get("id") in kept else entry
+            for entry in fields[key]
+            if entry.get("id") in kept or (has_unanswerable and key == INVALID and entry.get("id") is None)
+        ]
+        for key in ("tool_calls", INVALID, "tool_call_chunks")
         if fields.get(key)
     }
     keywords = fields.get("additional_kwargs")
@@ -296,7 +317,7 @@ def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any
     if keywords.get("tool_calls"):
         raw_calls = [raw for raw in keywords["tool_calls"] if raw.get("id") in kept]
         keywords["tool_calls"] = [_rebuild_raw(raw, kept[raw["id"]]) for raw in raw_calls]
-    if keywords.get(REASONING_KEY) and not any(isinstance(part.source, Keyword) for part in message.parts):
+    if keywords.get(REASONING_KEY) and not any(part.source == Keyword(REASONING_KEY) for part in message.parts):
         keywords.pop(REASONING_KEY, None)
     return {**changes, "additional_kwargs": keywords}
 

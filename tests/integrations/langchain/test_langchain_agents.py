@@ -81,6 +81,24 @@ def people_of(told: dict[str, Any]) -> list[list[str]]:
     return [sent["people"] for sent in told["sent"]]
 
 
+@pytest.mark.parametrize("kind", [CompactionMiddleware, SummarizationMiddleware])
+@pytest.mark.parametrize("call_id", [None, ""])
+def test_an_agent_goes_on_behind_an_invalid_call_without_an_id(kind: Any, call_id: str | None) -> None:
+    bad: Any = {"name": "read_file", "args": '{"path":', "id": call_id, "error": "Invalid JSON"}
+    paid = ScriptedModel(script=lambda messages, number: SUMMARY)
+    middleware = (
+        CompactionMiddleware(window=2_000, summarizer=paid)
+        if kind is CompactionMiddleware
+        else SummarizationMiddleware(paid, trigger=("messages", 20), keep=("messages", 4))
+    )
+    main = ScriptedModel()
+    agent = create_agent(main, [read_file], middleware=[middleware])
+    messages = [HumanMessage("[go]"), AIMessage("", invalid_tool_calls=[bad]), *talk(30), HumanMessage("[q]")]
+    assert agent.invoke({"messages": messages})["messages"][-1].content
+    assert SUMMARY in str(main.sent[-1])
+    assert not problems_of(main.sent[-1])
+
+
 def test_parallel_sub_agents_share_an_instance_and_nothing_else() -> None:
     """Four at a time, each with its own thread of messages and its own model's window."""
     summaries = ScriptedModel(script=lambda messages, number: SUMMARY)
