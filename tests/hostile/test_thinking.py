@@ -121,6 +121,41 @@ def test_a_session_that_adopts_a_prepared_summary_sends_no_thinking_of_the_view_
     assert all(summary.trigger == "background" for summary in session.summaries())
 
 
+@pytest.mark.parametrize("thought_before", [True, False], ids=["thinking before", "no thinking before"])
+def test_what_another_worker_appends_during_a_pass_was_thought_under_the_view_before_it(
+    tmp_path: Path, thought_before: bool
+) -> None:
+    """A summary by a model takes seconds, and no lock keeps other workers from answering meanwhile."""
+    store = open_store(f"sqlite:///{tmp_path / 'talk.db'}")
+    options = {"upper_threshold": 3_000, "lower_threshold": 1_500, "min_messages": 4, "min_new_messages": 2}
+    other = Compactor(window=64_000).session(
+        "thread", store, format="anthropic", options={**options, "enable_context_optimization": False}
+    )
+    passes: list[int] = []
+    views: list[list[Any]] = []
+
+    def summarize(prompt: str) -> str:
+        number = 1_000 + len(passes)
+        passes.append(number)
+        other.append([answer(views[-1], number), result(number)])  # under the view that is in force until now
+        return "The logs were read."
+
+    session = Compactor(window=64_000, summarizer=summarize).session(
+        "thread", store, format="anthropic", options={**options, "background": False}
+    )
+    session.append([{"role": "user", "content": "read all logs"}])
+    for n in range(40):
+        views.append(other.view())
+        view = session.view()
+        assert not invalid(view), f"turn {n}, after {len(passes)} passes"
+        views.append(view)
+        said = answer(view, n)
+        if not thought_before and not passes:
+            said = {**said, "content": [block for block in said["content"] if block.get("type") != "thinking"]}
+        session.append([said, result(n)])
+    assert len(passes) > 2
+
+
 def test_a_refusal_is_answered_without_thinking_once_and_for_good() -> None:
     history: list[Any] = [{"role": "user", "content": "go"}]
     for n in range(3):

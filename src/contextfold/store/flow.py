@@ -425,6 +425,7 @@ class _Settling:
             return "made"
         swap = partial(store.put_in_force, revision=state.revision, owner=owner)
         if await ask(self.ports, swap, thread, stored.id, links):
+            await self._unbind_appended(stored, loaded)
             return "made"
         # Losing the swap is no failure where what is in force is what was made here.
         if (await self.reader.state(self.ports)).summary_id == stored.id:
@@ -523,10 +524,21 @@ class _Settling:
             await self._unbind(prepared, history, state.revision + 1)
         return True
 
+    async def _unbind_appended(self, made: StoredSummary, loaded: Loaded) -> None:
+        """What other workers appended while a summary was made was thought under the old view as well: no lock keeps
+        them from answering meanwhile."""
+        state = await self.reader.state(self.ports)
+        if state.message_count <= loaded.until or state.summary_id != made.id:
+            return
+        history = await self._history(made.layout, loaded, until=state.message_count)
+        await self._unbind(made, history, state.revision)
+
     async def _unbind(self, prepared: StoredSummary, history: loading.PartialHistory, revision: int) -> None:
         """What was thought while a summary waited was thought under the old view."""
+        # From the start where the summary knows of no thinking: all that is there now came behind it.
         start = prepared.record.thinking_from
-        if not start or not any(message.is_bound for message in history.messages[start:]):
+        is_meant = start or self.policy.bound_thinking
+        if not is_meant or not any(message.is_bound for message in history.messages[start:]):
             return
         store, thread = self.flow.store, self.flow.thread
         row = recording.without_thinking(prepared, len(history.messages), revision=revision)
