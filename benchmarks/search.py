@@ -1,12 +1,12 @@
 """What a ranked search costs as a session grows, and as sessions become many, beside the database's own query.
 
-    python benchmarks/search.py [--messages 1000000] [--sessions 10000] [--url sqlite]
+    python benchmarks/search.py [--messages 1000000] [--sessions 10000] [--each 100] [--url sqlite]
 
 First one session grows to a million messages. At each size: the time of a search by a question of common words, by one
 rare name, by a phrase, and by a word that every tenth message has, the best of five, since other work on the machine
 only ever adds to it. Beside it the time of the database's own ranked query for the same words, over a plain table of
 nothing but these texts (SQLite: ``MATCH ... ORDER BY bm25() LIMIT 20``; PostgreSQL: ``ts_rank`` over ``tsvector @@
-tsquery``). Then the same searches in one of many sessions of 100 messages each.
+tsquery``). Then the same searches in one of many sessions of ``--each`` messages.
 
 Exit code 1, with a line that says why, where a search takes more than 5 times the own query and more than 0.1 s.
 """
@@ -32,9 +32,6 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 PAGE = 5_000
 REPEATS = 5
 SLOWER, NOTICEABLE = 5.0, 0.1
-SESSION = 100
-"""Messages of each of many sessions."""
-
 WORDS = [
     a + b
     for a in ("ba", "do", "fer", "gan", "lim", "mor", "pel", "ru", "sten", "tal")
@@ -146,6 +143,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=SIZES[-1])
     parser.add_argument("--sessions", type=int, default=10_000)
+    parser.add_argument("--each", type=int, default=100, help="messages of each of the many sessions")
     parser.add_argument("--url", default="sqlite")
     arguments = parser.parse_args()
     problems: list[str] = []
@@ -167,9 +165,9 @@ def main() -> int:
         own_table(store)
         for number in range(arguments.sessions):
             thread = Thread("", f"short-{number}")
-            new = list(rows(range(number * SESSION, (number + 1) * SESSION)))
+            new = list(rows(range(number * arguments.each, (number + 1) * arguments.each)))
             store.append(thread, new, format="openai-chat", marked=True, expected_format=None)
-        own_grow(store, range(arguments.sessions * SESSION))
+        own_grow(store, range(arguments.sessions * arguments.each))
         one = Compactor(window=128_000).session(f"short-{arguments.sessions // 2}", store)
         problems += measure(one, store, f"1 of {arguments.sessions:,} sessions")
         store.close()

@@ -196,10 +196,14 @@ class Budgets(_Settings):
         return min(0.5, max(0.25, share))
 
     def carried_of(self, window: int) -> float:
-        """The share of ``window`` tokens for the summary message, by the same rule as ``usage_of``."""
+        """The share of ``window`` tokens for the summary message, by the same rule as ``usage_of``.
+
+        Beyond 32,000 tokens it falls off faster: there nearly all that is needed again is carried, and more of it
+        costs without being asked for.
+        """
         if self.carried is not None:
             return self.carried
-        share: float = 0.35 * (16_000 / window) ** 0.05
+        share: float = min(0.35 * (16_000 / window) ** 0.05, 0.34 * (32_000 / window) ** 0.25)
         return min(0.4, max(0.2, share))
 
     def prose_of(self, tokens: int, *, built_in: bool) -> int:
@@ -437,6 +441,10 @@ CARRYING, REWRITING = 0.1, 1.15
 """Prices in input tokens: of sending a token that the provider has cached, and of sending it uncached beyond that."""
 
 
+BESIDE = 0.06
+"""Share of the window that a pass leaves besides the summary message, where what stays is short."""
+
+
 def start_of(window: int) -> float:
     """The share of ``window`` tokens at which a pass starts, where the caller did not say it.
 
@@ -445,7 +453,7 @@ def start_of(window: int) -> float:
     REWRITING / CARRYING)`` (the lot size of Harris, "How many parts to make at once", 1913). Small windows
     end before that; then it is as late as is safe.
     """
-    left = 0.4 * window
+    left = (Budgets().carried_of(window) + BESIDE) * window
     best = left + math.sqrt(2 * left * CALL * REWRITING / CARRYING)
     return round(min(LATEST, max(EARLIEST, best / window)), 2)
 

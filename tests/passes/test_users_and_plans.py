@@ -99,3 +99,22 @@ def test_what_users_said_never_takes_more_than_its_share() -> None:
         assert kept
         texts = [{"role": "user", "content": talk(120, said)[n]["content"]} for n in kept]
         assert count_tokens(texts) <= share * 8_000 + 10
+
+
+def test_a_summary_never_parts_calls_from_their_results() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": "{}"}}
+    late = {"role": "tool", "tool_call_id": "c1", "content": "done at last"}
+    start = [*talk(3), {"role": "assistant", "content": None, "tool_calls": [call]}]
+    for history in ([*start, *talk(60)[1:], late], [*start, *talk(60)[1:], late, *talk(60)[1:]]):
+        view = Compactor(window=8_000).compact(history).messages
+        for n, entry in enumerate(view):
+            if entry["role"] == "tool":
+                assert view[n - 1].get("tool_calls")
+
+
+def test_a_summary_stands_behind_the_only_thing_that_was_asked() -> None:
+    history = [{"role": "system", "content": "You help."}, {"role": "user", "content": "Read all parts."}]
+    history += [{"role": "assistant", "content": f"Part {n}: " + f"word{n} " * 150} for n in range(60)]
+    view = Compactor(window=8_000).compact(history).messages
+    assert view[1] == history[1]
+    assert view[2]["content"].startswith("<conversation_summary>")

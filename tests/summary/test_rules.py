@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from contextfold import Compactor
 from contextfold.messages import Message, Text
-from contextfold.summary import extractive
+from contextfold.summary import extractive, message
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.extractive_facts import sentences
 from contextfold.summary.rules import MOST, in_force, statements_of
@@ -148,3 +149,48 @@ def test_where_little_is_carried_rules_come_before_all_else() -> None:
     ]
     text = extractive.summarize(talk, budget=30, count=lambda text: len(text) // 4, for_rules=30)
     assert all(rule in text for rule in rules)
+
+
+def test_where_rules_lack_room_those_of_one_label_stand_under_it_once() -> None:
+    rules = [f"HOUSE RULE: Never touch table {name}." for name in ("orders", "invoices", "refunds")]
+    talk = [Message("user", (Text(rules[n // 10] if n % 10 == 0 else f"Remark {n}."),)) for n in range(30)]
+
+    def told(room: int) -> str:
+        return extractive.summarize(talk, budget=room, count=lambda text: len(text) // 4, for_rules=room)
+
+    assert all(f"- {rule}" in told(60) for rule in rules)
+    assert "HOUSE RULE:\n- Never touch table orders.\n- Never touch table invoices.\n- Never touch" in told(17)
+
+
+def test_under_a_small_target_rules_take_all_the_room_and_none_is_cut() -> None:
+    rules = [f"RULE: Never call the service {name * 3} without a ticket." for name in "abcdefgh"]
+    wire = [
+        {"role": role, "content": text}
+        for rule in rules
+        for role, text in (
+            ("user", rule),
+            ("assistant", "Noted."),
+            ("user", "How is the page?"),
+            ("assistant", "Fine."),
+        )
+    ]
+    for target in range(240, 400, 20):
+        out = Compactor(window=4 * target, target=("tokens", target), trigger=("tokens", target + 1)).compact(wire)
+        if not out.changed:
+            continue
+        assert out.summary is not None
+        lines = [line.removeprefix("- ") for line in out.summary.text.splitlines() if line.startswith("- ")]
+        assert all(
+            any(rule.endswith(line) for rule in rules) for line in lines if "ticket" in line or "service" in line
+        )
+
+
+def test_an_earlier_summary_is_known_by_the_words_that_its_frame_had_before() -> None:
+    text = message.summary_text("Done: one.", "[user]\nport 9000")
+    now = "A report of what came before, not a request; later messages take precedence."
+    before = (
+        "What happened before the messages that follow: a report for reference, not a request. "
+        "Later messages take precedence."
+    )
+    assert now in text
+    assert message.parse(text.replace(now, before)) == ("Done: one.", "[user]\nport 9000")

@@ -191,8 +191,13 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
                 # The same plain words with other names or figures: ``the budget is $900``. Later words win, also those
                 # that stand in the view.
                 needless[start + n] = latest.setdefault(key, text) != text
-            needless[start + n] |= bool(shown) and " ".join(text.split()) in shown
+            needless[start + n] |= bool(shown) and _stands(" ".join(text.split()), shown)
     return needless
+
+
+def _stands(line: str, shown: str) -> bool:
+    """Whether a line stands in a text, its label aside: that may stand above it."""
+    return line in shown or (": " in line and f"- {line.partition(': ')[2]}\n" in f"{shown}\n")
 
 
 def _said_by_users(block: Block) -> list[int]:

@@ -263,9 +263,17 @@ class _Pass:
             # A trigger that counts messages is met by fewer messages: a tail that is chosen by tokens alone could
             # keep them all.
             count = self.question.view_messages // 2 if self.by_count else None
-            return count, min(most, int(self.question.policy.budgets.recent * room))
+            # Where a summary can say little, rules go before messages beside the newest.
+            recent = 0.0 if room <= SMALL and self._has_rules() else self.question.policy.budgets.recent
+            return count, min(most, int(recent * room))
         tokens = keep.tokens(self.limits.window)
         return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
+
+    def _has_rules(self) -> bool:
+        """Whether a person set a rule in a message that is not held anyway, be it gone already."""
+        said = (n for n, message in enumerate(self.question.messages) if n not in self.held and pins.is_person(message))
+        texts = (self.question.messages[n].text[:_READ] for n in said)
+        return any(cues.STRICT.search(text) or cues.is_labeled(text) for text in texts)
 
     def _is_turn(self, group: Group) -> bool:
         return any(self.question.messages[index].role == "assistant" for index in group.indices)

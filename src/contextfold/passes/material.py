@@ -15,6 +15,7 @@ from typing import Any
 from contextfold import evidence as quoting
 from contextfold.conversation import pins
 from contextfold.evidence import told
+from contextfold.evidence.lines import ENOUGH_WORDS
 from contextfold.identifiers import names
 from contextfold.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.decide import Plan
@@ -37,6 +38,9 @@ three; a list of thirty must not push out all that they are about."""
 FEW_RULES = 400
 """Tokens that rules may take in any case, as far as the room for evidence has them: where little is carried, what the
 user set comes before what else was said."""
+
+BESIDE_TEXT = 4
+"""Tokens of a message besides its text, and what sizes of parts may miss of the size of the whole."""
 
 _SHORT = 300
 """Characters. The built-in summary asks for the sizes of the same facts at each pass, and of texts that it tries."""
@@ -70,7 +74,8 @@ def extract(question: Question, plan: Plan) -> Summary:
     gone = [readable(question.history.messages[n], question.policy.summary_role) for n in plan.gone]
     notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
     count, room = question.counter.text, prose_room(question, plan)
-    own = max(int(FOR_RULES * plan.evidence_tokens), min(FEW_RULES, plan.evidence_tokens))
+    left = max(0, most_prose(question, plan) - room) if plan.evidence_tokens else 0
+    own = min(left, max(int(FOR_RULES * plan.evidence_tokens), FEW_RULES))
     text = extractive.summarize(
         gone,
         budget=room,
@@ -143,6 +148,12 @@ def prose_room(question: Question, plan: Plan) -> int:
     return max(40, plan.prose_tokens - frame)
 
 
+def most_prose(question: Question, plan: Plan) -> int:
+    """Tokens that prose may have at most: all that the plan leaves, with no evidence beside it."""
+    frame = question.counter.text(summary_text("-", "", language=question.language)) + BESIDE_TEXT
+    return plan.target - plan.kept_tokens - frame
+
+
 def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     """Lines of what left the view or was shortened, for the names that are not in the view otherwise."""
     history = question.history
@@ -153,7 +164,9 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     quotable = sorted({*plan.gone, *shortened})
     candidates = [(ends[n], _lines(question, n)) for n in quotable]
     dates = told.dates_of(history.messages) if question.is_talk else []
-    visible = _names(quoting.lines_of(Message("assistant", (Text(prose),))))
+    # A bare name in the prose is no reason to leave out the line that says something of it.
+    said = quoting.lines_of(Message("assistant", (Text(prose),)))
+    visible = _names(line for line in said if line.words >= ENOUGH_WORDS)
     gone = set(plan.gone)
     whole = []
     for n, message in enumerate(history.messages):

@@ -23,7 +23,6 @@ from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, su
 from contextfold.record.view import build
 from contextfold.redaction import redact
 from contextfold.summary.chunks import Unit
-from contextfold.summary.message import summary_text
 from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats
 
 __all__ = ["BEHIND_VIEW", "Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass"]
@@ -369,7 +368,7 @@ def _complete(question: Question, plan: Plan, summary: Summary | None, address: 
         budget -= excess + 16
     compaction = _record(question, plan, _or_none(bare))
     if bare.text and (excess := compaction.tokens_after - plan.target) > 0:  # an estimate of the plan was too low
-        shorter = _capped(question, bare.text, plan.target - plan.kept_tokens - excess)
+        shorter = _capped(question, bare.text, material.most_prose(question, plan) - excess)
         compaction = _record(question, plan, _or_none(bare.model_copy(update={"text": shorter, "truncated": True})))
     return _within(plan, compaction)
 
@@ -397,7 +396,7 @@ def _address(means: Means) -> str | None:
 
 def _new_summary(question: Question, plan: Plan, summary: Summary, address: str | None) -> SummaryRecord:
     text = redact(summary.text) if question.policy.redact else summary.text
-    prose = _capped(question, text, plan.target - plan.kept_tokens)
+    prose = _capped(question, text, material.most_prose(question, plan))
     stats = summary.stats
     return SummaryRecord(
         text=prose,
@@ -425,12 +424,11 @@ def _within(plan: Plan, compaction: Compaction) -> Compaction:
 
 
 def _capped(question: Question, prose: str, room: int) -> str:
-    """Prose that a summarizer made longer than the room, clipped to it; the rest is the evidence's task."""
+    """Prose that a summarizer made longer than ``room`` tokens, clipped; the rest is the evidence's task."""
     count = question.counter.text
-    frame = count(summary_text("", "-", language=question.language)) + 8
-    while prose and count(prose) > max(room - frame, 1):
+    while prose and count(prose) > max(room, 1):
         # Tokens are not spread evenly over characters: 3 % below the proportion, so that one or two rounds do.
-        keep = max(1, int(len(prose) * (room - frame) / count(prose) * 0.97)) if room > frame else 1
+        keep = max(1, int(len(prose) * room / count(prose) * 0.97)) if room > 0 else 1
         prose = prose[: min(keep, len(prose) - 1)].rstrip()
         if len(prose) <= 1:
             break

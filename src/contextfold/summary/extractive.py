@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from contextfold.messages import Message, texts
+from contextfold.summary import extractive_cues as cues
 from contextfold.summary import language as languages
 from contextfold.summary.extractive_facts import (
     RULE,
@@ -93,26 +94,46 @@ def summarize(
     is_small = for_rules and room <= SMALL and any(fact.weight >= RULE for fact in facts)
     scope = "" if is_small else _scope(notes, wording)
     ruling_room = int(for_rules + (1.0 if is_small else RULING) * budget) if for_rules else 0
-    first = _ruling(facts, limit - count(scope) - 2, ruling_room, count, wording)
-    taken = sum(_cost(fact, number > 0, count, wording) for number, fact in enumerate(first))
+    first, taken, is_dense = _ruling(facts, limit - count(scope) - 2, ruling_room, count, wording)
     left = min(budget, room - taken, limit - taken) - count(scope) - 2
     ruling = set(first)
     chosen = first + _chosen([fact for fact in facts if fact not in ruling], left, count, wording)
-    return _within(scope, chosen, wording, limit, count)
+    return _within(scope, chosen, wording, limit, count, is_dense)
 
 
-def _ruling(facts: Sequence[Fact], limit: int, room: int, count: Count, wording: Words) -> list[Fact]:
-    """The rules that there is room for."""
+def _ruling(facts: Sequence[Fact], limit: int, room: int, count: Count, wording: Words) -> tuple[list[Fact], int, bool]:
+    """The rules that fit, their tokens, and whether labels are told once for the rules that share one.
+
+    The weightiest first, and short ones before long ones, so that most are told. Each stands word for word, label and
+    all, where there is room for that.
+    """
+    found = [fact for fact in facts if fact.weight >= RULE]
+    found.sort(key=lambda fact: -(fact.weight - RULE + 1) / (len(cues.labeled(fact.text)[1]) + PER_RULE))
+    chosen, taken = _fitting(found, min(limit, room), count, wording, is_dense=False)
+    if len(chosen) == len(found):
+        return chosen, taken, False
+    return *_fitting(found, min(limit, room), count, wording, is_dense=True), True
+
+
+def _fitting(
+    facts: Sequence[Fact], most: int, count: Count, wording: Words, *, is_dense: bool
+) -> tuple[list[Fact], int]:
+    """The facts that fit, in their order, and their tokens: of a small room the page's, of others the sum of lines'."""
     chosen: list[Fact] = []
-    left = min(limit, room)
-    found = (fact for fact in facts if fact.weight >= RULE)
-    # The weightiest first, and short ones before long ones, so that most are told.
-    for fact in sorted(found, key=lambda fact: -(fact.weight - RULE + 1) / (len(fact.text) + PER_RULE)):
-        cost = _cost(fact, bool(chosen), count, wording)
-        if cost <= left:
+    taken = 0
+    told: set[str] = set()
+    for fact in facts:
+        if most <= SMALL:
+            size = count(_page("", [*chosen, fact], wording, is_dense))
+        else:
+            label, rest = cues.labeled(fact.text) if is_dense else ("", fact.text)
+            line = Fact(fact.section, rest, fact.order, fact.weight) if label and label in told else fact
+            size = taken + _cost(line, bool(chosen), count, wording)
+        if size <= most:
             chosen.append(fact)
-            left -= cost
-    return chosen
+            taken = size
+            told.add(cues.labeled(fact.text)[0])
+    return chosen, taken
 
 
 def _size(messages: Sequence[Message], count: Count, enough: int) -> int:
@@ -206,10 +227,10 @@ def _cost(fact: Fact, opened: bool, count: Count, wording: Words) -> int:
     return line if opened else line + count(f"\n## {getattr(wording, fact.section)}\n")
 
 
-def _within(scope: str, chosen: list[Fact], wording: Words, limit: int, count: Count) -> str:
+def _within(scope: str, chosen: list[Fact], wording: Words, limit: int, count: Count, is_dense: bool) -> str:
     """The page, without its least facts if the parts counted for less than the whole; clipped if nothing else helps."""
     while chosen:
-        page = _page(scope, chosen, wording)
+        page = _page(scope, chosen, wording, is_dense)
         excess = count(page) - limit
         if excess <= 0:
             return page
@@ -219,11 +240,26 @@ def _within(scope: str, chosen: list[Fact], wording: Words, limit: int, count: C
     return scope
 
 
-def _page(scope: str, chosen: Iterable[Fact], wording: Words) -> str:
+def _page(scope: str, chosen: Iterable[Fact], wording: Words, is_dense: bool) -> str:
     blocks = [scope] if scope else []
     for section in SHARES:
         # chosen by weight, shown in the order of the conversation: a reader follows what happened
-        lines = [f"- {fact.text}" for fact in sorted(chosen, key=lambda f: f.order) if fact.section == section]
+        told = [fact.text for fact in sorted(chosen, key=lambda f: f.order) if fact.section == section]
+        lines = list(_under_labels(told)) if is_dense and section == "constraints" else [f"- {text}" for text in told]
         if lines:
             blocks.append("\n".join([f"## {getattr(wording, section)}", *lines]))
     return "\n\n".join(blocks)
+
+
+def _under_labels(told: Iterable[str]) -> Iterator[str]:
+    """Lines of a list in which each label that several texts begin with stands once, above what it is said of."""
+    found: dict[str, list[str]] = {}
+    for text in told:
+        label, rest = cues.labeled(text)
+        found.setdefault(label, []).append(rest)
+    for label, said in found.items():
+        if len(said) == 1 and label:
+            yield f"- {label}: {said[0]}"
+        else:
+            yield from ([f"{label}:"] if label else [])
+            yield from (f"- {text}" for text in said)

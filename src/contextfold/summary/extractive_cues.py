@@ -160,8 +160,15 @@ def is_labeled(text: str) -> bool:
 
     A person who marks a sentence so wants it kept, whatever it is about. A log that says ``ERROR:`` does not.
     """
+    return bool(labeled(text)[0])
+
+
+def labeled(text: str) -> tuple[str, str]:
+    """The label in capitals that a text begins with, and what stands behind it; without one, nothing and the text."""
     found = _LABEL.match(text)
-    return found is not None and found[1].isupper() and not ERROR.search(text)
+    if found is None or not found[1].isupper() or ERROR.search(text):
+        return "", text
+    return found[1], text[found.end() - 1 :]
 
 
 CORRECTION = Cue(

@@ -27,6 +27,8 @@ class Frame:
     about: str
     evidence: str
     place: str
+    former: str = ""
+    """``about`` as it was worded before: summaries in stored histories begin with it."""
 
 
 class Earlier(NamedTuple):
@@ -100,8 +102,11 @@ def _read_block(inner: str) -> Earlier | None:
 def _is_about(line: str, frame: Frame) -> bool:
     """Whether a line is the first one of a frame, with or without the place of the originals."""
     before, _, after = frame.place.partition("{place}")
-    rest = line.removeprefix(frame.about)
-    return rest == "" or (rest != line and rest.startswith(f" {before}") and rest.endswith(after))
+    for about in filter(None, (frame.about, frame.former)):
+        rest = line.removeprefix(about)
+        if rest == "" or (rest != line and rest.startswith(f" {before}") and rest.endswith(after)):
+            return True
+    return False
 
 
 def _in_one_line(place: str) -> str:
