@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +185,20 @@ def test_parquet_goes_in_and_comes_out_with_one_schema(tmp_path: Path) -> None:
     done(source, output=one)
     assert parquet.read_table(one).drop_columns("seconds") == table.drop_columns("seconds")
     assert not (tmp_path / "one.parquet.parts").exists()
+
+
+@pytest.mark.parametrize("suffix", ["", ".jsonl", ".parquet"])
+def test_a_column_that_json_cannot_say_fails_no_row_beside_it(tmp_path: Path, suffix: str) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    source = tmp_path / "talks.parquet"
+    odd = {"raw": b"\xff\x00", "at": datetime(2031, 1, 1, tzinfo=UTC), "sum": Decimal("1.5"), "no": float("nan")}
+    rows = [{"id": n, "messages": json.dumps(make_talk(2, n)), **odd} for n in range(3)]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), source)
+    outcome = done(source, output=tmp_path / f"out{suffix}")
+    assert outcome.sums.rows == 3
+    assert not outcome.failed_parts
 
 
 def test_a_column_of_structs_is_read_from_parquet(tmp_path: Path) -> None:

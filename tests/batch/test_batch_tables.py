@@ -204,3 +204,23 @@ def test_columns_that_are_there_already_are_not_replaced() -> None:
     assert out["error"] == ["mine"]
     assert out["cf_error"] == [None]
     assert MeasureBatch(window=WINDOW, prefix="measured_")(CompactBatch(window=WINDOW)({"messages": [make_talk(1)]}))
+
+
+class _Raises:
+    """An object that raises for any name."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ZeroDivisionError(name)
+
+
+@pytest.mark.parametrize("batch", [[{b"a": 1}], {b"a": [1]}, {"messages": _Raises()}, 7, [7], [{1: 2}]], ids=repr)
+def test_what_is_no_batch_is_refused_as_ours(batch: Any) -> None:
+    for made in (CompactBatch(window=WINDOW), MeasureBatch(window=WINDOW), CheckBatch(window=WINDOW)):
+        with pytest.raises(InputError):
+            made(batch)
+
+
+@pytest.mark.parametrize("given", [{"column": 10**5_000}, {"prefix": 7}, {"prefix": b"x"}, {"column": ["a"]}])
+def test_the_name_of_a_column_is_a_string(given: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError):
+        CompactBatch(**given)

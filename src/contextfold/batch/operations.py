@@ -9,6 +9,7 @@ What belongs here: columns and their values. What does not: tables, files, and w
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from contextfold.batch.tables import ColumnType, column_names, extended, rows_of
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation.groups import group
 from contextfold.conversation.ledger import Fate
-from contextfold.errors import CannotFit, InputError, PolicyError, SummaryFailed
+from contextfold.errors import CannotFit, ContextfoldError, InputError, PolicyError, SummaryFailed, shown
 from contextfold.formats import decode, detect, get
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.messages import well_formed
@@ -72,6 +73,8 @@ class _Batch:
             )
         if format is not None:
             get(format)
+        if not isinstance(prefix, str) or not isinstance(column, str | None):
+            raise PolicyError(f"column and prefix must be strings, not {shown(column)} and {shown(prefix)}")
         self.column = column
         self.format = format
         self.prefix = prefix
@@ -98,7 +101,17 @@ class _Batch:
 
         Raises ``InputError`` where the batch as a whole is none: no such column, or one that is there already.
         """
+        try:
+            return self._with_columns(batch)
+        except ContextfoldError:
+            raise
+        except Exception as error:  # of a table, or of an object that is none, whatever its own code raises
+            raise InputError(f"the batch cannot be read: {type(error).__name__}: {error}"[:500]) from error
+
+    def _with_columns(self, batch: Any) -> Any:
         names = column_names(batch)
+        if odd := next((name for name in names if not isinstance(name, str)), None):
+            raise InputError(f"the name of a column is {shown(odd)}: it must be a string")
         taken = [
             name for name in names if name.removeprefix(self.prefix) in self.TYPES and name.startswith(self.prefix)
         ]
@@ -395,9 +408,16 @@ def _written(messages: Sequence[Any]) -> list[Any]:
     return list(messages)
 
 
+def _told(value: Any) -> Any:
+    """What a table has and JSON has not: a column that goes along unread must not fail the rows beside it."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode("ascii")
+    return value.isoformat() if hasattr(value, "isoformat") else shown(value)
+
+
 def as_json(value: Any) -> str:
     """The value as JSON text that can be encoded: half a surrogate pair, which UTF-8 cannot carry, stays escaped."""
-    text = json_values.write(value, compact=True)
+    text = json_values.write(value, compact=True, default=_told)
     try:
         text.encode()
     except UnicodeEncodeError:
