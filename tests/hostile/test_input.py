@@ -506,3 +506,36 @@ def test_a_session_that_took_half_a_character_is_summarized(tmp_path: Path) -> N
     assert session.compact().changed
     assert session.search(HALF)
     json.dumps(session.view(), ensure_ascii=False).encode()
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compact", "talk.json", "--window", "2000", "--output", "9" * 400],
+        ["view", "talk.json", "--out", "9" * 400],
+        ["batch", "check", "talk.json", "--output", "9" * 400],
+        ["batch", "check", "talk.json", "--output", "http://["],
+        ["sessions", "list", "--store", "sqlite:///s.db", "--namespace", "\udcff"],
+        ["compact", "talk.json", "--config", "9" * 400],
+        ["inspect", "9" * 400],
+    ],
+    ids=lambda arguments: " ".join(arguments)[:50],
+)
+def test_an_option_of_any_kind_ends_in_one_line_and_the_code_for_it(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from contextfold.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "talk.json").write_text(json.dumps(chat()))
+    open_store("sqlite:///s.db").close()
+    with quickly():
+        ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == 2
+    assert isinstance(ended.exception, SystemExit)
+    assert len(ended.output) < 1_500

@@ -25,7 +25,7 @@ from typing import IO, Any
 from contextfold import json_values
 from contextfold.batch.operations import as_json
 from contextfold.batch.tables import ARROW_TYPES, ColumnType, arrow_array
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 
 JOB = "_job"
 KINDS = ("jsonl", "parquet")
@@ -72,6 +72,8 @@ class ResultFolder:
             return (Path(self.address) / name).read_bytes()
         except FileNotFoundError:
             return None
+        except (OSError, ValueError) as error:  # a name or an address that cannot be, or may not be read
+            raise InputError(f"{shown(self.address)} cannot be read: {error}"[:500]) from error
 
     def names(self, folder: str = "") -> list[str]:
         """The files in it, or in a folder of it, by name."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.transcripts import Conversation, read
 
 STANDARD = "-"
@@ -70,9 +70,13 @@ def _read_bytes(file: str) -> bytes:
 def check_writable(output: str, option: str = "--output") -> None:
     """Raise ``InputError`` if ``output`` plainly cannot be written, so that no one waits for a summary in vain."""
     path = Path(output)
-    if path.is_dir():
+    try:
+        is_folder, has_folder = path.is_dir(), path.absolute().parent.is_dir()
+    except OSError as error:  # a name that is longer than a file system has them
+        raise InputError(f"{option} {shown(output)} cannot be written: {_reason(error)}") from error
+    if is_folder:
         raise InputError(f"{option} {output} is a folder: name a file in it")
-    if not path.absolute().parent.is_dir():
+    if not has_folder:
         raise InputError(f"{option} {output}: there is no folder {path.absolute().parent}")
 
 

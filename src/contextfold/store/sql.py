@@ -29,6 +29,7 @@ from contextfold.store.values import (
     StoredMessage,
     StoredSummary,
     Thread,
+    checked_namespace,
 )
 
 _RANGES_AT_ONCE = 100
@@ -57,7 +58,7 @@ class SQLStore:
 
     def sessions(self, namespace: str = "") -> list[SessionState]:
         """All sessions of a namespace, the one that was written to last first."""
-        query = _sessions_with_prepared().where(SESSIONS.c.namespace == namespace)
+        query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace))
         with self.database.read() as connection:
             rows = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id)).mappings()
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
@@ -66,7 +67,7 @@ class SQLStore:
         """The idle sessions of a namespace that are not being summarized; the oldest first."""
         with self.database.read() as connection:
             unused = _is_idle(self.database.now(connection), seconds)
-            query = _sessions_with_prepared().where(SESSIONS.c.namespace == namespace, unused)
+            query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace), unused)
             rows = connection.execute(query.order_by(SESSIONS.c.updated_at, SESSIONS.c.thread_id)).mappings()
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 

@@ -36,10 +36,7 @@ class Thread:
 
     def __post_init__(self) -> None:
         _check_name("thread id", self.id)
-        if self.namespace != "":
-            _check_name("namespace", self.namespace)
-        if len(self.namespace) > LONGEST_NAMESPACE:
-            raise InputError(f"the namespace has {len(self.namespace):,} characters, and {LONGEST_NAMESPACE} may be")
+        checked_namespace(self.namespace)
 
     @cached_property
     def key(self) -> str:
@@ -51,6 +48,15 @@ class Thread:
     def __str__(self) -> str:
         shown = self.id if len(self.id) <= 60 else f"{self.id[:57]}..."
         return f"{shown!r}" + (f" of namespace {self.namespace!r}" if self.namespace else "")
+
+
+def checked_namespace(namespace: str) -> str:
+    """The namespace that a caller gave. Raises ``InputError`` for one that no database can hold."""
+    if namespace != "":
+        _check_name("namespace", namespace)
+    if len(namespace) > LONGEST_NAMESPACE:
+        raise InputError(f"the namespace has {len(namespace):,} characters, and {LONGEST_NAMESPACE} may be")
+    return namespace
 
 
 def _check_name(what: str, name: object) -> None:
