@@ -368,7 +368,9 @@ def _complete(question: Question, plan: Plan, summary: Summary | None, address: 
         budget -= excess + 16
     compaction = _record(question, plan, _or_none(bare))
     if bare.text and (excess := compaction.tokens_after - plan.target) > 0:  # an estimate of the plan was too low
-        shorter = _capped(question, bare.text, material.most_prose(question, plan) - excess)
+        # What prose takes already, and not only what it may: the frame has more than words where there is an archive.
+        room = min(material.most_prose(question, plan), question.counter.text(bare.text)) - excess
+        shorter = _capped(question, bare.text, room)
         compaction = _record(question, plan, _or_none(bare.model_copy(update={"text": shorter, "truncated": True})))
     return _within(plan, compaction)
 
