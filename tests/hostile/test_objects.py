@@ -21,7 +21,7 @@ from contextfold.calls.usage import read_usage
 from contextfold.errors import ContextfoldError
 from contextfold.integrations.streams import opened
 from contextfold.summary.summarizer import Answer
-from effort import FULL
+from effort import FULL, crossed
 
 SETTINGS: dict[str, Any] = {
     "window": 30_000,
@@ -244,7 +244,7 @@ FACES: dict[str, tuple[Callable[[Any], None], Callable[[], list[Any]], str]] = {
 }
 
 
-@pytest.mark.parametrize("face", FACES)
+@crossed(face=FACES, quick=6)
 def test_an_odd_value_in_any_field_of_a_frameworks_objects_is_read_or_refused_as_ours(face: str) -> None:
     enter, wire, package = FACES[face]
     pytest.importorskip(package)
