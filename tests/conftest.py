@@ -62,6 +62,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers have to collect the same names: one that holds an address is another in each of them."""
+    if unstable := [item.nodeid for item in items if " object at 0x" in item.nodeid]:
+        raise pytest.UsageError(f"give these tests ids that do not hold an address: {unstable}")
+
+
 def transcripts_folder() -> Path | None:
     """The folder of real conversations, or None where there is none: it is not part of the project."""
     named = os.environ.get("CONTEXTFOLD_TRANSCRIPTS")

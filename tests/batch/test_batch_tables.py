@@ -209,6 +209,9 @@ def test_columns_that_are_there_already_are_not_replaced() -> None:
 class _Raises:
     """An object that raises for any name."""
 
+    def __repr__(self) -> str:
+        return "_Raises()"
+
     def __getattr__(self, name: str) -> Any:
         raise ZeroDivisionError(name)
 
