@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis.internal import constants_ast
 from hypothesis.internal.conjecture import providers
 
-from effort import FULL, examples
+from effort import FULL, examples, sample
 
 # Hypothesis draws from the constants of all local modules that happen to be loaded, which differ with the tests that a
 # worker was given before. Without them a run looks at the same examples everywhere, and what fails can be run again.
@@ -62,11 +62,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Workers have to collect the same names: one that holds an address is another in each of them."""
     if unstable := [item.nodeid for item in items if " object at 0x" in item.nodeid]:
         raise pytest.UsageError(f"give these tests ids that do not hold an address: {unstable}")
+    if not FULL and not config.option.file_or_dir and not config.option.keyword:
+        sample(items)
 
 
 def transcripts_folder() -> Path | None:

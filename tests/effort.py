@@ -9,11 +9,29 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 FULL = os.environ.get("CONTEXTFOLD_TESTS") == "full"
+_FRAMEWORKS = (
+    "bedrock",
+    "google_adk",
+    "google_genai",
+    "haystack",
+    "litellm",
+    "openai_agents",
+    "pydantic_ai",
+    "strands",
+)
+_FACES = ("integrations", "langchain", "deepagents", "store", "gateway", "inspector", "batch", "cli")
+SAMPLED = {
+    **dict.fromkeys(_FRAMEWORKS, 3),
+    **dict.fromkeys((*_FACES, "hostile", "provider", "summary", "models"), 2),
+}
+"""A quick run of everything takes every second or third test of each file in these folders. A run of one folder or file
+takes all that are quick."""
 SHARE = 5
 """A full run looks at so many times the examples of a quick one."""
 
@@ -21,6 +39,16 @@ SHARE = 5
 def examples(number: int) -> int:
     """For ``settings(max_examples=examples(200))``: the number in a full run, a share of it in a quick one."""
     return number if FULL else max(5, number // SHARE)
+
+
+def sample(items: Iterable[pytest.Item]) -> None:
+    """Mark as strict what a quick run of everything leaves to ``.ci/run`` and to runs of the folder itself."""
+    seen: dict[Path, dict[str, int]] = {}
+    for item in items:
+        known = seen.setdefault(item.path, {})
+        number = known.setdefault(item.nodeid.partition("[")[0], len(known))
+        if number % SAMPLED.get(item.path.parent.name, 1):
+            item.add_marker(pytest.mark.strict)
 
 
 def crossed(*, quick: int | None = None, **axes: Iterable[Any]) -> pytest.MarkDecorator:
