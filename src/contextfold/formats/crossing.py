@@ -11,11 +11,13 @@ turn come together. What does not: the shape of any wire object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from contextfold.errors import ContextfoldError, FormatError
+from contextfold.formats.base import Format
 from contextfold.formats.values import is_touched
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
@@ -33,8 +35,23 @@ def encode(messages: Sequence[Message], name: str, rebuild: Rebuild, build: Buil
     Raises ``FormatError`` for one that cannot be made: the classes of an SDK refuse fields that it put up with when
     they were set one by one.
     """
-    try:
+    with _writing(name):
         return _encoded(messages, name, rebuild, build)
+
+
+def joined(format: Format, first: Any, second: Any) -> Any | None:
+    """Two neighboring wire objects of one role as one, or None where they cannot be joined.
+
+    Raises ``FormatError`` where the class of an SDK refuses what they hold.
+    """
+    with _writing(format.name):
+        return format.join(first, second)
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    try:
+        yield
     except ContextfoldError:
         raise
     except Exception as error:

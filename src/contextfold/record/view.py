@@ -16,6 +16,7 @@ from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account
 from contextfold.conversation.repair import EMPTY, REPEATED, answer_pending, bare_end, conform, repair
+from contextfold.formats import crossing
 from contextfold.formats.base import Format
 from contextfold.messages import Message
 from contextfold.record.compaction import Compaction, Edit, recalled_message, reduce, summary_message
@@ -180,7 +181,7 @@ def _encoded(history: History, items: Sequence[ViewItem], alternate: bool, *, se
         known = item.message if item.message.source is not None else known
         joined = None
         if (all_turns or (alternate and item.joinable)) and wire and entries:
-            joined = history.format.join(wire[-1], entries[0])
+            joined = crossing.joined(history.format, wire[-1], entries[0])
         if joined is None:
             wire += entries
         else:
@@ -200,7 +201,7 @@ def alternating(wire: Sequence[Any], target: Format) -> list[Any]:
     """Every run of one role joined, the caller's own neighbors included. What needs no joining stays as it is."""
     joined: list[Any] = []
     for entry in wire:
-        both = target.join(joined[-1], entry) if joined else None
+        both = crossing.joined(target, joined[-1], entry) if joined else None
         if both is None:
             joined.append(entry)
         else:
