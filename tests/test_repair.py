@@ -101,6 +101,36 @@ def test_a_list_that_is_called_clean_needs_no_mending(messages: list[Message]) -
         assert all(new is old for new, old in zip(conformed(messages), messages, strict=True))
 
 
+def items(*calls_and_results: str) -> list[dict[str, Any]]:
+    """Items of Responses: ``a`` is a call, ``a!`` its result, anything longer an answer in words."""
+    made: list[dict[str, Any]] = [{"role": "user", "content": "hi"}]
+    for word in calls_and_results:
+        if len(word) == 1:
+            made.append({"type": "function_call", "call_id": word, "name": "f", "arguments": "{}"})
+        elif word.endswith("!"):
+            made.append({"type": "function_call_output", "call_id": word[0], "output": "ok"})
+        else:
+            text = {"type": "output_text", "text": word, "annotations": []}
+            made.append({"type": "message", "role": "assistant", "content": [text]})
+    return made
+
+
+def test_an_item_of_the_assistant_behind_results_begins_the_next_turn() -> None:
+    """The placeholder of a call stands where its turn ended, however long the list gets."""
+    listed = items("a", "b", "b!", "words", "c", "c!")
+    views = [Compactor(window=16_000).compact(listed[:count]).messages for count in (5, 6, 7)]
+    assert [entry.get("call_id") for entry in views[-1]] == [None, "a", "b", "b", "a", None, "c", "c"]
+    assert views[2][: len(views[0])] == views[0]
+
+
+def test_two_calls_of_one_id_are_never_open_together() -> None:
+    view = Compactor(window=16_000).compact(items("a", "a", "a!", "words", "a", "a!")).messages
+    assert [entry["type"] for entry in view[1:5]] == ["function_call", "function_call_output"] * 2
+    assert "never answered" in view[2]["output"]
+    assert view[4]["output"] == "ok"
+    assert responses_problem({"input": view}) is None
+
+
 def test_a_call_that_was_never_answered_gets_a_result_that_says_so() -> None:
     messages = [calls("a", "b"), result("b"), said()]
     assert [place.position for place in repair(messages)] == [0, 1, None, 2]

@@ -120,7 +120,9 @@ def _is_paired(message: Message, seen: Seen) -> bool:
         called = _call_of(result, seen.open_calls)
         paired = paired and called is not None
         seen.open_calls.pop(called or "", None)
-    seen.open_calls.update((call.id, call.name) for call in message.tool_calls)
+    for call in message.tool_calls:
+        paired = paired and call.id not in seen.open_calls  # two open calls of one id cannot be told apart
+        seen.open_calls[call.id] = call.name
     return paired
 
 

@@ -13,7 +13,7 @@ What belongs here: these. What does not: contents, roles and ids (``rules``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from contextfold import quoting
@@ -199,16 +199,26 @@ def _behind_their_calls(
     """Each waiting result behind the results that follow the message (by index) with its call."""
     ordered: list[Placed] = []
     due: list[Placed] = []
+    speaker = ""
     for index, place in enumerate(messages):
         if index in misplaced:
             continue
         message = place.message
-        if not (message.tool_results or (message.split and message.role == "assistant")):
+        # An item of the assistant behind one of its own is of the same turn, and behind results of the next.
+        speaks_on = message.split and message.role == speaker == "assistant"
+        # Two open calls of one id could not be told apart, so the first gets its result before the second is made.
+        is_again = any(call.id == result.call_id for call in message.tool_calls for result in _results(due))
+        if is_again or not (message.tool_results or speaks_on):
             ordered += due
             due = []
         ordered.append(place)
         due += waiting.get(index, ())
+        speaker = message.role
     return ordered + due
+
+
+def _results(placed: Iterable[Placed]) -> Iterator[ToolResult]:
+    return (result for place in placed for result in place.message.tool_results)
 
 
 def _unanswered(call: ToolCall) -> Message:
