@@ -26,16 +26,13 @@ from wire import Entry
 FATES = ("kept", "pinned", "shortened", "summarized", "dropped")
 GONE = ("summarized", "dropped")
 SUMMARY_MARK = "<conversation_summary>"
-INJECTED = (
-    "<environment_context>",
-    "<user_instructions>",
-    "# AGENTS.md",
-    "Caveat:",
-    "<local-command",
-    "<command-name>",
-    "<system-reminder>",
+NOTE = re.compile(
+    r"\s*(?:<(environment_context|user_instructions|system-reminder)>.*?</\1>\s*)*+"
+    r"(?:\Z|<(?:environment_context|user_instructions|system-reminder|local-command|command-name)"
+    r"|# AGENTS\.md|Caveat:|\[Request interrupted by user)",
+    re.DOTALL,
 )
-"""How user messages begin that coding agents write by themselves: no one's first words."""
+"""What coding agents write into user messages by themselves: no one's first words."""
 
 FRAME = 4
 """Tokens that a message takes besides its content."""
@@ -429,7 +426,7 @@ def lists_are_not_shared(case: Pass) -> Iterator[str]:
 
 def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
     people = [index for index, entry in enumerate(case.entries) if entry.is_person]
-    written = [index for index in people if not "".join(case.entries[index].texts).lstrip().startswith(INJECTED)]
+    written = [index for index in people if _is_written(case.entries[index])]
     must = {index: "instruction" for index, entry in enumerate(case.entries) if entry.is_instruction}
     must |= dict.fromkeys(people[-1:], "newest user message") | dict.fromkeys(
         (written or people)[:1], "first user message"
@@ -441,6 +438,10 @@ def what_must_stay_is_verbatim(case: Pass) -> Iterator[str]:
         said = Entry(entry.role, entry.texts, others=entry.others)  # results in the same message may be shortened
         if not any(holds(part, said) for part in case.changed_view):
             yield f"verbatim: the {what} (message {index}) is not in the view word for word"
+
+
+def _is_written(entry: Entry) -> bool:
+    return bool(entry.others) or any(text.strip() and not NOTE.match(text) for text in entry.texts)
 
 
 def there_is_one_summary(case: Pass) -> Iterator[str]:
