@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contextfold import Compactor
+from contextfold import Compactor, Policy
 from contextfold.conversation import pins
 from contextfold.messages import Media, Message, Text, ToolResult
 
@@ -40,6 +40,32 @@ def test_a_note_beside_words_or_a_picture_does_not_hide_them(note: str) -> None:
     for parts in ((Text(note), words), (words, Text(note)), (Text(note), picture), (result, Text(note), words)):
         assert pins.is_person(Message("user", parts))
     assert not pins.is_person(Message("user", (result, Text(note))))
+
+
+def test_what_a_person_says_is_read_without_the_notes_around_it() -> None:
+    words = "Move the database to eu-west-2."
+    for text, is_persons in TEXTS.items():
+        both = Message("user", (Text(text), Text(f"  {REMINDER}\n{words}")))
+        said = [text.removeprefix(REMINDER).partition("</environment_context>")[2] or text.removeprefix(REMINDER)]
+        assert pins.own_text(both).split("\n") == ([said[0].strip()] if is_persons else []) + [words]
+
+
+def test_a_reminder_beside_the_prompt_asks_for_nothing_to_be_recalled() -> None:
+    """What it names would be brought back at every turn."""
+    talk = [
+        {"role": "assistant" if n % 2 else "user", "content": f"step {n} went as planned, nothing else. " * 60}
+        for n in range(41)
+    ]
+    talk[3] = {"role": "assistant", "content": "The token of the gateway is GATE-4711, keep it."}
+    compactor = Compactor(window=16_000, policy=Policy(recall=True, evidence=False, first_user=False))
+    first = compactor.compact(talk)
+    assert "GATE-4711" not in str(first.messages)
+    note = "<system-reminder>\nThe token of the gateway?\n</system-reminder>"
+    for question, comes_back in ((f"{note}\nThanks.", False), (f"{note}\nWhat is the token of the gateway?", True)):
+        asked = [*talk, {"role": "assistant", "content": "Done."}, {"role": "user", "content": question}]
+        out = compactor.compact(asked, previous=first.compaction)
+        assert any(event.name == "recalled" for event in out.events) is comes_back
+        assert ("GATE-4711" in str(out.messages)) is comes_back
 
 
 def test_a_prompt_behind_a_reminder_stays_as_the_first_user_message() -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Container, Sequence
 
 from contextfold.conversation.groups import Grouping
-from contextfold.messages import Media, Message, Opaque, Part, Text
+from contextfold.messages import Media, Message, Opaque, Text
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
 
@@ -48,24 +48,28 @@ def is_person(message: Message) -> bool:
     return (
         message.is_user_turn
         and not is_summary(message)
-        and any(_is_own_word(part) for part in message.parts)
+        and (bool(own_text(message)) or any(isinstance(part, Media | Opaque) for part in message.parts))
         # LangChain's own middleware marks its summaries so; they stand in the user's role, and no person wrote them.
         and message.metadata.get("lc_source") != "summarization"
     )
 
 
-def _is_own_word(part: Part) -> bool:
-    """Whether a part is more than a harness's notes."""
-    if not isinstance(part, Text):
-        return isinstance(part, Media | Opaque)
-    start = _behind_blanks(part.text, 0)
-    while tag := next((tag for tag in _WRAPPED if part.text.startswith(tag, start)), None):
+def own_text(message: Message) -> str:
+    """What a message says besides the notes of a harness."""
+    said = (without_notes(part.text) for part in message.parts if isinstance(part, Text))
+    return "\n".join(text for text in said if text)
+
+
+def without_notes(text: str) -> str:
+    """A text of a user from where a harness's notes end; empty if it is nothing else."""
+    start = _behind_blanks(text, 0)
+    while tag := next((tag for tag in _WRAPPED if text.startswith(tag, start)), None):
         end = "</" + tag[1:]
-        closed = part.text.find(end, start)
+        closed = text.find(end, start)
         if closed < 0:
-            return False
-        start = _behind_blanks(part.text, closed + len(end))
-    return start < len(part.text) and not part.text.startswith(_NOTES, start)
+            return ""
+        start = _behind_blanks(text, closed + len(end))
+    return "" if text.startswith(_NOTES, start) else text[start:]
 
 
 def _behind_blanks(text: str, start: int) -> int:

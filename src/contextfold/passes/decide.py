@@ -272,7 +272,7 @@ class _Pass:
     def _has_rules(self) -> bool:
         """Whether a person set a rule in a message that is not held anyway, be it gone already."""
         said = (n for n, message in enumerate(self.question.messages) if n not in self.held and pins.is_person(message))
-        texts = (self.question.messages[n].text[:_READ] for n in said)
+        texts = (pins.own_text(self.question.messages[n])[:_READ] for n in said)
         return any(cues.STRICT.search(text) or cues.is_labeled(text) for text in texts)
 
     def _is_turn(self, group: Group) -> bool:
@@ -490,24 +490,24 @@ class _Pass:
         return pins.is_person(self.question.messages[index]) and not self.question.messages[index].tool_results
 
     def _about(self, index: int) -> object:
-        return rules.about(self.question.messages[index].text[:_READ])
+        return rules.about(pins.own_text(self.question.messages[index])[:_READ])
 
     def _worth(self, index: int) -> int:
         """How much is lost without a user message: 2 for a rule, 1 for a correction or an answer."""
-        text = self.question.messages[index].text
-        if cues.STRICT.search(text[:_READ]):
+        text = pins.own_text(self.question.messages[index])[:_READ]
+        if cues.STRICT.search(text):
             return 2
         asked = (
             index
             and self.question.messages[index - 1].role == "assistant"
             and rules.is_question(self.question.messages[index - 1].text)
         )
-        return int(bool(asked) or cues.CORRECTION.search(text[:_READ]))
+        return int(bool(asked) or cues.CORRECTION.search(text))
 
     def _value(self, index: int) -> float:
         value = WORTH[self._worth(index)]
         # In a dialogue most of the words are small talk: there they count by what they tell as well.
-        return value * told(self.question.messages[index].text[:_READ]) if self.question.is_talk else value
+        return value * told(pins.own_text(self.question.messages[index])[:_READ]) if self.question.is_talk else value
 
     def _shortened_user(self, index: int, limit: int) -> Shortening:
         """A long paste with a visible cut, within a limit of tokens; nothing where the message is within it."""

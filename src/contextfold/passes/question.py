@@ -126,7 +126,7 @@ class Question:
             return self.record.summary.language
         from contextfold.summary import language  # loads its patterns, which only a pass needs
 
-        return language.dominant(message.text for message in self.messages if pins.is_person(message))
+        return language.dominant(pins.own_text(message) for message in self.messages if pins.is_person(message))
 
     @property
     def trigger(self) -> Trigger | None:

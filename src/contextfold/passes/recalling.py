@@ -22,7 +22,7 @@ from contextfold.conversation import pins
 from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
 from contextfold.evidence import Line, lines_of
-from contextfold.messages import Message, texts
+from contextfold.messages import Message, Text, texts
 from contextfold.passes.question import Question
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import rank
@@ -115,7 +115,8 @@ def _asks(message: Message, *, tools: bool) -> bool:
 
 
 def _query(message: Message) -> Query:
-    text = "\n".join(text for part in message.parts for text in texts(part))
+    others = (text for part in message.parts if not isinstance(part, Text) for text in texts(part))
+    text = "\n".join((pins.own_text(message), *others))
     if len(text) > 2 * ASKED:
         text = f"{text[:ASKED]}\n{text[-ASKED:]}"
     # quotes in running text are no demand: of what a user writes, every word may be the one that counts
