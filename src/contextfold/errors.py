@@ -22,7 +22,8 @@ They divide by who can mend it. Foreign exceptions are mapped to these at the bo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -41,6 +42,33 @@ def shown(value: object, most: int = 200) -> str:
     except Exception:  # noqa: BLE001 - a number without a decimal text, a value too deep, an object that raises
         return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says of itself. One of foreign code may raise instead: then it is named as what cannot be shown."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a body that is gone, an object that raises when it is shown
+        return shown(error)
+
+
+def reason(error: BaseException, most: int = 300) -> str:
+    """An error of foreign code on one line, for a text of ours: ``TimeoutError: read timed out``. Never an error."""
+    return f"{type(error).__name__}: {' '.join(text_of(error).split())}"[:most]
+
+
+@contextmanager
+def border(problem: str, kind: Callable[[str], Exception] | None = None) -> Iterator[None]:
+    """Whatever foreign code raises inside is raised as ``kind`` (``InputError``): the problem, and the reason for it.
+
+    Errors of ours pass as they are.
+    """
+    try:
+        yield
+    except ContextfoldError:
+        raise
+    except Exception as error:
+        raise (kind or InputError)(f"{problem}: {reason(error)}") from error
 
 
 def held(value: object, name: str) -> Any:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from contextfold.errors import PolicyError, shown
+from contextfold.errors import PolicyError, reason, shown
 from contextfold.messages import Message
 from contextfold.summary.options import SummaryOptions
 
@@ -378,7 +378,7 @@ class Policy(_Settings):
             raise _policy_error(error) from None
         except Exception as error:
             # An object of the caller that raises when it is read: pydantic hands on what is no ValueError.
-            raise PolicyError(f"a setting cannot be read: {type(error).__name__}: {error}"[:500]) from error
+            raise PolicyError(f"a setting cannot be read: {reason(error)}") from error
 
     @field_validator("keep", "target")
     @classmethod

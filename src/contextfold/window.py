@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from contextfold.errors import PolicyError, held, shown
+from contextfold.errors import PolicyError, held, reason, shown
 from contextfold.observe import Observer
 from contextfold.policy import MOST_TOKENS, Clause, Limits, Policy, Size
 from contextfold.ports import Ports
@@ -191,7 +191,7 @@ class Windows:
         try:
             return await ports.call(ask, *arguments)
         except Exception as error:  # noqa: BLE001 - user code: any failure of it is the same to us
-            observer.emit("window_store_failed", f"{type(error).__name__}: {error}"[:500], error=type(error).__name__)
+            observer.emit("window_store_failed", reason(error), error=type(error).__name__)
             return None
 
 

@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from contextfold.batch.outputs import JOB, ResultFolder, needs, parsed, to_json
-from contextfold.batch.pool import DEATHS_OF_A_ROW, Happened, PartDone, PartFailed, RowDone, told
+from contextfold.batch.pool import DEATHS_OF_A_ROW, Happened, PartDone, PartFailed, RowDone
 from contextfold.batch.sources import Part
-from contextfold.errors import InputError
+from contextfold.errors import InputError, reason
 
 if TYPE_CHECKING:
     from contextfold.batch.job import PartTask
@@ -53,7 +53,7 @@ class PartActor:
             report = self._task(number, Part.of(asked["part"]), skipped, attempts.told)
             attempts.end()
         except Exception as error:  # noqa: BLE001  one part that cannot be read or written is no reason to lose others
-            report = {"part": number, "failed_part": told(error)}
+            report = {"part": number, "failed_part": reason(error)}
         return json.dumps(report)
 
 
@@ -144,7 +144,7 @@ def _connect(address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     except Exception as error:  # noqa: BLE001 - a node that is too slow to start is a bare Exception of Ray's
-        said = " ".join(str(error).split())[:300]
+        said = reason(error)
         if address == "local":
             raise InputError(f"--ray local: Ray did not start; --workers does the same without it: {said}") from None
         raise InputError(

@@ -22,7 +22,15 @@ from contextfold.batch.tables import ColumnType, column_names, extended, rows_of
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation.groups import group
 from contextfold.conversation.ledger import Fate
-from contextfold.errors import CannotFit, ContextfoldError, InputError, PolicyError, SummaryFailed, shown
+from contextfold.errors import (
+    CannotFit,
+    InputError,
+    PolicyError,
+    SummaryFailed,
+    border,
+    shown,
+    text_of,
+)
 from contextfold.formats import decode, detect, get
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.messages import well_formed
@@ -101,12 +109,8 @@ class _Batch:
 
         Raises ``InputError`` where the batch as a whole is none: no such column, or one that is there already.
         """
-        try:
+        with border("the batch cannot be read"):  # a table, or an object that is none, whatever its own code raises
             return self._with_columns(batch)
-        except ContextfoldError:
-            raise
-        except Exception as error:  # of a table, or of an object that is none, whatever its own code raises
-            raise InputError(f"the batch cannot be read: {type(error).__name__}: {error}"[:500]) from error
 
     def _with_columns(self, batch: Any) -> Any:
         names = column_names(batch)
@@ -148,7 +152,7 @@ class _Batch:
         """The values where there are none."""
         return {
             **dict.fromkeys(self.TYPES),
-            "error": well_formed(" ".join(str(error).split())),
+            "error": well_formed(" ".join(text_of(error).split())),
             "error_type": type(error).__name__,
         }
 

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from contextfold.batch.sources import Part
-from contextfold.errors import ContextfoldError
+from contextfold.errors import ContextfoldError, reason
 
 Told = Callable[[bool], object]
 """Called after each conversation: whether it failed."""
@@ -82,14 +82,10 @@ def in_this_process(task: PartWork, parts: Sequence[tuple[int, Part]]) -> Iterat
         try:
             report = task(number, part, {}, lambda failed, rows=rows: rows.append(RowDone(failed)))  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001  one part that cannot be read or written is no reason to lose others
-            yield PartFailed(number, told(error))
+            yield PartFailed(number, reason(error))
             continue
         yield from rows
         yield PartDone(report)
-
-
-def told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _work(connection: Connection, task: PartWork) -> None:
@@ -104,7 +100,7 @@ def _work(connection: Connection, task: PartWork) -> None:
             except BrokenPipeError:
                 return
             except Exception as error:  # noqa: BLE001  as above
-                connection.send(PartFailed(number, told(error)))
+                connection.send(PartFailed(number, reason(error)))
 
 
 class _Worker:

@@ -22,7 +22,7 @@ from contextfold.calls.same import SameModel
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account, Ledger
 from contextfold.conversation.pins import newest_native
-from contextfold.errors import CannotFit, is_control_flow
+from contextfold.errors import CannotFit, is_control_flow, reason
 from contextfold.formats.base import Format
 from contextfold.messages import Text, ToolCall, ToolResult
 from contextfold.observe import Observer
@@ -373,8 +373,8 @@ class _Call:
             except Exception as error:
                 if is_control_flow(error):
                     raise
-                observer.emit("background_failed", f"{type(error).__name__}: {error}", error=type(error).__name__)
-                made = Nothing(str(error))
+                observer.emit("background_failed", reason(error), error=type(error).__name__)
+                made = Nothing(reason(error))
             if isinstance(made, Nothing):
                 conversation.attempt = state
                 return

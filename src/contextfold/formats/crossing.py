@@ -11,12 +11,11 @@ turn come together. What does not: the shape of any wire object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from contextfold.errors import ContextfoldError, FormatError
+from contextfold.errors import FormatError, border
 from contextfold.formats.base import Format
 from contextfold.formats.values import is_touched
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
@@ -35,7 +34,7 @@ def encode(messages: Sequence[Message], name: str, rebuild: Rebuild, build: Buil
     Raises ``FormatError`` for one that cannot be made: the classes of an SDK refuse fields that it put up with when
     they were set one by one.
     """
-    with _writing(name):
+    with border(f"a message cannot be written as {name}", FormatError):
         return _encoded(messages, name, rebuild, build)
 
 
@@ -44,19 +43,8 @@ def joined(format: Format, first: Any, second: Any) -> Any | None:
 
     Raises ``FormatError`` where the class of an SDK refuses what they hold.
     """
-    with _writing(format.name):
+    with border(f"a message cannot be written as {format.name}", FormatError):
         return format.join(first, second)
-
-
-@contextmanager
-def _writing(name: str) -> Iterator[None]:
-    try:
-        yield
-    except ContextfoldError:
-        raise
-    except Exception as error:
-        problem = f"a message cannot be written as {name}: {type(error).__name__}: {error}"
-        raise FormatError(problem[:400]) from error
 
 
 def _encoded(messages: Sequence[Message], name: str, rebuild: Rebuild, build: Build) -> list[Any]:

@@ -10,11 +10,11 @@ import base64
 import sys
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 from contextfold import json_values
-from contextfold.errors import ContextfoldError, FormatError
+from contextfold.errors import FormatError, border
 from contextfold.messages import (
     NO_METADATA,
     Media,
@@ -47,16 +47,11 @@ def guarded(decode: Callable[[F, Any, int | None], Message]) -> Callable[..., Me
 
     @wraps(decode)
     def decoded(format: F, wire: Any, index: int | None = None) -> Message:
-        try:
+        with border("it cannot be read", partial(FormatError, index=index)):
             message = _plain(decode(format, wire, index))
             for part in _parts(message):
                 if isinstance(_plain(part), Opaque | Reasoning):  # what others hold has been made text
                     json_values.check(part.source)
-        except ContextfoldError:
-            raise
-        except Exception as error:
-            problem = f"it cannot be read: {type(error).__name__}: {error}"
-            raise FormatError(problem[:400], index=index) from error
         return message
 
     return decoded

@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
+from contextfold.errors import reason
 from contextfold.gateway.call import GatewayCall, State
 from contextfold.gateway.records import GatewayRecordStore, own_secret
 from contextfold.gateway.settings import GatewaySettings
@@ -195,7 +196,7 @@ class SharedStore:
         except TimeoutError:
             problem = f"no answer within {STORE_SECONDS:g} seconds"
         except Exception as error:  # noqa: BLE001 - whatever a driver raises: the agent goes on
-            problem = f"{type(error).__name__}: {error}"
+            problem = reason(error)
             self.records.start_over()
         self._back_at = time.monotonic() + STORE_PAUSE_SECONDS
         raise StoreFailed(problem)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contextfold.errors import reason
 from contextfold.inspector import anchors
 from contextfold.inspector.recording import Known, Need, Recording
 
@@ -117,7 +118,7 @@ def _asked(
 
 
 def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
+    return reason(error)
 
 
 def _same(now: Sequence[int], before: Sequence[int]) -> int:

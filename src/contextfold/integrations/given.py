@@ -9,30 +9,16 @@ What belongs here: turning that into an error of ours. What does not: what any f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from contextfold.compactor import Compactor
-from contextfold.errors import ContextfoldError, InputError, PolicyError, shown
+from contextfold.errors import InputError, PolicyError, border
 
 
-@contextmanager
-def reading(what: str) -> Iterator[None]:
+def reading(what: str) -> AbstractContextManager[None]:
     """Whatever objects of a stranger raise while they are looked at is an ``InputError`` about ``what``."""
-    try:
-        yield
-    except ContextfoldError:
-        raise
-    except Exception as error:
-        raise InputError(f"{what} cannot be read: {type(error).__name__}: {_text_of(error)}"[:500]) from error
-
-
-def _text_of(error: Exception) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - it holds an object that raises when it is shown
-        return shown(error)
+    return border(f"{what} cannot be read")
 
 
 def listed(what: str, value: Any) -> list[Any]:

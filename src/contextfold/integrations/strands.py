@@ -23,7 +23,7 @@ from contextfold import formats
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
-from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError
+from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, text_of
 from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
@@ -253,7 +253,7 @@ def _given(view: list[Any]) -> None:
 
 def _refusing(error: Exception) -> Send:
     """Tells the engine what Strands was refused."""
-    refusal = error if classify(error) is not None else ContextOverflow(str(error))
+    refusal = error if classify(error) is not None else ContextOverflow(text_of(error))
     views = 0
 
     def send(view: list[Any]) -> None:

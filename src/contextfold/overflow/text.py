@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from contextfold.errors import text_of
+
 LONGEST_TEXT = 8_000
 """Characters of an error's text that are kept, half from its beginning and half from its end."""
 
@@ -148,7 +150,7 @@ def read_exception(error: BaseException) -> ErrorText:
         said.fields.append(param)
     said.read([argument for argument in error.args if isinstance(argument, str | bytes | Mapping)])
     # an exception may say more when printed than it has in its arguments
-    said.read(_printed(error))
+    said.read(text_of(error))
     _read_response(_attribute(error, "response"), said)
     return said
 
@@ -183,13 +185,6 @@ def _attribute(value: object, name: str) -> Any:
     except Exception:  # noqa: BLE001 - reading a streamed response's text may raise anything; it says nothing then
         return None
     return None if callable(found) else found
-
-
-def _printed(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - a foreign __str__ may fail; then it says nothing
-        return ""
 
 
 def _held(text: str) -> dict[Any, Any] | list[Any] | str | None:

@@ -13,7 +13,16 @@ from dataclasses import replace
 from typing import Any
 
 from contextfold.conversation.ledger import runs
-from contextfold.errors import RECENT, ArchiveError, CannotFit, ContextfoldError, SummaryFailed, is_control_flow
+from contextfold.errors import (
+    RECENT,
+    ArchiveError,
+    CannotFit,
+    ContextfoldError,
+    SummaryFailed,
+    is_control_flow,
+    reason,
+    text_of,
+)
 from contextfold.observe import Observer, SummaryEnd, SummaryStart
 from contextfold.passes import material
 from contextfold.passes.decide import Nothing, Plan, decide
@@ -100,12 +109,13 @@ async def archived(compaction: Compaction, question: Question, means: Means) -> 
     except Exception as error:
         if is_control_flow(error):
             raise
-        text = f"nothing leaves the view, because {place} did not take the originals: {error}"[:500]
+        said = text_of(error)
+        text = f"nothing leaves the view, because {place} did not take the originals: {said}"[:500]
         observer.emit("archive_failed", text, archive=place, error=type(error).__name__)
         if question.view_tokens <= window:
             return False
         raise ArchiveError(
-            f"the originals could not be saved to {place} ({error}), and the conversation of {question.view_tokens:,} "
+            f"the originals could not be saved to {place} ({said}), and the conversation of {question.view_tokens:,} "
             f"tokens does not fit the window of {window:,} unless some of it leaves"
         ) from error
     observer.emit("archived", f"{len(originals)} originals are in {place}", archive=place, count=len(originals))
@@ -164,7 +174,7 @@ async def _prose(question: Question, plan: Plan, means: Means) -> Summary | Noth
     except Exception as error:
         if is_control_flow(error):
             raise
-        problem = means.observer.scrub(f"{type(error).__name__}: {error}")
+        problem = means.observer.scrub(reason(error))
         took = spent[-1] if spent else SummaryStats()
         await means.observer.tell(means.ports, _end(took, text=None, error=problem))
         return await _without_summarizer(question, plan, error, means)
@@ -242,7 +252,7 @@ async def _behind_view(
     except Exception as error:
         if is_control_flow(error):
             raise
-        text = f"the request behind the view failed: {type(error).__name__}: {error}"
+        text = f"the request behind the view failed: {reason(error)}"
         means.observer.emit("summary_model_failed", text[:500], model="same", error=type(error).__name__)
         return None
     # A provider that reports no usage has still been paid: the estimate stands in.
@@ -255,9 +265,9 @@ async def _behind_view(
         model="same",
         seconds=ports.clock.now() - started,
     )
-    if reason := rejection(answer, input_tokens=tokens, count=question.counter.text):
-        text = f"the answer behind the view cannot be used: {reason}"
-        means.observer.emit("summary_rejected", text, reason=reason, kind="same")
+    if why := rejection(answer, input_tokens=tokens, count=question.counter.text):
+        text = f"the answer behind the view cannot be used: {why}"
+        means.observer.emit("summary_rejected", text, reason=why, kind="same")
         return stats
     return Summary(clean(answer.text), covered, stats)
 
@@ -304,7 +314,7 @@ def _learned_window(question: Question) -> int | None:
 async def _without_summarizer(question: Question, plan: Plan, error: Exception, means: Means) -> Summary | Nothing:
     policy, observer, window = question.policy, means.observer, question.limits.window
     fits = question.view_tokens <= window
-    problem = observer.scrub(f"{type(error).__name__}: {error}")
+    problem = observer.scrub(reason(error))
     observer.emit("summary_failed", problem[:500], error=type(error).__name__, view_fits=fits)
     if policy.on_failure == "raise":
         raise error

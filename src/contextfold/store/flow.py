@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, Literal
 
 from contextfold.calls.background import Background
-from contextfold.errors import Cancelled, ContextfoldError
+from contextfold.errors import Cancelled, ContextfoldError, reason
 from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
@@ -169,7 +169,7 @@ class Flow:
             await settling.prepare()
         # No caller waits for a summary in the background, so what goes wrong with it must not end the caller's turn.
         except ContextfoldError as error:
-            observer.emit("background_failed", f"{type(error).__name__}: {error}", error=type(error).__name__)
+            observer.emit("background_failed", reason(error), error=type(error).__name__)
 
 
 class _Settling:

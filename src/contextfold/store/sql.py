@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from contextfold.errors import InputError, StoreConflict, StoreCorrupt
+from contextfold.errors import InputError, StoreConflict, StoreCorrupt, reason
 from contextfold.recall.ranking import Ranked
 from contextfold.store import payload, search
 from contextfold.store.database import Database
@@ -381,6 +381,5 @@ def _checked(thread: Thread, rows: Any, wanted: Iterator[int]) -> Iterator[Store
             yield StoredMessage(sequence, payload.loads(row[1]), row[2] if len(row) > 2 else None)
         except Exception as error:
             raise StoreCorrupt(
-                f"message {sequence:,} of session {thread} cannot be read ({type(error).__name__}: {error}); "
-                "restore it from a backup"
+                f"message {sequence:,} of session {thread} cannot be read ({reason(error)}); restore it from a backup"
             ) from error

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from contextfold import overflow
-from contextfold.errors import SummaryFailed, is_control_flow
+from contextfold.errors import SummaryFailed, is_control_flow, reason
 from contextfold.observe import Observer
 from contextfold.overflow import Overflow
 from contextfold.ports import Ports
 from contextfold.summary.accept import clean, rejection
 from contextfold.summary.chunks import Room, clip
-from contextfold.summary.models.asking import Asker, describe
+from contextfold.summary.models.asking import Asker
 from contextfold.summary.models.base import Model
 from contextfold.summary.options import SMALLEST_REQUEST, SummaryOptions
 from contextfold.summary.progress import Progress
@@ -257,7 +257,7 @@ class Requester:
             except Exception as error:
                 if is_control_flow(error):
                     raise
-                self._announce_next(model, describe(error))
+                self._announce_next(model, reason(error))
                 continue
             if outcome.text is not None or outcome.overflow is not None:
                 return outcome

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
-from contextfold.errors import InputError, PolicyError, shown
+from contextfold.errors import InputError, PolicyError, reason, shown
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens.estimate import estimate
 from contextfold.tokens.known import KnownSizes
@@ -90,7 +90,7 @@ class TokenCounter:
         try:
             return sum(TOOL_OVERHEAD + self.text(compact_json(_declaration(tool))) for tool in tools or ())
         except Exception as error:  # an object of the caller's, whose own code runs when it is asked for its schema
-            raise InputError(f"tools: a declaration cannot be read: {error}"[:400]) from error
+            raise InputError(f"tools: a declaration cannot be read: {reason(error)}") from error
 
     def _reasoning(self, part: Reasoning) -> int:
         """Its text, or what the ciphertext stands for where that is more, or all there is."""

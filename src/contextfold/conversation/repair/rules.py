@@ -19,7 +19,7 @@ from dataclasses import replace
 from contextfold.conversation.groups import group
 from contextfold.conversation.ledger import Account
 from contextfold.conversation.repair.pairing import Placed
-from contextfold.errors import ContextfoldError, FormatError
+from contextfold.errors import FormatError, border
 from contextfold.formats.base import Format
 from contextfold.formats.values import is_touched
 from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
@@ -87,12 +87,9 @@ def acceptable(message: Message, format: Format, *, leading: bool) -> Message:
         message = message.with_parts(message.parts)
     if message.is_empty and message.source_format != format.name:
         return message.with_parts(())
-    try:
+    # An SDK's class refuses, in a copy, what it put up with when it was set.
+    with border(f"a message cannot be written as {format.name}", FormatError):
         return format.acceptable(message, leading=leading)
-    except ContextfoldError:
-        raise
-    except Exception as error:  # an SDK's class that refuses, in a copy, what it put up with when it was set
-        raise FormatError(f"a message cannot be written as {format.name}: {type(error).__name__}"[:400]) from error
 
 
 def _of_one_kind(placed: Sequence[Placed]) -> list[Placed]:

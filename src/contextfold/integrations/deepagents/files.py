@@ -16,7 +16,7 @@ from typing import Any
 
 from deepagents.backends import CompositeBackend, FilesystemBackend
 
-from contextfold.errors import ArchiveError, is_control_flow
+from contextfold.errors import ArchiveError, is_control_flow, reason, text_of
 from contextfold.ports import Ports
 
 
@@ -109,12 +109,12 @@ class Files:
         except Exception as error:
             if is_control_flow(error):
                 raise
-            raise ArchiveError(f"{what}: {type(error).__name__}: {error}") from error
+            raise ArchiveError(f"{what}: {reason(error)}") from error
 
 
 def _is_missing(error: Any) -> bool:
     """Whether a backend's error says that there is no such file; every backend has its own words."""
-    return error is None or "not_found" in str(error).lower().replace(" ", "_")
+    return error is None or "not_found" in text_of(error).lower().replace(" ", "_")
 
 
 def local_file(backend: Any, path: str) -> Path | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from contextfold.errors import TimedOut, is_control_flow
+from contextfold.errors import TimedOut, is_control_flow, reason
 from contextfold.observe import Observer, SummaryPiece
 from contextfold.ports import Patience, Ports
 from contextfold.summary.models.base import Model, OpenModel
@@ -97,7 +97,7 @@ class Asker:
             model.refused.add(field)
             self.observer.emit(
                 "summary_field_refused",
-                f"{model.name} does not take {field}, and is asked without it from now on ({describe(error)})",
+                f"{model.name} does not take {field}, and is asked without it from now on ({reason(error)})",
                 model=model.name,
                 field=field,
             )
@@ -115,7 +115,7 @@ class Asker:
             return None
         self.observer.emit(
             "summary_retry",
-            f"{model.name} failed ({describe(error)}) and is asked again in {wait:.1f} s",
+            f"{model.name} failed ({reason(error)}) and is asked again in {wait:.1f} s",
             model=model.name,
             error=type(error).__name__,
             attempt=attempt,
@@ -126,8 +126,3 @@ class Asker:
     def _sdk_seconds(self) -> float | None:
         limits = [limit for limit in (self.patience.idle, self.patience.total) if limit is not None]
         return min(limits) + GRACE_SECONDS if limits else None
-
-
-def describe(error: BaseException) -> str:
-    """A failure in a short line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -13,7 +13,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from contextfold.errors import TimedOut
+from contextfold.errors import TimedOut, text_of
 from contextfold.overflow import classify
 from contextfold.overflow.text import ErrorText
 
@@ -90,7 +90,7 @@ def retry_after(error: BaseException, *, wall: float) -> float | None:
         return milliseconds / 1000
     told = _header(error, "retry-after")
     seconds = _number(told)
-    if seconds is None and told is None and (found := _DELAY_IN_TEXT.search(str(error))):
+    if seconds is None and told is None and (found := _DELAY_IN_TEXT.search(text_of(error))):
         return float(found[1])
     if seconds is not None or told is None:
         return seconds
@@ -109,7 +109,7 @@ def _said(error: BaseException) -> ErrorText:
     if isinstance(response, Mapping):  # botocore
         said.add_status((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
     said.read(getattr(error, "body", None))
-    if not said.statuses and (found := _STATUS_IN_TEXT.match(str(error))):
+    if not said.statuses and (found := _STATUS_IN_TEXT.match(text_of(error))):
         said.add_status(int(found[1]))
     return said
 
