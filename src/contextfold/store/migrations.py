@@ -27,19 +27,23 @@ from contextfold.store.values import Thread
 class Step:
     """The statements that lead to ``version``. ``{identity}`` and ``{real}`` are written as the dialect wants them.
 
-    ``own``: statements that only one dialect has, by its name. ``fill`` brings what is there already into new tables.
+    ``own``: statements that only one dialect has, by its name. ``fill``, by dialect: brings what is there already into
+    new tables.
     """
 
     version: int
     name: str
     statements: tuple[str, ...] = ()
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    fill: Callable[[Connection], None] | None = None
+    fill: Mapping[str, Callable[[Connection], None]] = field(default_factory=dict)
 
 
 def _index_all(connection: Connection) -> None:
-    """Every message that is there already, into the index for searching. About a millisecond for each."""
-    sessions = text("SELECT namespace, session_id, thread_id, format, message_count FROM agent_sessions")
+    """Every message of a session without an index, into the index for searching. About a millisecond for each."""
+    sessions = text(
+        "SELECT namespace, session_id, thread_id, format, message_count FROM agent_sessions a WHERE NOT EXISTS "
+        "(SELECT 1 FROM searched_sessions s WHERE s.namespace = a.namespace AND s.session_id = a.session_id)"
+    )
     messages = text(
         "SELECT sequence, role, payload FROM session_messages WHERE namespace = :namespace "
         "AND session_id = :session_id AND sequence >= :first AND sequence < :stop ORDER BY sequence"
@@ -220,8 +224,16 @@ STEPS: tuple[Step, ...] = (
                 UNIQUE (namespace, session_id)
             )""",
         ),
-        own=search.TABLES,
-        fill=_index_all,
+        own={
+            "sqlite": (
+                "CREATE VIRTUAL TABLE session_words USING fts5(words, tokenize = 'unicode61 remove_diacritics 0')",
+            ),
+            "postgresql": (
+                "CREATE TABLE session_words (id BIGINT PRIMARY KEY, content TEXT NOT NULL, words TSVECTOR NOT NULL)",
+                "CREATE INDEX session_words_by_word ON session_words USING gin (words)",
+            ),
+        },
+        fill={"sqlite": _index_all},  # step 8 makes the table of PostgreSQL again, and fills it
     ),
     Step(
         7,
@@ -234,6 +246,26 @@ STEPS: tuple[Step, ...] = (
                 "SELECT gin_clean_pending_list('session_words_by_word')",
             )
         },
+    ),
+    Step(
+        8,
+        "narrow rows for the index of PostgreSQL",
+        # Why rows are filled up with blanks is said where they are written (``search``). The new table has the old one's
+        # name without its column of words: a process that still runs the code of before can append to neither.
+        own={
+            "postgresql": (
+                "DROP INDEX session_words_by_word",
+                "ALTER TABLE session_words RENAME TO wide_session_words",
+                "ALTER INDEX session_words_pkey RENAME TO wide_session_words_pkey",
+                "CREATE TABLE session_words (id BIGINT PRIMARY KEY, content TEXT NOT NULL) WITH (toast_tuple_target = 128)",
+                "INSERT INTO session_words (id, content) SELECT id, content || ' \ue000' || (id >> 37) || "
+                "repeat(' ', 2000) FROM wide_session_words ORDER BY id",
+                "DROP TABLE wide_session_words",
+                "CREATE INDEX session_words_by_word ON session_words USING gin "
+                "(array_to_tsvector(string_to_array(rtrim(content), ' '))) WITH (fastupdate = off)",
+            )
+        },
+        fill={"postgresql": _index_all},
     ),
 )
 
@@ -276,8 +308,8 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
                 connection.execute(text(statement.format(**words)))
             for statement in step.own.get(connection.dialect.name, ()):
                 connection.execute(text(statement))
-            if step.fill is not None:
-                step.fill(connection)
+            if (fill := step.fill.get(connection.dialect.name)) is not None:
+                fill(connection)
             connection.execute(
                 text("INSERT INTO contextfold_schema (version, name, applied_at) VALUES (:version, :name, :now)"),
                 {"version": step.version, "name": step.name, "now": now},

@@ -1,4 +1,4 @@
-"""The full-text index of messages: the same words in SQLite (FTS5) and PostgreSQL (tsvector), and the same order.
+"""The full-text index of messages: the same words in SQLite (FTS5) and PostgreSQL (GIN), and the same order.
 
 Both databases would cut texts into words in their own way, and neither does it for Chinese; so they get words that are
 cut already (``recall.words``), and only say where they stand. What a place is worth is computed by ``recall.ranking``.
@@ -11,6 +11,8 @@ What belongs here: tables of the index, writing and asking it. What does not: wh
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,29 +32,26 @@ _PLACE_BITS = 37
 _LARGEST = 1 << (_PLACE_BITS - PIECE_BITS - _LENGTH_BITS)
 """Messages of one session that have numbers."""
 
-TABLES = {
-    "sqlite": ("CREATE VIRTUAL TABLE session_words USING fts5(words, tokenize = 'unicode61 remove_diacritics 0')",),
-    "postgresql": (
-        # lz4 and the like are not everywhere; content repeats what the vector holds, which does not say how often
-        "CREATE TABLE session_words (id BIGINT PRIMARY KEY, content TEXT NOT NULL, words TSVECTOR NOT NULL)",
-        "CREATE INDEX session_words_by_word ON session_words USING gin (words)",
-    ),
-}
-
 _OF = "namespace = :namespace AND session_id = :session_id"
 _INSERT = {
     "sqlite": "INSERT INTO session_words (rowid, words) VALUES (:id, :content)",
-    "postgresql": "INSERT INTO session_words (id, content, words) VALUES (:id, :content, CAST(:words AS tsvector))",
+    # PostgreSQL's index names rows, and the number of each is read from its page, for each word of a question. So rows
+    # have to be narrow: a hundred on a page instead of eight, or the pages of a long session fit into no cache. It
+    # moves a text out of its row where the row is larger than 2,032 bytes, whatever target its table has; the blanks
+    # make every row that large, and are compressed to some 30 bytes.
+    "postgresql": "INSERT INTO session_words (id, content) VALUES (:id, :content || repeat(' ', 2000))",
 }
 _PLACES = {
     "sqlite": "SELECT rowid FROM session_words WHERE session_words MATCH :query AND rowid >= :first AND rowid < :stop "
     "ORDER BY rowid",
     # no range and no order: the planner would take the key's index for them, and read every row of a session
-    "postgresql": "SELECT id FROM session_words WHERE words @@ CAST(:query AS tsquery)",
+    # As one value, since a row for each of a million numbers costs more than finding them.
+    "postgresql": "SELECT string_agg(int8send(id), '') FROM session_words "
+    "WHERE array_to_tsvector(string_to_array(rtrim(content), ' ')) @@ CAST(:query AS tsquery)",
 }
 _READ = {
     "sqlite": "SELECT rowid, words FROM session_words WHERE rowid >= :first AND rowid < :stop ORDER BY rowid",
-    "postgresql": "SELECT w.id, w.content FROM unnest(CAST(:firsts AS bigint[])) AS a (first) "
+    "postgresql": "SELECT w.id, rtrim(w.content) FROM unnest(CAST(:firsts AS bigint[])) AS a (first) "
     "JOIN session_words w ON w.id >= a.first AND w.id < a.first + :width ORDER BY w.id",
 }
 
@@ -89,8 +88,10 @@ def ranked(connection: Connection, thread: Thread, asked: Search, within: range 
     if found is None or asked.query.is_empty:
         return []
     if connection.dialect.name == "postgresql":
-        # A plan that was made while the table was small is kept, and reads all of it long after it has grown.
+        # A plan that was made while the table was small is kept, and reads all of it long after it has grown. Compiling
+        # one takes longer than running it.
         connection.execute(text("SET LOCAL enable_seqscan = off"))
+        connection.execute(text("SET LOCAL jit = off"))
     number, messages, words = map(int, found)
     where = _Index(connection, number, messages, words, asked.roles, within)
     return rank(asked.query, where, asked.limit, asked.order)
@@ -129,21 +130,29 @@ class _Index:
         self._rows = places_of(within if within is not None else range(_LARGEST))
 
     def places(self, ask: Ask) -> list[int]:
+        return self._in_sqlite(ask) if self._dialect == "sqlite" else self._in_postgresql(ask)
+
+    def _in_sqlite(self, ask: Ask) -> list[int]:
         asked = {
-            "query": _asked(self._dialect, self._number, ask, self._roles),
+            "query": _match(ask, self._roles),
             "first": self._base + self._rows.start,
             "stop": self._base + self._rows.stop,
         }
         base = self._base
         # of the driver's cursor: a row of SQLAlchemy costs as much as the query itself, and there may be a million
-        found = self._connection.execute(text(_PLACES[self._dialect]), asked).cursor
-        places = [] if found is None else [row - base for (row,) in found.fetchall()]
-        if self._dialect == "postgresql":
-            places.sort()
-            first, stop = self._rows.start, self._rows.stop
-            if places and not (first <= places[0] and places[-1] < stop):
-                places = [place for place in places if first <= place < stop]
-        return places
+        found = self._connection.execute(text(_PLACES["sqlite"]), asked).cursor
+        return [] if found is None else [row - base for (row,) in found.fetchall()]
+
+    def _in_postgresql(self, ask: Ask) -> list[int]:
+        query, asked = _PLACES["postgresql"], {"query": _tsquery(self._number, ask, self._roles)}
+        if len(ask.phrase) > 1:  # the index says which rows have all its words, and the text whether in a row
+            query += " AND strpos(' ' || content, :phrase) > 0"
+            asked["phrase"] = f" {' '.join(ask.phrase)}{'' if ask.prefix else ' '}"
+        found = array("q", self._connection.scalar(text(query), asked) or b"")
+        if sys.byteorder == "little":
+            found.byteswap()
+        first, stop = self._base + self._rows.start, self._base + self._rows.stop
+        return sorted(row - self._base for row in found if first <= row < stop)
 
     def texts(self, sequences: Sequence[int]) -> Mapping[int, RankedText]:
         rows: dict[int, list[tuple[Sequence[str], int, Sequence[str]]]] = {}
@@ -193,33 +202,26 @@ def _number(connection: Connection, thread: Thread) -> int:
 
 
 def _stored(dialect: str, number: int, role: str, row: Row) -> dict[str, Any]:
-    marks = (f"{ROLE}{role}", *row.marks)
-    stored = {
+    # In SQLite a range of row numbers says which session; PostgreSQL would read every row of all sessions for that.
+    session = () if dialect == "sqlite" else (f"{SESSION}{number}",)
+    marks = (*session, f"{ROLE}{role}", *row.marks)
+    return {
         "id": (number << _PLACE_BITS) + row.place,
         "content": f"{' '.join(row.words)} {MARKS} {' '.join(marks)}",
     }
-    return stored if dialect == "sqlite" else {**stored, "words": _vector(number, row.words, marks)}
 
 
-def _vector(number: int, words: Sequence[str], marks: Sequence[str]) -> str:
-    places: dict[str, list[str]] = {}
-    for place, word in enumerate(words, 1):
-        places.setdefault(word, []).append(str(place))
-    # without a position, a mark can be asked for and is next to nothing
-    bare = " ".join(f"'{mark}'" for mark in dict.fromkeys((f"{SESSION}{number}", *marks)))
-    # A tsvector takes at most 256 places of one word, and refuses the row where there are more.
-    return " ".join((bare, *(f"'{word}':{','.join(where[:255])}" for word, where in places.items())))
+def _match(ask: Ask, roles: Sequence[str] | None) -> str:
+    """The question in the words of FTS5. Words are letters and digits only, so nothing needs escaping."""
+    phrase = f'"{" ".join(ask.phrase)}"' + ("*" if ask.prefix else "")
+    asked = [phrase if ask.phrase else " OR ".join(f'"{token}"' for token in ask.tokens)]
+    asked += [" OR ".join(f'"{ROLE}{role}"' for role in roles)] if roles is not None else []
+    return " AND ".join(f"({one})" for one in asked)
 
 
-def _asked(dialect: str, number: int, ask: Ask, roles: Sequence[str] | None) -> str:
-    """The question in the words of a database."""
-    if dialect == "sqlite":
-        # Words are letters and digits only, so nothing needs escaping.
-        phrase = f'"{" ".join(ask.phrase)}"' + ("*" if ask.prefix else "")
-        asked = [phrase if ask.phrase else " OR ".join(f'"{token}"' for token in ask.tokens)]
-        asked += [" OR ".join(f'"{ROLE}{role}"' for role in roles)] if roles is not None else []
-        return " AND ".join(f"({one})" for one in asked)
-    row = " <-> ".join(f"'{word}'" for word in ask.phrase) + (":*" if ask.prefix else "")
-    asked = [f"'{SESSION}{number}'", row if ask.phrase else " | ".join(f"'{token}'" for token in ask.tokens)]
+def _tsquery(number: int, ask: Ask, roles: Sequence[str] | None) -> str:
+    """The question in the words of PostgreSQL: rows that have all words of a phrase, wherever, or any of the tokens."""
+    every = " & ".join(f"'{word}'" for word in ask.phrase) + (":*" if ask.prefix else "")
+    asked = [f"'{SESSION}{number}'", every if ask.phrase else " | ".join(f"'{token}'" for token in ask.tokens)]
     asked += [" | ".join(f"'{ROLE}{role}'" for role in roles)] if roles is not None else []
     return " & ".join(f"({one})" for one in asked)
