@@ -165,6 +165,33 @@ def test_a_phrase_is_found_where_a_very_long_text_was_cut(session: Any) -> None:
         assert [hit.index for hit in session.search(f'"{" ".join(words[place : place + 6])}"')] == [0]
 
 
+def test_a_text_of_long_words_takes_more_rows_and_is_found_to_its_end(session: Any) -> None:
+    """All of its words have 200 bytes: a row of PostgreSQL takes less than 1 MB of different ones."""
+    words = [f"{n:04d}" + "ж" * 96 for n in range(8_000)]
+    session.append(said(" ".join(words)))
+    for place in (0, 3_995, 4_000, 7_995):
+        assert [hit.index for hit in session.search(f'"{" ".join(words[place : place + 6])}"')] == [0]
+
+
+def test_a_phrase_is_found_after_hundreds_of_its_words(session: Any) -> None:
+    session.append(said("again " * 600 + "and again the port", "port again"))
+    assert [hit.index for hit in session.search('"again the port"')] == [0]
+    assert session.search('"port the again"') == []
+
+
+def test_postgresql_asks_its_index_and_reads_narrow_rows(new_postgres: Any) -> None:
+    """A row with its text in it is ten times as wide, and a search of a long session reads most pages of its rows."""
+    store = open_store(new_postgres())
+    Compactor(window=4_000).session("thread", store=store).append(said(*(f"message {n} of a few" for n in range(300))))
+    with store.database.read() as connection:
+        search_index.ranked(connection, Thread("", "thread"), Search(parse_query("message"), 5))
+        asked = {"query": "'few'"}
+        plan = connection.execute(text("EXPLAIN " + search_index._PLACES["postgresql"]), asked).scalars().all()
+        assert any("Bitmap Index Scan on session_words_by_word" in line for line in plan)
+        assert connection.scalar(text("SELECT pg_relation_size('session_words')")) / 300 < 200
+    store.close()
+
+
 def test_nobody_finds_the_words_of_others(store: Any, request: pytest.FixtureRequest) -> None:
     """Threads of different namespaces, and of one, never see each other."""
     compactor, name = Compactor(window=4_000), request.node.name

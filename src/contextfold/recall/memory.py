@@ -13,7 +13,10 @@ from contextfold.recall.ranking import PIECES, Ask, RankedText, Row, place_of, s
 from contextfold.recall.words import marks_of, words_of
 
 PIECE = 8_000
-"""Words of one row. PostgreSQL knows positions up to 16,383 and rows of up to 1 MB; longer texts take several rows."""
+"""Words of one row; longer texts take several, and only those that would take more than ``PIECES`` longer ones."""
+
+LARGEST_ROW = 900_000
+"""Bytes of the different words and marks of one row: PostgreSQL takes less than 1 MB of them for one."""
 
 OVERLAP = 16
 """Words that a row repeats from the one before it, so that a phrase is found where a text was cut."""
@@ -25,12 +28,25 @@ def rows_of(sequence: int, text: str) -> Iterator[Row]:
     if not words:
         return
     language = stems.language_of(text)
-    size = max(PIECE, -(-len(words) // PIECES))
-    for piece, start in enumerate(range(0, len(words), size)):
-        new = words[start : start + size]
+    piece = start = 0
+    # A text whose rows are all full has more than 50 MB of different words; what follows in it is not found.
+    while start < len(words) and piece < PIECES:
+        left = len(words) - start
+        new = words[start : start + max(PIECE, -(-left // (PIECES - piece)))]
+        marks = marks_of(new, language)
+        while _bytes_of(new, marks) > LARGEST_ROW:
+            new = new[: len(new) // 2]
+            marks = marks_of(new, language)
         repeated = words[max(0, start - OVERLAP) : start]
-        place = place_of(sequence, piece, len(words))
-        yield Row(place, repeated + new, len(repeated), tuple(marks_of(new, language)))
+        yield Row(place_of(sequence, piece, len(words)), repeated + new, len(repeated), tuple(marks))
+        start += len(new)
+        piece += 1
+
+
+def _bytes_of(words: Sequence[str], marks: Sequence[str]) -> int:
+    """Of the different ones; more than that as long as it does not matter."""
+    most = 4 * (sum(map(len, words)) + sum(map(len, marks)))
+    return most if most <= LARGEST_ROW else sum(len(token.encode()) for token in {*words, *marks})
 
 
 class MemoryIndex:
