@@ -18,7 +18,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -95,7 +95,9 @@ class ResultFolder:
     def opened(self, name: str) -> Any:
         """A file to be written. It is there, and whole, once the block ends; where the block raises, it is not."""
         if self._system is None:
-            with _local(Path(self.address) / name) as file:
+            path = Path(self.address) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as file:
                 yield file
             return
         with tempfile.TemporaryFile() as file:  # on this machine first: what is stopped in the middle leaves nothing
@@ -128,22 +130,32 @@ class ResultFolder:
 
 
 @contextlib.contextmanager
-def _local(path: Path) -> Any:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file on this machine to be written: it takes the place of ``path`` at once when the block ends.
+
+    Where the block raises, what was there before stays. A file that is replaced hands on its permissions.
+    """
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_TEMPORARY, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # mkstemp makes private files; a result is shared like any other file
+        os.chmod(temporary, _permissions(path))
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _permissions(path: Path) -> int:
+    """Those of the file that is replaced, or those that a new file would have (``mkstemp`` makes private ones)."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)  # there is no way to read it without setting it
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 class JsonLines:

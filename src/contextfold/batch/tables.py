@@ -99,8 +99,13 @@ def plain(value: Any) -> Any:
 
 def _kind(batch: Any) -> str:
     library = type(batch).__module__.partition(".")[0]
-    if library == "polars" and not hasattr(batch, "get_column"):
+    if library == "polars" and hasattr(batch, "collect"):
         raise InputError("a lazy frame of polars has no rows yet: collect() it, or use its map_batches")
+    if library == "daft" and hasattr(batch, "collect"):
+        raise InputError(
+            "a frame of Daft has no rows yet: give its to_arrow(), or each batch in a function of its own, as "
+            '{"messages": column.to_pylist()}'
+        )
     if library in ("pandas", "polars", "pyarrow") and hasattr(batch, "columns"):
         return library
     if isinstance(batch, Mapping):

@@ -5,10 +5,8 @@ What belongs here: paths, streams, and errors that name them. What does not: wha
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -97,38 +95,17 @@ def write_atomically(output: str, data: bytes) -> None:
     A link stays a link, an existing file keeps its permissions, and what is no regular file (a device, a pipe) is
     written directly, because a file must not take its place. Raises ``InputError`` where that fails.
     """
+    from contextfold.batch.outputs import whole_file
+
     path = Path(os.path.realpath(output))
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
         else:
-            _replace(path, data)
+            with whole_file(path) as file:
+                file.write(data)
     except OSError as error:
         raise InputError(f"--output {output} cannot be written: {_reason(error)}") from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _permissions(path))
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _permissions(path: Path) -> int:
-    """Those of the file that is replaced, or those that a new file would have (``mkstemp`` makes private ones)."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)  # there is no way to read it without setting it
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _reason(error: OSError) -> str:
