@@ -49,8 +49,10 @@ def is_person(message: Message) -> bool:
         message.is_user_turn
         and not is_summary(message)
         and (bool(own_text(message)) or any(isinstance(part, Media | Opaque) for part in message.parts))
-        # LangChain's own middleware marks its summaries so; they stand in the user's role, and no person wrote them.
+        # LangChain's own middleware and Haystack's compactors mark what they write so; it stands in the user's role,
+        # and no person wrote it.
         and message.metadata.get("lc_source") != "summarization"
+        and "context_compaction" not in message.metadata
     )
 
 

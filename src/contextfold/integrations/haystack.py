@@ -47,6 +47,8 @@ from contextfold.tokens import Calibration
 __all__ = ["ContextfoldCompactor"]
 
 FORMAT = "haystack"
+MARK = "context_compaction"
+"""The key of a message's meta data by which their compactors know what one of them has written."""
 WINDOW = 2.5
 """Times the target: the hook's own defaults, which begin at 0.7 of a window and end at 0.4."""
 ROOM = 1.15
@@ -202,7 +204,7 @@ class ContextfoldCompactor:
     def _given(self, history: list[Any], known: Any, result: CompactionResult) -> list[ChatMessage]:
         self.result = result
         self._originals.keep(history, result)
-        return list(result.messages)
+        return _marked(result.messages, history)
 
     def _calibration(self, messages: Sequence[ChatMessage], counted: int) -> Calibration:
         """How far their counter is from the estimate, as for a provider's usage."""
@@ -218,6 +220,22 @@ class ContextfoldCompactor:
         policy = self.policy.model_copy(update=update)
         window = max(self.window or int(WINDOW * target), target + 1, 1_000)
         return Compactor(window=window, policy=policy, summarizer=_writing(self.summarizer), **self.settings)
+
+
+def _marked(view: Sequence[ChatMessage], history: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The view with what compaction wrote marked as their compactors mark theirs.
+
+    They look for the newest message of a user that has no mark, and keep it as the task; an output of a tool that has
+    one is not shortened again. What a person said stays a person's when it is shortened.
+    """
+    given, metas = {id(message) for message in history}, {id(message.meta) for message in history}
+
+    def is_ours(message: ChatMessage) -> bool:
+        rebuilt = id(message.meta) in metas
+        return id(message) not in given and (not rebuilt or bool(message.tool_call_results))
+
+    mark = {MARK: {"strategy": "contextfold"}}
+    return [replace(one, _meta={**one.meta, **mark}) if is_ours(one) else one for one in view]
 
 
 async def _counted(counter: Any, messages: Sequence[Any], ports: Ports) -> int:

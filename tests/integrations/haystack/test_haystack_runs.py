@@ -19,7 +19,7 @@ from haystack.components.agents import Agent
 from haystack.components.generators.chat import MockChatGenerator, OpenAIChatGenerator
 from haystack.core.serialization import allow_deserialization_module
 from haystack.dataclasses import ChatMessage, FileContent, ImageContent, ReasoningContent, TextContent, ToolCall
-from haystack.hooks.compaction import CompactionHook
+from haystack.hooks.compaction import CompactionHook, SlidingWindowCompactor
 from haystack.token_counters import ApproximateTokenCounter
 from haystack.tools import create_tool_from_function
 from haystack.utils import Secret
@@ -197,6 +197,54 @@ def test_what_stays_is_the_very_object_that_it_was() -> None:
     assert sum(id(message) in own for message in view) >= 5
     assert view[0] is messages[0]
     assert view[-1] is messages[-1]
+
+
+def one_task(steps: int) -> list[ChatMessage]:
+    """A run of many steps for one question of a person."""
+    calls = [ToolCall("look", {"room": n}, id=f"c{n}") for n in range(steps)]
+    looked = [
+        message
+        for n, call in enumerate(calls)
+        for message in (
+            ChatMessage.from_assistant(f"step {n}", tool_calls=[call]),
+            ChatMessage.from_tool(f"room {n} is dry, " * 60, origin=call, meta={"own": n}),
+        )
+    ]
+    return [ChatMessage.from_system("Be kind."), ChatMessage.from_user("Survey the house."), *looked]
+
+
+def test_what_compaction_wrote_is_marked_as_the_framework_marks_it() -> None:
+    """Its own compactors take a message in the user's role without the mark for the task, and drop the real one."""
+    messages = one_task(40)
+    view = ContextfoldCompactor().compact(messages, COUNTER.count(messages) // 2, COUNTER)
+    assert view is not None
+    own = {id(message) for message in messages}
+    marked = [message for message in view if "context_compaction" in message.meta]
+    assert marked == [message for message in view if id(message) not in own and message.role != "assistant"]
+    assert {message.meta["context_compaction"]["strategy"] for message in marked} == {"contextfold"}
+    assert [message.text for message in view if message.role == "user" and message not in marked] == [
+        "Survey the house."
+    ]
+    assert any(message.role == "user" for message in marked)
+    assert all(message.meta["own"] >= 0 for message in view if message.tool_call_results)
+    assert not any("context_compaction" in message.meta for message in messages)
+    theirs = SlidingWindowCompactor(min_keep_steps=1).compact(view, COUNTER.count(view) // 3, COUNTER)
+    assert theirs is not None
+    assert any(message.text == "Survey the house." for message in theirs)
+
+
+def test_what_the_frameworks_own_compactors_wrote_is_no_word_of_a_person() -> None:
+    messages = history(30)
+    left = SlidingWindowCompactor().compact(messages, COUNTER.count(messages) * 2 // 3, COUNTER)
+    assert left is not None
+    note, first = left[1], left[2]
+    assert "context_compaction" in note.meta
+    made = ContextfoldCompactor()
+    assert made.compact(left, COUNTER.count(left) // 3, COUNTER)
+    assert made.result is not None
+    fates = {entry.index: entry.fate for entry in made.result.ledger}
+    assert (fates[1], fates[2]) == ("summarized", "pinned"), "the first message of a person is the one behind the note"
+    assert any(message is first for message in made.result.messages)
 
 
 def test_a_target_below_what_must_stay_gives_the_least_that_can_be() -> None:
