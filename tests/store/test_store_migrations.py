@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from conversations import turns
@@ -11,11 +12,13 @@ from sqlalchemy import create_engine, inspect, text
 
 from contextfold import Compactor
 from contextfold.errors import StoreError
+from contextfold.recall.words import parse_query
 from contextfold.store import migrations, open_store
 from contextfold.store.database import resolved
 from contextfold.store.migrations import NEWEST, STEPS, migrate, version_of
 from contextfold.store.schema import METADATA
 from contextfold.store.sql import SQLStore
+from contextfold.store.values import Search, Thread
 from effort import FULL
 
 PROCESSES = 5 if FULL else 3
@@ -65,6 +68,33 @@ def test_a_database_of_every_earlier_version_is_brought_to_the_newest(url: str, 
     assert [found.thread.id for found in store.sessions()] == ["thread", *(["old"] if version else [])]
     store.close()
     engine.dispose()
+
+
+def test_the_index_of_postgresql_is_taken_over_as_it_stands(new_postgres: Callable[[], str]) -> None:
+    """Cutting a million messages into words again would take ten minutes, with all sessions locked."""
+    url = new_postgres()
+    engine = create_engine(resolved(url))
+    words = "the port is 8443 \ue020 \ue001user \ue010port"
+    one = {"n": "", "s": Thread("", "old").key, "w": words, "v": "'port':2 'is':3 '8443':4 '\ue001user'"}
+    with engine.begin() as connection:
+        migrate(connection, 1.0, 7)
+        for statement in (
+            "INSERT INTO agent_sessions (namespace, session_id, thread_id, format, message_count, created_at, "
+            "updated_at) VALUES (:n, :s, 'old', 'openai-chat', 1, 1.0, 1.0)",
+            "INSERT INTO session_messages (namespace, session_id, sequence, role, tokens, created_at, payload)"
+            " VALUES (:n, :s, 0, 'user', 5, 1.0, 'not read again')",
+            "INSERT INTO searched_sessions (number, namespace, session_id, messages, words) VALUES (3, :n, :s, 1, 4)",
+            "INSERT INTO session_words (id, content, words) "
+            "VALUES ((CAST(3 AS bigint) << 37) + 3, :w, CAST(:v AS tsvector))",
+        ):
+            connection.execute(text(statement), one)
+    engine.dispose()
+    store = open_store(url)
+    for query, roles in (("Which port?", None), ('"port is"', ("user",)), ("8443", ("user", "tool"))):
+        found = store.search(Thread("", "old"), Search(parse_query(query), 5, "best", roles))
+        assert [hit.index for hit in found] == [0]
+    assert store.search(Thread("", "old"), Search(parse_query("port"), 5, "best", ("tool",))) == []
+    store.close()
 
 
 def test_the_tables_are_what_queries_take_them_for(url: str) -> None:

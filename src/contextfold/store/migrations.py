@@ -250,14 +250,16 @@ STEPS: tuple[Step, ...] = (
     Step(
         8,
         "narrow rows for the index of PostgreSQL",
-        # Why rows are filled up with blanks is said where they are written (``search``). The new table has the old one's
-        # name without its column of words: a process that still runs the code of before can append to neither.
+        # Why rows are filled up with blanks is said where they are written (``search``). The new table has the name of
+        # the old one, without its column of words: a process that still runs older code gets an error, and can append
+        # to neither.
         own={
             "postgresql": (
                 "DROP INDEX session_words_by_word",
                 "ALTER TABLE session_words RENAME TO wide_session_words",
                 "ALTER INDEX session_words_pkey RENAME TO wide_session_words_pkey",
-                "CREATE TABLE session_words (id BIGINT PRIMARY KEY, content TEXT NOT NULL) WITH (toast_tuple_target = 128)",
+                "CREATE TABLE session_words (id BIGINT PRIMARY KEY, content TEXT NOT NULL) "
+                "WITH (toast_tuple_target = 128)",
                 "INSERT INTO session_words (id, content) SELECT id, content || ' \ue000' || (id >> 37) || "
                 "repeat(' ', 2000) FROM wide_session_words ORDER BY id",
                 "DROP TABLE wide_session_words",
