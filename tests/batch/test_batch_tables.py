@@ -39,7 +39,7 @@ def as_numpy(rows: list[dict[str, Any]]) -> Any:
 def as_pandas(rows: list[dict[str, Any]]) -> Any:
     import pandas
 
-    return pandas.DataFrame(rows, index=[7, 5, 3])
+    return pandas.DataFrame(rows, index=[7, 5, 3][: len(rows)])
 
 
 def as_table(rows: list[dict[str, Any]]) -> Any:
@@ -52,6 +52,10 @@ def as_record_batch(rows: list[dict[str, Any]]) -> Any:
     import pyarrow
 
     return pyarrow.RecordBatch.from_pylist(rows)
+
+
+def as_polars(rows: list[dict[str, Any]]) -> Any:
+    return pytest.importorskip("polars").DataFrame(rows)
 
 
 def column(batch: Any, name: str) -> list[Any]:
@@ -69,8 +73,9 @@ KINDS: list[Callable[[list[dict[str, Any]]], Any]] = [
     as_pandas,
     as_table,
     as_record_batch,
+    as_polars,
 ]
-NAMES = ["rows", "columns", "numpy", "pandas", "pyarrow", "record batch"]
+NAMES = ["rows", "columns", "numpy", "pandas", "pyarrow", "record batch", "polars"]
 
 
 @pytest.mark.parametrize("make", KINDS, ids=NAMES)
@@ -97,6 +102,44 @@ def test_an_empty_batch_is_an_empty_batch_with_the_same_columns(make: Callable[.
     empty = {name: values[:0] for name, values in filled.items()} if isinstance(filled, dict) else filled[:0]
     out = CompactBatch(window=WINDOW)(empty)
     assert len(column(out, "view")) == 0
+
+
+FRAMES = [as_pandas, as_table, as_polars]
+
+
+@pytest.mark.parametrize("make", FRAMES, ids=["pandas", "pyarrow", "polars"])
+def test_messages_in_a_frames_own_columns_measure_like_those_in_json(make: Callable[..., Any]) -> None:
+    """A column of structs fills what a message does not have with nulls; what is measured does not change."""
+    written = [row for row in rows() if row["id"] != 3]
+    held = [{**row, "messages": json.loads(row["messages"])} for row in written]
+    for kind in (MeasureBatch(window=WINDOW), CheckBatch(window=WINDOW), CompactBatch(window=WINDOW)):
+        found, expected = kind(make(held)), kind(written)
+        for name in set(kind.TYPES) - {"seconds", "view", "record"}:
+            assert column(found, name) == [row[name] for row in expected], name
+
+
+def test_polars_runs_a_batch_in_its_lazy_plans_and_by_slices() -> None:
+    polars = pytest.importorskip("polars")
+    compact, frame = CompactBatch(window=WINDOW), as_polars(rows())
+    whole = compact(frame).drop("seconds")
+    lazily = frame.lazy().map_batches(compact, schema=compact(frame[:0]).schema)
+    assert lazily.select("id", "view", "error").collect().equals(whole.select("id", "view", "error"))
+    assert lazily.collect(engine="streaming").drop("seconds").equals(whole)
+    assert polars.concat(compact(part).drop("seconds") for part in frame.iter_slices(1)).equals(whole)
+    with pytest.raises(InputError, match="collect"):
+        compact(frame.lazy())
+    with pytest.raises(InputError, match="not Series"):
+        compact(frame["messages"])
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
+def test_a_mapping_of_another_librarys_columns_is_a_batch(library: str) -> None:
+    """As a function of Daft gets them, one column each."""
+    texts = [row["messages"] for row in rows()]
+    module = pytest.importorskip(library)
+    made = module.array(texts) if library == "pyarrow" else module.Series(texts)
+    out = CompactBatch(window=WINDOW)({"messages": made})
+    assert out["view"] == CompactBatch(window=WINDOW)({"messages": texts})["view"]
 
 
 def test_the_view_and_the_record_are_those_of_the_compactor() -> None:
