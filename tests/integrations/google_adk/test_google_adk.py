@@ -265,7 +265,7 @@ def test_a_summarizer_that_fails_leaves_the_whole_conversation_and_is_asked_agai
 
 
 @pytest.mark.strict
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "database"])
 def test_a_session_goes_on_in_another_process_without_paying_again(
     server: ProviderServer, kind: str, tmp_path: Path
 ) -> None:
@@ -279,6 +279,10 @@ def test_a_session_goes_on_in_another_process_without_paying_again(
     def service() -> Any:
         if kind == "memory":
             return InMemorySessionService()
+        if kind == "database":
+            pytest.importorskip("greenlet", reason="SQLAlchemy's asyncio needs greenlet")
+            sessions = pytest.importorskip("google.adk.sessions.database_session_service")
+            return sessions.DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path}/sessions.db")
         sessions = pytest.importorskip("google.adk.sessions.sqlite_session_service")
         return sessions.SqliteSessionService(str(tmp_path / "sessions.db"))
 
@@ -286,10 +290,13 @@ def test_a_session_goes_on_in_another_process_without_paying_again(
 
     async def play(session_id: str | None, turns: int) -> str:
         plugin = CompactionPlugin(window=WINDOW, summarizer=summarizer)
-        async with talk(server, plugin, service=made if kind == "memory" else service(), session_id=session_id) as told:
+        own = made if kind == "memory" else service()
+        async with talk(server, plugin, service=own, session_id=session_id) as told:
             for turn in range(turns):
                 assert (await told.say(f"question {turn}")).startswith("Digest of")
-            return told.id
+        if kind == "database":
+            await own.close()
+        return told.id
 
     first = asyncio.run(play(None, 10))
     paid = len(asked)
