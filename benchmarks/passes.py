@@ -28,7 +28,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from contextfold import Compactor, count_tokens, identifiers
-from contextfold.evidence import clips, lines
+from contextfold.evidence import clips, reading
 from contextfold.tokens import estimate as _estimate
 from contextfold.transcripts import read_file
 
@@ -96,7 +96,7 @@ def forget() -> None:
     module.piece_price.cache_clear()  # type: ignore[attr-defined]
     module._KNOWN.clear()  # type: ignore[attr-defined]
     identifiers.in_chunk.cache_clear()
-    lines._named.cache_clear()
+    reading._CHUNKS.clear()
     clips._named.cache_clear()
     gc.collect()
 

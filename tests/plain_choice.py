@@ -14,7 +14,8 @@ from contextfold import identifiers, quoting
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM
 from contextfold.evidence.choice import FADING, JOINED, LEAST_SAID, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
-from contextfold.evidence.lines import BARE, ENOUGH_WORDS, PLAIN_WORD, Line, is_cjk
+from contextfold.evidence.lines import is_cjk
+from contextfold.evidence.reading import BARE, ENOUGH_WORDS, PLAIN_WORD, Line
 from contextfold.evidence.section import parts_as_text
 
 _FIGURES = re.compile(r"\d+")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextfold.summary.extractive_facts import Note
 
 READ_LINES = 4096
-"""Lines that are remembered while messages are read, about two megabytes."""
+"""Lines that are remembered while messages are read."""
 
 COUNTED = 4096
 """Short texts whose sizes are remembered, about half a megabyte."""
@@ -42,8 +42,8 @@ class History:
         self.sizes: list[int] = []
         self._digests: list[bytes] = []
         self._blocks: dict[int, evidence.Block] = {}
-        self._read: dict[tuple[str, Any], evidence.Line] = {}
-        """Lines that were read lately. They repeat themselves, and what is made of them shares their texts."""
+        self._read: dict[str, str] = {}
+        """Lines that were read lately. Agents read the same files again and again: what is kept shares the texts."""
         self._notes: dict[int, Note] = {}
         self._counted: dict[str, int] = {}
 
@@ -122,7 +122,8 @@ class History:
         if found is None:
             if len(self._read) > READ_LINES:
                 self._read.clear()
-            lines = evidence.lines_of(self.messages[index], self._read)
+            lines = evidence.read_message(self.messages[index])
+            lines.texts = list(map(self._read.setdefault, lines.texts, lines.texts))
             found = self._blocks[index] = evidence.Block(lines, self.words)
         return found
 

@@ -1,6 +1,6 @@
 """Verbatim lines worth carrying: chosen by code from everything that has left the view.
 
-What belongs here: cutting messages into lines and what each of them holds (``lines``), the same in arrays (``blocks``),
+What belongs here: cutting messages into lines (``lines``), what each of them holds (``reading``), the same in arrays (``blocks``),
 what that is worth and which lines are chosen under a token budget (``choice``), and parts of lines for the names that
 none of them shows (``clips``). What does not: recognizing identifiers (``identifiers``), prose (``summary``), and where
 the lines stand in the view (the engine).
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contextfold.evidence.blocks import Block, Vocabulary
     from contextfold.evidence.choice import select
-    from contextfold.evidence.lines import WIDTH, Line, lines_of
+    from contextfold.evidence.lines import WIDTH, lines_of, read_message
+    from contextfold.evidence.reading import Line
     from contextfold.evidence.section import MARK, PARTS, read
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
 
@@ -29,6 +30,7 @@ __all__ = [
     "Vocabulary",
     "lines_of",
     "read",
+    "read_message",
     "select",
 ]
 
@@ -36,9 +38,10 @@ _HOMES = {
     "Block": "blocks",
     "Vocabulary": "blocks",
     "select": "choice",
-    "Line": "lines",
+    "Line": "reading",
     "WIDTH": "lines",
     "lines_of": "lines",
+    "read_message": "lines",
     "MARK": "section",
     "PARTS": "section",
     "read": "section",

@@ -21,11 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from contextfold import identifiers
-from contextfold.evidence.lines import Line, Source, is_cjk
+from contextfold.evidence.lines import is_cjk
+from contextfold.evidence.reading import Line, Lines, Source
 from contextfold.evidence.told import told
 
 SOURCES: tuple[Source, ...] = ("user", "assistant", "tool")
-_TOOL = SOURCES.index("tool")
+_SPEAKER = {source: number for number, source in enumerate(SOURCES)}
+_TOOL = _SPEAKER["tool"]
 
 # Tuned on the replay: with 0.2 for tools, mentions in outputs push out what users said (after five compactions 48 % of
 # the planted facts are told instead of 52).
@@ -109,56 +111,42 @@ class Block:
 
     __slots__ = ("_told", "dates", "first", "floats", "ints", "parts", "shapes", "sizes", "speakers", "texts")
 
-    def __init__(self, lines: Sequence[Line], words: Vocabulary) -> None:
-        # column by column: a loop over lines takes three times as long
-        self.texts: tuple[str, ...]
-        self.texts, sources, names, worths, plain, bonuses, terms, dates = (
-            zip(*lines, strict=True) if lines else ((),) * 8
-        )
+    def __init__(self, lines: Iterable[Line] | Lines, words: Vocabulary) -> None:
+        lines = lines if isinstance(lines, Lines) else Lines(lines)
+        self.texts = tuple(lines.texts)
         self.first = words.lines
         """The serial of the first line, which no other line of this vocabulary has."""
         words.lines += len(lines)
-        self.speakers = bytes(map(SOURCES.index, sources))
-        self.dates: tuple[str, ...] = dates if any(dates) else ()
+        self.speakers = bytes(map(_SPEAKER.__getitem__, lines.sources))
+        self.dates: tuple[str, ...] = ()
+        if lines.dates:
+            self.dates = tuple(lines.dates.get(n, "") for n in range(len(lines)))
         self._told: Floats | None = None
         self.sizes: Ints | None = None
         """Tokens of each line, once they were counted (``sizes.Sizes``)."""
-        named = list(map(len, names))
-        numbers = words.numbers(chain.from_iterable(names))
-        counts, shown = named, numbers
-        if any(terms) or any("/" in name for line in names for name in line):
-            each = [_shown(line, words) for line in lines]
-            counts, shown = list(map(len, each)), list(chain.from_iterable(each))
-        values = list(chain.from_iterable(worths))
-        of = chain.from_iterable(map(repeat, self.speakers, named))
-        mentions = dict(zip(zip(of, numbers, strict=True), values, strict=True))
-        said = {term: source for source, line in zip(sources, terms, strict=True) for term in line}
-        telling = {number for number, worth in zip(numbers, values, strict=True) if worth >= LEAST_WORTH}
+        numbers = words.numbers(lines.names)
+        counts, shown = _shown(lines, numbers, words)
+        mentions, weights = _mentions(lines, numbers)
+        said = {term: lines.sources[n] for n, terms in lines.terms.items() for term in terms}
+        telling = {number for number, worth in zip(numbers, lines.worths, strict=True) if worth >= LEAST_WORTH}
         self.parts = (len(lines), len(shown), len(mentions), len(said), len(telling))
         """How many numbers the parts of the arrays hold: see ``Blocks``."""
         self.ints = np.array(
             [
-                *plain,
+                *lines.words,
                 *map(len, self.texts),
-                *named,
+                *lines.counts,
                 *counts,
                 *shown,
-                *(number for _, number in mentions),
+                *mentions,
                 *words.numbers(said),
                 *telling,
             ],
             dtype=np.int32,
         )
-        self.floats = np.array(
-            [
-                *bonuses,
-                *(MENTION[SOURCES[speaker]] * worth for (speaker, _), worth in mentions.items()),
-                *(TERM[source] for source in said.values()),
-            ],
-            dtype=np.float64,
-        )
+        self.floats = np.array([*lines.bonuses, *weights, *(TERM[source] for source in said.values())], np.float64)
         # Only equality is asked for, so hashes do. Where two collide, a line loses its bonus and nothing else.
-        shapes = map(_shape, lines) if any(bonuses) else self.texts
+        shapes = map(_shape, lines.texts, lines.sources, lines.bonuses) if any(lines.bonuses) else lines.texts
         self.shapes = np.array(list(map(hash, shapes)), dtype=np.int64)
 
     def __len__(self) -> int:
@@ -200,17 +188,39 @@ class Block:
         return self._told
 
 
-def _shown(line: Line, words: Vocabulary) -> list[int]:
-    shown = dict.fromkeys((*line.names, *line.terms)) if line.names and line.terms else line.names or line.terms
-    if any("/" in name for name in line.names):
-        shown = dict.fromkeys((*shown, *(end for name in line.names for end in identifiers.endings(name))))
-    return words.numbers(shown)
+def _shown(lines: Lines, numbers: Sequence[int], words: Vocabulary) -> tuple[Sequence[int], Sequence[int]]:
+    """How much each line shows, and the numbers of all that, line by line."""
+    # a search in one text is quicker than one in each name
+    if not lines.terms and "/" not in "\n".join(lines.names):
+        return lines.counts, numbers
+    counts: list[int] = []
+    shown: list[int] = []
+    end = 0
+    for n, count in enumerate(lines.counts):
+        start, end = end, end + count
+        names, terms = lines.names[start:end], lines.terms.get(n, ())
+        more = [ending for name in names if "/" in name for ending in identifiers.endings(name)]
+        own = words.numbers(dict.fromkeys((*names, *terms, *more))) if terms or more else numbers[start:end]
+        counts.append(len(own))
+        shown += own
+    return counts, shown
 
 
-def _shape(line: Line) -> str:
+def _mentions(lines: Lines, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[float]]:
+    """Each name once for each speaker, by its number, and what that mention counts."""
+    if len(set(lines.sources)) == 1:
+        factor = MENTION[lines.sources[0]]
+        found = dict(zip(numbers, lines.worths, strict=True))
+        return list(found), [factor * worth for worth in found.values()]
+    of = chain.from_iterable(map(repeat, lines.sources, lines.counts))
+    mentions = dict(zip(zip(of, numbers, strict=True), lines.worths, strict=True))
+    return [number for _, number in mentions], [MENTION[source] * worth for (source, _), worth in mentions.items()]
+
+
+def _shape(text: str, source: Source, bonus: float) -> str:
     """What tells a line from others that say the same."""
     # Lines of tools that differ in nothing but figures say the same: a log of a hundred durations is one fact.
-    return _FIGURES.sub("0", line.text) if line.bonus and line.source == "tool" else line.text
+    return _FIGURES.sub("0", text) if bonus and source == "tool" else text
 
 
 class Blocks:

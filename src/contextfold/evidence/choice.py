@@ -50,7 +50,7 @@ from contextfold.evidence.blocks import (
     Vocabulary,
 )
 from contextfold.evidence.clips import SHARE, clips
-from contextfold.evidence.lines import BARE, ENOUGH_WORDS, Line
+from contextfold.evidence.reading import BARE, ENOUGH_WORDS, Line
 from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
 from contextfold.evidence.told import is_relative

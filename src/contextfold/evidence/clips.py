@@ -22,7 +22,7 @@ import numpy as np
 
 from contextfold import identifiers
 from contextfold.evidence.blocks import Blocks, Floats, Numbers, Vocabulary
-from contextfold.evidence.lines import BARE, PLAIN_WORD, named_spans
+from contextfold.evidence.reading import BARE, PLAIN_WORD, named_spans
 from contextfold.evidence.section import parts_as_text, parts_under_mark
 from contextfold.evidence.sizes import Sizes
 

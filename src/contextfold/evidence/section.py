@@ -19,7 +19,8 @@ from types import MappingProxyType
 
 from contextfold import quoting
 from contextfold.evidence.blocks import SOURCES
-from contextfold.evidence.lines import Line, lines_of
+from contextfold.evidence.lines import lines_of
+from contextfold.evidence.reading import Line
 from contextfold.messages import Message, Text, ToolResult
 
 NO_DATES: Mapping[int, str] = MappingProxyType({})

@@ -15,7 +15,7 @@ from typing import Any
 from contextfold import evidence as quoting
 from contextfold.conversation import pins
 from contextfold.evidence import told
-from contextfold.evidence.lines import ENOUGH_WORDS
+from contextfold.evidence.reading import ENOUGH_WORDS
 from contextfold.identifiers import names
 from contextfold.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.decide import Plan

@@ -1,0 +1,452 @@
+"""What lines hold: names, the plain words beside them, and what their wording counts.
+
+What belongs here: reading lines, many at once. What does not: cutting a message into lines (``lines``), recognizing
+identifiers (``identifiers``), and what a line is worth beside others (``choice``).
+
+A cold pass reads every line of a conversation, so this is where its time goes. Lines of ASCII, which most are, are read
+together: one search over some hundred lines finds all chunks, one the first words of each line, and what a chunk names
+is looked at once. What is found stands in columns: a line as an object of its own costs as much as to read it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain, pairwise
+from typing import Literal, NamedTuple
+
+from contextfold import identifiers
+from contextfold.identifiers import Kind
+from contextfold.summary import extractive_cues as cues
+
+Source = Literal["user", "assistant", "tool"]
+
+RULE, WISH = 3.0, 1.5
+"""What a user's constraint and a milder one count by themselves, whatever stands in them and at any age: people do not
+repeat a rule."""
+
+ERROR, OUTCOME, MEASURE = 0.6, 0.6, 0.45
+"""What a tool's line about a failure, about what came of something, and with an amount in it count by themselves."""
+
+BARE = 0.6
+"""What an identifier counts without any plain word beside it."""
+
+ENOUGH_WORDS = 2
+"""Plain words beside an identifier that make it more than a bare name."""
+
+_TOGETHER = 200
+"""Lines that are read together: enough that searches are shared, and no search takes more than some milliseconds."""
+
+_REMEMBERED = 8_192
+"""Chunks, about two megabytes."""
+
+_KIND_WORTH: dict[Kind, float] = {
+    "date": 0.6,
+    "flag": 0.6,
+    "title": 0.5,
+    "person": 0.4,
+    "member": 0.4,
+    "number": 0.3,
+}
+"""What is short, common or made of plain words is easily said another way; the other kinds count 1."""
+
+_ERROR_WORDS = tuple(filter(str.isascii, cues.ERROR_WORDS))
+_OUTCOME_WORDS = tuple(filter(str.isascii, cues.OUTCOME_WORDS))
+"""Those that tell which lines of ASCII may have a bonus."""
+
+_ASCII_WORD = re.compile(r"[A-Za-z]{3,}")
+"""``PLAIN_WORD`` in a text of ASCII alone."""
+
+_NAME = "\0"
+"""Stands for a name, where only the words around it are looked at."""
+
+_NO_WORD = r"[^a-z\n]*+(?:[a-z]{1,2}+(?![a-z])[^a-z\n]*+)*+"
+_TWO_WORDS = re.compile(rf"^{_NO_WORD}([a-z]{{3,}}+)?+{_NO_WORD}([a-z]{{3,}}+)?+[^\n]*+", re.MULTILINE).findall
+"""Of each line of a text in lower case the first two plain words, as far as it has them."""
+
+PLAIN_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
+
+
+class Line(NamedTuple):
+    """A line of a message, word for word but without indentation and line numbers.
+
+    ``names`` are the identifiers in it and the parts that they may be called by, ``worths`` what each would cost to get
+    wrong (0 to 1). ``words`` counts the plain words beside them, up to ``ENOUGH_WORDS``. ``bonus`` is what the line
+    counts besides its names. ``terms`` are the plain words of what was said, each behind a blank so that none is taken
+    for a name. ``date``: when it was said, where a section that is read back told it.
+    """
+
+    text: str
+    source: Source
+    names: tuple[str, ...] = ()
+    worths: tuple[float, ...] = ()
+    words: int = 0
+    bonus: float = 0.0
+    terms: tuple[str, ...] = ()
+    date: str = ""
+
+
+class Lines:
+    """Lines of one message column by column.
+
+    ``texts``, ``sources``, ``words`` and ``bonuses`` as in ``Line``; ``counts``: how many of ``names`` and ``worths`` are
+    each line's. ``terms`` and ``dates`` of the lines that have any, by their numbers.
+    """
+
+    __slots__ = ("bonuses", "counts", "dates", "names", "sources", "terms", "texts", "words", "worths")
+
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.texts: list[str] = []
+        self.sources: list[Source] = []
+        self.counts: list[int] = []
+        self.names: list[str] = []
+        self.worths: list[float] = []
+        self.words: list[int] = []
+        self.bonuses: list[float] = []
+        self.terms: dict[int, tuple[str, ...]] = {}
+        self.dates: dict[int, str] = {}
+        for line in lines:
+            self.append(line)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def append(self, line: Line) -> None:
+        """One more line."""
+        if line.terms:
+            self.terms[len(self)] = line.terms
+        if line.date:
+            self.dates[len(self)] = line.date
+        self.texts.append(line.text)
+        self.sources.append(line.source)
+        self.counts.append(len(line.names))
+        self.names += line.names
+        self.worths += line.worths
+        self.words.append(line.words)
+        self.bonuses.append(line.bonus)
+
+    def extend(self, other: Lines, rows: Iterable[int] | None = None) -> None:
+        """More lines: those of ``other``, or its ``rows`` in this order; they have neither terms nor dates."""
+        if rows is not None:
+            ends = [0, *accumulate(other.counts)]
+            for n in rows:
+                self.texts.append(other.texts[n])
+                self.sources.append(other.sources[n])
+                self.counts.append(other.counts[n])
+                if other.counts[n]:
+                    self.names += other.names[ends[n] : ends[n + 1]]
+                    self.worths += other.worths[ends[n] : ends[n + 1]]
+                self.words.append(other.words[n])
+                self.bonuses.append(other.bonuses[n])
+            return
+        self.texts += other.texts
+        self.sources += other.sources
+        self.counts += other.counts
+        self.names += other.names
+        self.worths += other.worths
+        self.words += other.words
+        self.bonuses += other.bonuses
+
+    def each(self) -> list[Line]:
+        """The lines as objects."""
+        spans = list(pairwise([0, *accumulate(self.counts)]))
+        return [
+            Line(
+                text,
+                self.sources[n],
+                tuple(self.names[slice(*spans[n])]),
+                tuple(self.worths[slice(*spans[n])]),
+                self.words[n],
+                self.bonuses[n],
+                self.terms.get(n, ()),
+                self.dates.get(n, ""),
+            )
+            for n, text in enumerate(self.texts)
+        ]
+
+
+# ---- many lines ----
+
+
+def read(texts: Sequence[str], source: Source) -> Lines:
+    """What lines without breaks in them hold, each of which has a letter or digit in it."""
+    distinct = list(dict.fromkeys(texts))
+    plain = [text for text in distinct if text.isascii()]
+    lines = Lines()
+    for start in range(0, len(plain), _TOGETHER):
+        _read(plain[start : start + _TOGETHER], source, lines)
+    if len(plain) == len(texts):
+        return lines
+    if len(plain) < len(distinct):
+        for text in distinct:
+            if not text.isascii():
+                lines.append(read_line(text, source))
+    place = {text: n for n, text in enumerate(lines.texts)}
+    ordered = Lines()
+    ordered.extend(lines, [place[text] for text in texts])
+    return ordered
+
+
+def _read(texts: Sequence[str], source: Source, lines: Lines) -> None:
+    """Add lines of ASCII, read together: a search over all of them costs a fraction of one in each."""
+    text = "\n".join(texts)
+    starts = [0, *accumulate(len(line) + 1 for line in texts)]
+    parts = _BY_CHUNKS(text)
+    chunks = list(map(_CHUNKS.__getitem__, parts[1::2]))
+    counts, names, worths = _named(parts[::2], chunks, len(texts))
+    parts[1::2] = [chunk[0] for chunk in chunks]
+    words = _each_plain_words("".join(parts).lower())
+    if spaced := _spaced(text, starts):
+        _insert(spaced, counts, names, worths)
+        for n, found in spaced.items():
+            spans = [(first, last) for first, last, _ in (*_chunks(texts[n]), *found)]
+            words[n] = _plain_words(texts[n], _outside(spans, 0, len(texts[n])))
+    lines.texts += texts
+    lines.sources += [source] * len(texts)
+    lines.counts += counts
+    lines.names += names
+    lines.worths += worths
+    lines.words += words
+    if source == "tool":
+        some = _tool_bonuses(texts, text, starts)
+        lines.bonuses += [some.get(n, 0.0) for n in range(len(texts))] if some else [0.0] * len(texts)
+    else:
+        lines.bonuses += [_bonus(line, source) for line in texts]
+
+
+def _named(between: Sequence[str], chunks: Sequence[_Chunk], lines: int) -> tuple[list[int], list[str], list[float]]:
+    """How many names each of some lines has, and all names with what they would cost to get wrong, line by line."""
+    counts = [0] * lines
+    names: list[str] = []
+    worths: list[float] = []
+    number = 0
+    for before, (_, found, costs) in zip(between, chunks, strict=False):
+        if "\n" in before:
+            number += before.count("\n")
+        if not found:
+            continue
+        had = counts[number]
+        if had and not set(found).isdisjoint(names[-had:]):  # named for the second time
+            new = [one for one in zip(found, costs, strict=True) if one[0] not in names[-had:]]
+            names += [name for name, _ in new]
+            worths += [cost for _, cost in new]
+            counts[number] += len(new)
+        else:
+            names += found
+            worths += costs
+            counts[number] = had + len(found)
+    return counts, names, worths
+
+
+def _insert(
+    spaced: dict[int, list[tuple[int, int, Named]]], counts: list[int], names: list[str], worths: list[float]
+) -> None:
+    """Add names with blanks in them to the names of their lines, behind the others."""
+    ends = list(accumulate(counts))
+    for n in sorted(spaced, reverse=True):  # from the end, so that the ends of the lines before stay where they are
+        new: dict[str, float] = {}
+        for _, _, ((name, worth),) in spaced[n]:
+            if name not in names[ends[n] - counts[n] : ends[n]]:
+                new.setdefault(name, worth)
+        names[ends[n] : ends[n]] = new
+        worths[ends[n] : ends[n]] = new.values()
+        counts[n] += len(new)
+
+
+def _each_plain_words(text: str) -> list[int]:
+    """What ``_plain_words`` says of each line of a text in lower case that has a sign without meaning for each name."""
+    found = _TWO_WORDS(text)
+    counts = [(first != "") + (second != "") for first, second in found]
+    lines: list[str] = []
+    for n, (first, second) in enumerate(found):
+        if first and first == second:  # a third word may be another one
+            lines = lines or text.split("\n")
+            counts[n] = min(ENOUGH_WORDS, len(set(_ASCII_WORD.findall(lines[n]))))
+    return counts
+
+
+def _spaced(text: str, starts: Sequence[int]) -> dict[int, list[tuple[int, int, Named]]]:
+    """What names with blanks in them stand in each line of a text of ASCII, by the line's number, placed in the line."""
+    found: dict[int, list[tuple[int, int, Named]]] = {}
+    for one in identifiers.spaced(text):
+        n = bisect_right(starts, one.start) - 1
+        place = (one.start - starts[n], one.end - starts[n], _names(one.text, one.kind, ()))
+        found.setdefault(n, []).append(place)
+    return found
+
+
+# ---- one line ----
+
+
+def read_line(text: str, source: Source, searched: str | None = None) -> Line:
+    """A line with what it holds. ``searched`` is the part of it that may name something, if not all of it."""
+    plain = text if searched is None else searched
+    found = _chunks(plain)
+    if identifiers.MAY_BE_SPACED.search(plain):
+        found += [(one.start, one.end, _names(one.text, one.kind, ())) for one in identifiers.spaced(plain)]
+    words = _plain_words(plain, _outside([(first, last) for first, last, _ in found], 0, len(plain)))
+    names: dict[str, float] = {}
+    for name, worth in chain.from_iterable(named for _, _, named in found):
+        names.setdefault(name, worth)
+    return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
+
+
+def _outside(spans: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """What lies between these spans."""
+    rest: list[tuple[int, int]] = []
+    for first, last in spans:
+        if first >= start:
+            rest.append((start, first))
+            start = last
+    return [*rest, (start, end)]
+
+
+def _plain_words(text: str, spans: Iterable[tuple[int, int]]) -> int:
+    """How many distinct plain words stand in these parts of a text, counted up to what makes a difference."""
+    seen = ""
+    pattern = _ASCII_WORD if text.isascii() else PLAIN_WORD
+    for start, end in spans:
+        if end - start < 2:  # the shortest word: two signs of CJK
+            continue
+        for word in pattern.finditer(text, start, end):
+            said = word.group().lower()
+            if seen and said != seen:
+                return ENOUGH_WORDS
+            seen = said
+    return 1 if seen else 0
+
+
+def _chunks(text: str) -> list[tuple[int, int, Named]]:
+    """What the chunks of a text name, in order: from where to where, and how it may be called."""
+    return [
+        (chunk.start() + first, chunk.start() + last, names)
+        for chunk in identifiers.CHUNK.finditer(text)
+        for first, last, names in _found_in(chunk.group())
+    ]
+
+
+def named_spans(text: str) -> list[tuple[int, int]]:
+    """From where to where each name stands in a text, in order of their beginnings."""
+    spans = [(first, last) for first, last, _ in _chunks(text)]
+    if identifiers.MAY_BE_SPACED.search(text):
+        spans += [(one.start, one.end) for one in identifiers.spaced(text)]
+        spans.sort()
+    return spans
+
+
+# ---- chunks ----
+
+
+_BY_CHUNKS = re.compile(f"({identifiers.CHUNK.pattern})", re.ASCII).split
+"""What stands between chunks, and the chunks, in turns. Quicker than one match after the other."""
+
+Named = Sequence[tuple[str, float]]
+"""A name and the parts that it may be called by, each with what it would cost to get it wrong."""
+
+_Chunk = tuple[str, tuple[str, ...], tuple[float, ...]]
+"""What is left of a chunk with ``_NAME`` in place of what it names, the names, each once, and what each would cost to
+get wrong."""
+
+
+class _Chunks(dict[str, _Chunk]):
+    """What chunks name, remembered: agents' logs repeat themselves. Forgotten all at once: the order of use that a
+    better memory would keep costs more than to look at some chunks again.
+    """
+
+    def __missing__(self, chunk: str) -> _Chunk:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        found = self[chunk] = _looked_at(chunk)
+        return found
+
+
+_CHUNKS = _Chunks()
+
+
+def _looked_at(chunk: str) -> _Chunk:
+    if chunk.isidentifier() and len(chunk) <= identifiers.LONGEST:  # most of them: one name or none
+        return (_NAME, (chunk,), (_worth(chunk, "name"),)) if identifiers.is_name(chunk) else (chunk, (), ())
+    found = identifiers.in_chunk.__wrapped__(chunk)  # remembered here, so not there as well
+    if not found:
+        return chunk, (), ()
+    if len(found) == 1 and not found[0].parts:
+        text, kind, first, last, _ = found[0]
+        return f"{chunk[:first]}{_NAME}{chunk[last:]}", (text,), (_worth(text, kind),)
+    rest, end = [], 0
+    names: dict[str, float] = {}
+    for text, kind, first, last, parts in found:
+        rest += [chunk[end:first], _NAME]
+        end = last
+        names.setdefault(text, _worth(text, kind))
+        for part in parts:
+            names.setdefault(part, _worth(part, "name"))
+    return "".join([*rest, chunk[end:]]), tuple(names), tuple(names.values())
+
+
+def _found_in(chunk: str) -> list[tuple[int, int, Named]]:
+    """What a chunk names: from where to where in it, and how it may be called."""
+    return [(one.start, one.end, _names(one.text, one.kind, one.parts)) for one in identifiers.in_chunk(chunk)]
+
+
+def _names(name: str, kind: Kind, parts: Sequence[str]) -> Named:
+    named = (name, _worth(name, kind))
+    return (named, *[(part, _worth(part, "name")) for part in parts]) if parts else (named,)
+
+
+# ---- what the wording counts ----
+
+
+def _where(pattern: re.Pattern[str], text: str, starts: Sequence[int]) -> set[int]:
+    """The numbers of the lines, which begin at ``starts``, in which a pattern matches."""
+    lines: set[int] = set()
+    found = pattern.search(text)
+    while found is not None:
+        line = bisect_right(starts, found.start()) - 1
+        lines.add(line)
+        found = pattern.search(text, starts[line + 1])
+    return lines
+
+
+def _with_any(words: Iterable[str], text: str, starts: Sequence[int]) -> set[int]:
+    """The numbers of the lines in which one of these words stands."""
+    lines: set[int] = set()
+    for word in words:
+        place = text.find(word)
+        while place >= 0:
+            line = bisect_right(starts, place) - 1
+            lines.add(line)
+            place = text.find(word, starts[line + 1])
+    return lines
+
+
+def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dict[int, float]:
+    """The bonuses of a tool's lines that have one, as ``_bonus`` gives them."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a letter that is two in lower case: no place there is one of the text
+        likely = set(range(len(lines)))
+    else:
+        # The patterns are tried where a word stands that each of their matches holds. Upper and lower case are one in
+        # some of them, in ways of Unicode's own, so other lines than ASCII are always tried.
+        likely = _with_any(_ERROR_WORDS, text, starts) | _with_any(_OUTCOME_WORDS, lowered, starts)
+        likely |= {n for n, line in enumerate(lines) if not line.isascii()}
+    bonuses = {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
+    measured = _where(cues.MEASURE, text, starts) - likely
+    return bonuses | {n: MEASURE for n in measured if cues.MEASURE.search(lines[n])}
+
+
+def _worth(name: str, kind: Kind) -> float:
+    """What getting it wrong would cost, from 0 to 1: the longer a name is, the less it can be guessed."""
+    return _KIND_WORTH.get(kind, 1.0) * min(1.0, (len(name) - 1) / 6)
+
+
+def _bonus(text: str, source: Source) -> float:
+    if source == "user":
+        heads = cues.heads(text)
+        is_rule = cues.PROHIBITION.search(text, heads) or cues.is_labeled(text)
+        return RULE if is_rule else WISH if cues.CONSTRAINT.search(text, heads) else 0.0
+    if source == "assistant":
+        return 0.0
+    if cues.ERROR.search(text):
+        return ERROR
+    return OUTCOME if cues.OUTCOME.search(text) else MEASURE if cues.MEASURE.search(text) else 0.0
