@@ -41,25 +41,31 @@ class Identifier(NamedTuple):
 _SIGN = r"[\w@#~$%+/.:\\&=?-]"
 _PLAIN = r"[A-Za-z]?+[a-z]*+[.:?-]*+"
 _PLAIN_WORD = re.compile(_PLAIN)
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*+)=(\d++|[A-Za-z_]\w*+)", re.ASCII)
 
 CHUNK = re.compile(rf"(?<!{_SIGN})(?!{_PLAIN}(?!{_SIGN})){_SIGN}{{3,}}+", re.ASCII)
 """What may hold an identifier. Plain words are most of a text, and passed over here."""
 
-_SHAPE = re.compile(
-    r"""
+_WEB = r"""
       (?P<url>    [A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s\\]{3,} )
     | (?P<email>  [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
-    | (?P<date>   \d{4}(?P<separator>[-/.])\d\d?(?P=separator)\d\d?
+    |"""
+_DATE = r"""
+      (?P<date>   \d{4}(?P<separator>[-/.])\d\d?(?P=separator)\d\d?
                   (?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])
                 | \d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?![\w:]) )
     | (?P<uuid>   [0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12} )
-    | (?P<path>   [A-Za-z]:\\[\w\\.+-]+ | (?:~|\.{1,2})?(?:/[\w@#~+.-]+)+ | [\w@#~+.-]{1,300}(?:/[\w@#~+.-]+)+ )
-    | (?P<flag>   (?<![\w])--?[A-Za-z][\w-]{2,} )
+    |"""
+_PATH = r"""
+      (?P<path>   [A-Za-z]:\\[\w\\.+-]+ | (?:~|\.{1,2})?(?:/[\w@#~+.-]+)+ | [\w@#~+.-]{1,300}(?:/[\w@#~+.-]+)+ )
+    |"""
+_WORDS = r"""
+      (?P<flag>   (?<![\w])--?[A-Za-z][\w-]{2,} )
     | (?P<number> [$]?\d+(?:\.\d+)*(?:%|[A-Za-z]{1,3})?(?![.-]?\w) )
     | (?P<name>   [@#$.]?\w+(?:(?:[.-]|::)\w+)* )
-    """,
-    re.VERBOSE | re.ASCII,
+"""
+_SHAPE, _SHAPE_OF_PATHS, _SHAPE_OF_WORDS = (
+    re.compile(pattern, re.VERBOSE | re.ASCII)
+    for pattern in (_WEB + _DATE + _PATH + _WORDS, _DATE + _PATH + _WORDS, _DATE + _WORDS)
 )
 _SPACED = re.compile(
     r"""
@@ -151,31 +157,30 @@ def endings(name: str) -> tuple[str, ...]:
 @lru_cache(maxsize=2_048)
 def in_chunk(chunk: str) -> tuple[Identifier, ...]:
     """The identifiers of one match of ``CHUNK``, placed by its beginning."""
-    if len(chunk) > LONGEST or _PLAIN_WORD.fullmatch(chunk):
+    if len(chunk) > LONGEST:
         return ()
     if chunk.isidentifier():  # most chunks: what the patterns below say of nothing but letters, digits and underscores
         return (Identifier(chunk, "name", 0, len(chunk)),) if is_name(chunk) else ()
-    if "=" in chunk and (sides := _ASSIGNED.fullmatch(chunk)):
-        return _assigned(*sides.groups())
-    return _by_shape(chunk)
+    name, assigned, value = chunk.partition("=")
+    if assigned and name.isidentifier() and chunk.isascii() and (value.isdigit() or value.isidentifier()):
+        return _assigned(name, value)
+    return () if _PLAIN_WORD.fullmatch(chunk) else _by_shape(chunk)
 
 
 def _assigned(name: str, value: str) -> tuple[Identifier, ...]:
     """What ``_by_shape`` says of ``name=value``, of which programs and logs are full."""
-    kind: Kind = "number" if value[0].isdigit() else "name"
-    sides: tuple[tuple[str, Kind, int], ...] = ((name, "name", 0), (value, kind, len(name) + 1))
-    return tuple(
-        [
-            Identifier(text, kind, start, start + len(text))
-            for text, kind, start in sides
-            if len(text) >= SHORTEST and _ACCEPTED[kind](text)
-        ]
-    )
+    kind: Kind = "number" if value.isdigit() else "name"
+    start = len(name) + 1
+    is_value = len(value) >= SHORTEST and (_is_number(value) if kind == "number" else is_name(value))
+    values = (Identifier(value, kind, start, len(value) + start),) if is_value else ()
+    return (Identifier(name, "name", 0, len(name)), *values) if len(name) >= SHORTEST and is_name(name) else values
 
 
 def _by_shape(chunk: str) -> tuple[Identifier, ...]:
     found = []
-    for match in _SHAPE.finditer(chunk):
+    # the alternatives that a chunk has no sign for are not tried at each of its places
+    shape = _SHAPE if "@" in chunk or ":" in chunk else _SHAPE_OF_PATHS if "/" in chunk else _SHAPE_OF_WORDS
+    for match in shape.finditer(chunk):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         text = match.group().rstrip(_ENDINGS.get(kind, _ENDING))
         if len(text) >= SHORTEST and _ACCEPTED.get(kind, _always)(text):
@@ -198,6 +203,8 @@ def _always(_: str) -> bool:
 
 def is_name(text: str) -> bool:
     """Not a plain word: an inner capital, a digit among letters, an underscore, a dot, a sigil or several hyphens."""
+    if "_" in text and text.isidentifier() and text[0] != "_" and text[-1] != "_" and text.isascii():  # most of them
+        return True
     lower = text.lower()
     if text.isalpha():  # most parts of paths
         return lower != text and bool(_CASE_CHANGE.search(text))

@@ -12,9 +12,10 @@ alone, so it is made once per message and kept.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain, count, islice, repeat
+from itertools import accumulate, chain, count, islice, repeat
 from typing import Any
 
 import numpy as np
@@ -193,17 +194,18 @@ def _shown(lines: Lines, numbers: Sequence[int], words: Vocabulary) -> tuple[Seq
     # a search in one text is quicker than one in each name
     if not lines.terms and "/" not in "\n".join(lines.names):
         return lines.counts, numbers
-    counts: list[int] = []
-    shown: list[int] = []
-    end = 0
-    for n, count in enumerate(lines.counts):
-        start, end = end, end + count
-        names, terms = lines.names[start:end], lines.terms.get(n, ())
-        more = [ending for name in names if "/" in name for ending in identifiers.endings(name)]
-        own = words.numbers(dict.fromkeys((*names, *terms, *more))) if terms or more else numbers[start:end]
-        counts.append(len(own))
+    ends = list(accumulate(lines.counts))
+    telling = {bisect_right(ends, n) for n, name in enumerate(lines.names) if "/" in name}
+    counts, shown, done = list(lines.counts), [], 0
+    for n in sorted(telling.union(lines.terms)):
+        start, end = ends[n] - lines.counts[n], ends[n]
+        names = lines.names[start:end]
+        endings = [ending for name in names if "/" in name for ending in identifiers.endings(name)]
+        own = words.numbers(dict.fromkeys((*names, *lines.terms.get(n, ()), *endings)))
+        shown += numbers[done:start]
         shown += own
-    return counts, shown
+        counts[n], done = len(own), end
+    return counts, [*shown, *numbers[done:]]
 
 
 def _mentions(lines: Lines, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[float]]:

@@ -29,11 +29,16 @@ WHOLE = 400
 """Characters. What was said up to this size, by a user or by an assistant that called no tool with it, is one line,
 line breaks and all: half of what was said in a turn seldom tells what is asked about later."""
 
+_TOGETHER = 1_000
+"""Rows from which numbers are taken off together: no search takes more than some milliseconds."""
+
 STEM = 6
 """Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
 
 _DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
-_GUTTER = re.compile(r"\s*\d+(?:→|\t|\s*\|\s)")
+_GUTTER = re.compile(r"^[^\S\n]*\d+(?:→|\t|[^\S\n]*\|[^\S\n])", re.MULTILINE)
+"""The number that a listing has before a line, in each of several lines."""
+
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
 _SAYS = re.compile(r"[^\W_]").search
@@ -130,20 +135,31 @@ def is_cjk(word: str) -> bool:
 
 
 def _lines(text: str, source: Source) -> Lines:
+    rows = text.splitlines()
     pieces: list[str] = []
-    for row in text.splitlines():
-        if len(row) <= WIDTH:
-            pieces.append(_without_gutter(row))
-        else:
-            pieces += (piece for part in _without_data(row).splitlines() for piece in _pieces(_without_gutter(part)))
+    for start in range(0, len(rows), _TOGETHER):
+        pieces += _cut_rows(rows[start : start + _TOGETHER])
     return read(list(filter(_SAYS, pieces)), source)
 
 
-def _without_gutter(raw: str) -> str:
-    """A line of a listing without its number, and without the blanks around it."""
-    line = raw.strip()
-    found = _GUTTER.match(raw) if line[:1].isdigit() else None
-    return raw[found.end() :].strip() if found else line
+def _cut_rows(rows: Sequence[str]) -> list[str]:
+    """Rows of a text as lines: without numbers and blanks around them, the long ones in pieces."""
+    # numbers are taken off short rows together, while the long ones wait outside
+    short = [row if len(row) <= WIDTH else "" for row in rows]
+    lines = list(map(str.strip, _GUTTER.sub("", "\n".join(short)).split("\n")))
+    if "" not in short:
+        return lines
+    pieces: list[str] = []
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) <= WIDTH:
+            pieces.append(line)
+        else:
+            pieces += (
+                piece
+                for part in _without_data(row).splitlines()
+                for piece in _pieces(_GUTTER.sub("", part, count=1).strip())
+            )
+    return pieces
 
 
 def _without_data(text: str) -> str:

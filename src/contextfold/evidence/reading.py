@@ -421,23 +421,18 @@ def _with_any(words: Iterable[str], text: str, starts: Sequence[int]) -> set[int
 
 
 def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dict[int, float]:
-    """The bonuses of a tool's lines that have one, as ``_bonus`` gives them."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a letter that is two in lower case: no place there is one of the text
-        likely = set(range(len(lines)))
-    else:
-        # The patterns are tried where a word stands that each of their matches holds. Upper and lower case are one in
-        # some of them, in ways of Unicode's own, so other lines than ASCII are always tried.
-        likely = _with_any(_ERROR_WORDS, text, starts) | _with_any(_OUTCOME_WORDS, lowered, starts)
-        likely |= {n for n, line in enumerate(lines) if not line.isascii()}
+    """The bonuses of a tool's lines of ASCII that have one, as ``_bonus`` gives them."""
+    # the patterns are tried where a word stands that each of their matches holds
+    likely = _with_any(_ERROR_WORDS, text, starts) | _with_any(_OUTCOME_WORDS, text.lower(), starts)
     bonuses = {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
-    measured = _where(cues.MEASURE, text, starts) - likely
-    return bonuses | {n: MEASURE for n in measured if cues.MEASURE.search(lines[n])}
+    measured = _where(cues.MEASURE_ASCII, text, starts) - likely
+    return bonuses | {n: MEASURE for n in measured if cues.MEASURE_ASCII.search(lines[n])}
 
 
 def _worth(name: str, kind: Kind) -> float:
     """What getting it wrong would cost, from 0 to 1: the longer a name is, the less it can be guessed."""
-    return _KIND_WORTH.get(kind, 1.0) * min(1.0, (len(name) - 1) / 6)
+    length = len(name)
+    return _KIND_WORTH.get(kind, 1.0) * (1.0 if length > 6 else (length - 1) / 6)
 
 
 def _bonus(text: str, source: Source) -> float:

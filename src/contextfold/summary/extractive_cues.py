@@ -274,13 +274,18 @@ OUTCOME_WORDS = (
 )
 """One of these stands in each match of ``OUTCOME`` in lower case, as far as the text is ASCII."""
 
-MEASURE = re.compile(
-    r"\d(?<![\w.].)[\d.,]{0,40}\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?"
+_AMOUNT = (
+    r"\d(?<![\w.].)[\d.,]{0,40}+\s?(?:ms|sec(?:onds?)?|min(?:utes?)?|hours?|days?|[KMGT]i?B|%|°C|kg|km|rows?"
     r"|requests?|[KMG]bit/s"
     r"|€|USD|EUR|Sekunden|Minuten|Stunden|Tage|Zeilen|Anfragen)(?!\w)"
-    r"|\d[\d.,]{0,40}\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)"
+)
+MEASURE = re.compile(
+    rf"{_AMOUNT}|\d[\d.,]{{0,40}}\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)"
 )
 """An amount with its unit."""
+
+MEASURE_ASCII = re.compile(_AMOUNT, re.ASCII)
+"""The same in a text of ASCII alone."""
 
 CHANGING = re.compile(
     r"edit|write|creat|patch|replace|delet|remov|move|renam|insert|updat|save|commit|push|deploy|send"
