@@ -171,7 +171,7 @@ def _assigned(name: str, value: str) -> tuple[Identifier, ...]:
     """What ``_by_shape`` says of ``name=value``, of which programs and logs are full."""
     kind: Kind = "number" if value.isdigit() else "name"
     start = len(name) + 1
-    is_value = len(value) >= SHORTEST and (_is_number(value) if kind == "number" else is_name(value))
+    is_value = len(value) >= SHORTEST and (is_number(value) if kind == "number" else is_name(value))
     values = (Identifier(value, kind, start, len(value) + start),) if is_value else ()
     return (Identifier(name, "name", 0, len(name)), *values) if len(name) >= SHORTEST and is_name(name) else values
 
@@ -226,12 +226,13 @@ def _is_path(text: str) -> bool:
     return text[0] in "/~.\\" or ":" in text or len(segments) > 2 or any(is_name(s) for s in segments)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether digits, with signs among them, are a figure that says something."""
     # Three digits such as ``404`` may be anything; ``40%`` and ``1.5`` are figures.
     return len(text) > SHORTEST or not text.isdigit()
 
 
-_ACCEPTED = {"name": is_name, "path": _is_path, "number": _is_number}
+_ACCEPTED = {"name": is_name, "path": _is_path, "number": is_number}
 
 
 def _parts(text: str, kind: Kind) -> tuple[str, ...]:

@@ -355,6 +355,13 @@ class _Chunks(dict[str, _Chunk]):
     """
 
     def __missing__(self, chunk: str) -> _Chunk:
+        name, assigned, value = chunk.partition("=")
+        if assigned and _is_assignment(name, value):
+            # each side is what it is alone, and comes again beside others
+            (one, names, worths), (other, more, costs) = self[name], self[value]
+            if more and names != more:
+                return f"{one}={other}", names + more, worths + costs
+            return f"{one}={other}", names, worths
         if len(self) >= _REMEMBERED:
             self.clear()
         found = self[chunk] = _looked_at(chunk)
@@ -364,9 +371,19 @@ class _Chunks(dict[str, _Chunk]):
 _CHUNKS = _Chunks()
 
 
+def _is_assignment(name: str, value: str) -> bool:
+    is_short = len(name) < identifiers.SHORTEST or len(value) < identifiers.SHORTEST
+    if is_short or len(name) + len(value) >= identifiers.LONGEST:
+        return False
+    return name.isidentifier() and (value.isdigit() or value.isidentifier())
+
+
 def _looked_at(chunk: str) -> _Chunk:
     if chunk.isidentifier() and len(chunk) <= identifiers.LONGEST:  # most of them: one name or none
         return (_NAME, (chunk,), (_worth(chunk, "name"),)) if identifiers.is_name(chunk) else (chunk, (), ())
+    if chunk.isdigit():
+        is_number = identifiers.is_number(chunk)
+        return (_NAME, (chunk,), (_worth(chunk, "number"),)) if is_number else (chunk, (), ())
     found = identifiers.in_chunk.__wrapped__(chunk)  # remembered here, so not there as well
     if not found:
         return chunk, (), ()
