@@ -224,8 +224,15 @@ class _Material:
         self.row = Blocks([block for _, block in blocks])
         self.ends = [end for end, _ in blocks]
         self.vocabulary = words
-        self.sizes = _joined([sizes.lines(block) for block in self.row.blocks])
+        self._counting = sizes
+        self.sizes = sizes.known(self.row.blocks)
+        """Tokens of each line; of lines that were not counted the negative of a bound below (``Sizes.known``)."""
         self.bonuses = self._once(is_talk)
+
+    def learn(self, lines: Numbers) -> Ints:
+        """Tokens of these lines, counted now."""
+        self.sizes[lines] = found = self._counting.learn(self.row, lines)
+        return found
 
     def _once(self, is_talk: bool) -> Floats:
         """The bonus of each line; of lines that say the same only the newest has one."""
@@ -286,15 +293,12 @@ def in_units(weights: Floats) -> Numbers:
     return units
 
 
-def _joined(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate([np.empty(0, np.int32), *parts])
-
-
 class _Choice:
     """Greedy choice of spans: single lines, and two neighbors where one of them lacks plain words."""
 
     def __init__(self, material: _Material, weights: Floats, needless: Flags) -> None:
         row = self.row = material.row
+        self._material = material
         self.weights = weights
         material.bonuses[needless] = 0.0
         units = in_units(weights)[row.shown]
@@ -305,7 +309,9 @@ class _Choice:
         self._starts: Numbers = np.concatenate([[0], np.cumsum(known)])[ends]
         offered = (np.diff(self._starts) > 0) | (material.bonuses > 0)
         poor = offered & (row.words < ENOUGH_WORDS)
-        self._sizes: Numbers = material.sizes.astype(np.int64) + 1  # 1: the line break
+        self._sizes: Numbers = np.abs(material.sizes).astype(np.int64) + 1  # 1: the line break
+        self._is_counted: Flags = material.sizes > 0
+        """The lines whose sizes are not bounds below."""
         self._bonuses: Numbers = in_units(material.bonuses) * QUALITIES[-1]
         self._shown = np.zeros(len(weights), dtype=np.uint8)
         """How well each name or term is shown, by its place in ``LEVELS``."""
@@ -335,7 +341,7 @@ class _Choice:
         return np.append(near & (poor[:-1] | poor[1:]), False)
 
     def _in_order(self) -> None:
-        """All spans by what they add per token at first, the best first."""
+        """All spans by what they add per token at first, or by a bound above that, the best first."""
         first, last = self._first, self._last
         sums = np.concatenate([[0], np.cumsum(self._units)])  # a span's lines stand side by side, and so their names
         value = LEVELS[self._level] * (sums[self._starts[last + 1]] - sums[self._starts[first]])
@@ -366,12 +372,15 @@ class _Choice:
         chosen: list[int] = []
         best: list[tuple[float, int, int]] = []
         least = math.inf
+        counted = _view(self._is_counted)
         while self._left > 0:
             if not best or -best[0][0] <= least:
                 best, least = self._best()
                 if not best:
                     break
             expected, order, span = heapq.heappop(best)
+            if not (counted[self._views.first[span]] and counted[self._views.last[span]]):
+                self._count(np.array([span]))  # it came to the front by a line beside it
             gain = self._gain(span)
             if gain < -expected:
                 if gain > 0:
@@ -396,11 +405,16 @@ class _Choice:
             pool, gains = pool[is_open], gains[is_open]
             self._pool = [pool]
             # What a span adds never grows but by a line beside it, so those far behind at first are not weighed again.
-            least = float(self._bounds[self._reached]) if self._reached < len(self._bounds) else 0.0
-            if len(gains) > _AT_ONCE:
-                enough = np.partition(gains, len(gains) - _AT_ONCE)[len(gains) - _AT_ONCE]
-                least = max(least, float(gains[gains < enough].max(initial=0.0)))
-            is_best = gains > least
+            behind = float(self._bounds[self._reached]) if self._reached < len(self._bounds) else 0.0
+            is_best, least = _ahead_of(behind, gains)
+            # Lines whose sizes are bounds below are counted when they come to the front, which few do.
+            many = _AT_ONCE
+            while not self._is_exact(pool[is_best]).all():
+                many *= 2  # others come to the front then: few rounds are worth some lines more
+                near = np.flatnonzero(_ahead_of(behind, gains, many)[0])
+                new = near[self._count(pool[near])]
+                gains[new] = self._gains(pool[new])
+                is_best, least = _ahead_of(behind, gains)
             if self._reached == len(self._ahead) or 2 * np.count_nonzero(is_best) > _AT_ONCE:
                 break
             more = self._ahead[self._reached :][: max(4 * _AT_ONCE, len(pool))]
@@ -415,6 +429,22 @@ class _Choice:
         new = spans[~self._is_pooled[spans]]
         self._is_pooled[new] = True
         return new
+
+    def _is_exact(self, spans: Numbers) -> Flags:
+        """Of which of these spans all lines are counted."""
+        is_exact: Flags = self._is_counted[self._first[spans]] & self._is_counted[self._last[spans]]
+        return is_exact
+
+    def _count(self, spans: Numbers) -> Flags:
+        """The lines of these spans get their sizes. Returns of which spans one had none."""
+        first, last = self._first[spans], self._last[spans]
+        is_new: Flags = ~self._is_exact(spans)
+        if is_new.any():
+            lines = np.unique(np.concatenate([first[is_new], last[is_new]]))
+            lines = lines[~self._is_counted[lines]]
+            self._is_counted[lines] = True
+            self._sizes[lines] = self._material.learn(lines) + 1
+        return is_new
 
     def _gains(self, spans: Numbers) -> Floats:
         """What each of these spans adds per token by now; 0 for what is chosen or has no room."""
@@ -500,6 +530,15 @@ class _Choice:
         shown[chosen] = True
         is_missing[self._wanted[np.repeat(shown, np.diff(self._starts))]] = False
         return np.flatnonzero(is_missing)
+
+
+def _ahead_of(behind: float, gains: Floats, most: int = _AT_ONCE) -> tuple[Flags, float]:
+    """Which gains are the highest, all of them above ``behind``; and what no other exceeds."""
+    if len(gains) > most:
+        enough = np.partition(gains, len(gains) - most)[len(gains) - most]
+        behind = max(behind, float(gains[gains < enough].max(initial=0.0)))
+    is_best: Flags = gains > behind
+    return is_best, behind
 
 
 class _Views(NamedTuple):
