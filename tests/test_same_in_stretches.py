@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import contextfold.tokens.estimate  # noqa: F401 - the name of the package's own is the function
 from contextfold import identifiers
-from contextfold.evidence import EstimatedSizes
-from contextfold.evidence import lines as reading
+from contextfold.evidence import EstimatedSizes, reading
+from contextfold.evidence.sizes import least
 from contextfold.messages import Text, ToolResult
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import extractive_facts
@@ -97,13 +97,18 @@ def test_what_is_found_around_words_is_what_is_found_everywhere(text: str) -> No
             assert pieces._touched(pattern, words, text, starts) == list(dict.fromkeys(found))
 
 
-@given(st.lists(st.lists(st.sampled_from([*SAID, " ", "`a b`", "Ann Lee", "$1,000", "a_b"]), min_size=1), max_size=20))
+BESIDE = ["`a b`", "Ann Lee", "$1,000", "a_b", "a_b=12345", "x=a_1", "1a=b2", "Fox fox", "src/a.py", "\0", "ab cde "]
+
+
+@given(st.lists(st.lists(st.sampled_from([*SAID, *BESIDE, " "]), min_size=1, max_size=9), max_size=20))
 @example(said=[["İ", "İ", "İ", "失败"]])
 @settings(max_examples=examples(150), deadline=None)
 def test_lines_that_are_read_together_hold_what_each_holds(said: list[list[str]]) -> None:
-    lines = [line for parts in said for line in "".join(parts).splitlines() if line.strip()]
-    assert list(reading._read(lines, "tool")) == [reading._line(line, "tool") for line in lines]
-    assert list(reading._read(lines, "assistant")) == [reading._line(line, "assistant") for line in lines]
+    lines = [line.strip() for parts in said for line in "".join(parts).splitlines() if line.strip()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_TOGETHER", 3)
+        for source in ("tool", "assistant", "user"):
+            assert reading.read(lines, source).each() == [reading.read_line(line, source) for line in lines]
 
 
 @given(
@@ -125,9 +130,7 @@ def test_a_text_of_ascii_names_what_the_full_pattern_finds_in_it(text: str) -> N
 )
 def test_what_gives_a_line_a_bonus_is_found_by_its_words(line: str) -> None:
     assert reading._bonus(line, "tool")
-    assert reading._tool_bonuses(["nothing", line], f"nothing\n{line}", [0, 8, 9 + len(line)]) == {
-        1: reading._bonus(line, "tool")
-    }
+    assert reading.read(["nothing", line], "tool").bonuses == [0.0, reading._bonus(line, "tool")]
 
 
 @given(st.text(alphabet="aAbZ_09", min_size=3, max_size=12).filter(str.isidentifier))
@@ -153,7 +156,32 @@ def test_a_line_holds_what_is_found_in_it(text: str) -> None:
     found = list(identifiers.find(text))
     assert reading.named_spans(text) == sorted((one.start, one.end) for one in found)
     names = dict.fromkeys(name for one in found for name in (one.text, *one.parts))
-    assert reading._line(text, "assistant").names == tuple(names)
+    assert reading.read_line(text, "assistant").names == tuple(names)
+
+
+SIGNS = ["ab", "Cd", "EF", "g", "12345", "6", ".", "/", "=", "-", "_", "~", ":", "\\", "%", "$", "T", "2024-01-02"]
+
+
+@given(st.lists(st.sampled_from(SIGNS), max_size=12).map("".join))
+@settings(max_examples=examples(300), deadline=None)
+def test_a_chunk_without_some_signs_names_what_the_full_pattern_finds_in_it(chunk: str) -> None:
+    quick = identifiers.in_chunk.__wrapped__(chunk)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_SHAPE_OF_PATHS", "_SHAPE_OF_WORDS"):
+            patch.setattr(identifiers, name, identifiers._SHAPE)
+        assert quick == identifiers.in_chunk.__wrapped__(chunk)
+        if identifiers.CHUNK.fullmatch(chunk):
+            assert quick == identifiers._by_shape(chunk)
+            assert reading._Chunks()[chunk][1] == tuple(
+                dict.fromkeys(name for one in quick for name in (one.text, *one.parts))
+            )
+
+
+@given(st.lists(st.lists(st.sampled_from([*PIECES, *SAID, *SIGNS, "'", "aB"]), min_size=1).map("".join), max_size=5))
+@example(texts=["a',b", "it's ,'a,,' x", ";\n//", "x" * 6, "=" * 70])
+@settings(max_examples=examples(300), deadline=None)
+def test_no_text_has_fewer_tokens_than_is_said_without_counting_it(texts: list[str]) -> None:
+    assert all(bound <= counting.estimate(text) for bound, text in zip(least(texts).tolist(), texts, strict=True))
 
 
 @given(st.lists(st.lists(st.sampled_from([*PIECES, *SAID]), max_size=9).map("".join), max_size=12))

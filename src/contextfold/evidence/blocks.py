@@ -196,7 +196,8 @@ def _shown(lines: Lines, numbers: Sequence[int], words: Vocabulary) -> tuple[Seq
         return lines.counts, numbers
     ends = list(accumulate(lines.counts))
     telling = {bisect_right(ends, n) for n, name in enumerate(lines.names) if "/" in name}
-    counts, shown, done = list(lines.counts), [], 0
+    counts, done = list(lines.counts), 0
+    shown: list[int] = []
     for n in sorted(telling.union(lines.terms)):
         start, end = ends[n] - lines.counts[n], ends[n]
         names = lines.names[start:end]

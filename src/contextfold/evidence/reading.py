@@ -90,8 +90,8 @@ class Line(NamedTuple):
 class Lines:
     """Lines of one message column by column.
 
-    ``texts``, ``sources``, ``words`` and ``bonuses`` as in ``Line``; ``counts``: how many of ``names`` and ``worths`` are
-    each line's. ``terms`` and ``dates`` of the lines that have any, by their numbers.
+    ``texts``, ``sources``, ``words`` and ``bonuses`` as in ``Line``; ``counts``: how many of ``names`` and ``worths``
+    are each line's. ``terms`` and ``dates`` of the lines that have any, by their numbers.
     """
 
     __slots__ = ("bonuses", "counts", "dates", "names", "sources", "terms", "texts", "words", "worths")
@@ -267,7 +267,7 @@ def _each_plain_words(text: str) -> list[int]:
 
 
 def _spaced(text: str, starts: Sequence[int]) -> dict[int, list[tuple[int, int, Named]]]:
-    """What names with blanks in them stand in each line of a text of ASCII, by the line's number, placed in the line."""
+    """The names with blanks in them in each line of a text of ASCII, by the line's number, and where they stand."""
     found: dict[int, list[tuple[int, int, Named]]] = {}
     for one in identifiers.spaced(text):
         n = bisect_right(starts, one.start) - 1

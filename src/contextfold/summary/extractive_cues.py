@@ -279,9 +279,7 @@ _AMOUNT = (
     r"|requests?|[KMG]bit/s"
     r"|€|USD|EUR|Sekunden|Minuten|Stunden|Tage|Zeilen|Anfragen)(?!\w)"
 )
-MEASURE = re.compile(
-    rf"{_AMOUNT}|\d[\d.,]{{0,40}}\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)"
-)
+MEASURE = re.compile(rf"{_AMOUNT}|\d[\d.,]{{0,40}}\s?(?:毫秒|秒|分钟|小时|天|个|条|行|次|元|度|分|時間|日間|件|円|回)")
 """An amount with its unit."""
 
 MEASURE_ASCII = re.compile(_AMOUNT, re.ASCII)
