@@ -160,6 +160,101 @@ def test_huge_headers_go_both_ways(scene: Scene) -> None:
     assert b"a" * 30_000 in answer
 
 
+@pytest.mark.parametrize("path", [CHAT, "/v1/files"])
+@pytest.mark.parametrize("body", [SHORT, LONG], ids=["short", "long"])
+def test_a_request_that_offers_another_protocol_is_read_to_its_end(scene: Scene, path: str, body: bytes) -> None:
+    """Java's client offers HTTP/2 with every request, and sends its body in HTTP/1.1 all the same."""
+    offer = ("connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAAB")
+    lines = [f"POST {path} HTTP/1.1", "host: h", *offer, f"content-length: {len(body)}"]
+    request = "\r\n".join(lines).encode() + b"\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5) as client:
+        for first in (len(request), 40, len(request) + len(body)):  # in other pieces each time, on one connection
+            client.sendall((request + body)[:first])
+            client.sendall((request + body)[first:])
+            assert received(client, lambda found: found.endswith(b'{"ok": true}')).startswith(b"HTTP/1.1 200")
+            assert scene.last.body == body or (body is LONG and path == CHAT and json.loads(scene.last.body))
+            assert not {b"upgrade", b"http2-settings", b"connection"} & {name.lower() for name, _ in scene.last.headers}
+
+
+def test_a_chunked_request_that_offers_another_protocol_is_read_to_its_end(scene: Scene) -> None:
+    offer = ("connection: Upgrade", "upgrade: TLS/1.3", "transfer-encoding: chunked")
+    request = "\r\n".join([f"POST {CHAT} HTTP/1.1", "host: h", *offer]).encode() + b"\r\n\r\n"
+    body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(SHORT), SHORT)
+    answer = scene.raw(request + body, until=lambda found: found.endswith(b'{"ok": true}'))
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert scene.last.body == SHORT
+
+
+def test_a_websocket_is_declined_at_once_and_the_upstream_is_not_asked(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    offer = ("upgrade: websocket", "connection: Upgrade", "sec-websocket-key: eA==", "sec-websocket-version: 13")
+    request = "\r\n".join(["GET /v1/responses HTTP/1.1", "host: h", *offer]).encode() + b"\r\n\r\n"
+    answer = scene.raw(request)
+    assert answer.startswith(b"HTTP/1.1 426")
+    assert b"by HTTP" in answer
+    assert not scene.upstream.seen
+    assert "pip install" not in caplog.text  # uvicorn would advise to
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/models"])
+@pytest.mark.parametrize("value", [b"caf\xe9", "経".encode(), b"\xff\x80", b"a=\t;b", b""])
+def test_header_values_that_are_no_ascii_go_both_ways(scene: Scene, path: str, value: bytes) -> None:
+    async def odd(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", headers=b"x-odd: " + value + b"\r\n")
+
+    answers(odd)
+    sent = head(path, f"content-length: {len(SHORT)}").removesuffix(b"\r\n") + b"x-odd: " + value + b"\r\n\r\n"
+    answer = scene.raw(sent + SHORT)
+    assert b"x-odd: " + value + b"\r\n" in answer
+    # towards the upstream what is no UTF-8 is taken for Latin-1, and written as UTF-8: nothing of it is lost
+    given = dict(scene.last.headers)[b"x-odd"].decode()
+    assert given in (value.decode(errors="replace"), value.decode("latin-1"))
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/models"])
+def test_a_control_character_in_a_header_of_the_answer_costs_no_answer(scene: Scene, path: str) -> None:
+    async def odd(writer: Writer, seen: Seen) -> None:
+        await writer.json(b'{"ok": 1}', headers=b"x-odd: a\x01b\x7f\r\nset-cookie: a=1\r\nset-cookie: b=2\r\n")
+
+    answers(odd)
+    answer = scene.raw(head(path, f"content-length: {len(SHORT)}") + SHORT)
+    assert b"x-odd: a b " in answer
+    assert answer.count(b"set-cookie: ") == 2
+    assert answer.endswith(b'{"ok": 1}')
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/models"])
+@pytest.mark.parametrize("status", ["101 Switching Protocols", "600 Odd", "999 Denied"])
+def test_a_status_that_there_is_not_is_told_as_an_upstream_that_broke_off(scene: Scene, path: str, status: str) -> None:
+    async def odd(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", status)
+
+    answers(odd)
+    response = post(scene.url, path, SHORT)
+    assert response.status == 502
+    assert f"the status {status[:3]}" in response.json["error"]["message"]
+
+
+def test_as_many_headers_as_another_proxy_writes_reach_the_client(scene: Scene) -> None:
+    async def rich(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", headers=b"".join(b"llm_provider-x-%d: 1\r\n" % number for number in range(300)))
+
+    answers(rich)
+    assert scene.raw(head(CHAT, f"content-length: {len(SHORT)}") + SHORT).count(b"llm_provider-x-") == 300
+
+
+def test_what_another_gateway_tells_of_itself_is_not_taken_for_ours(scene: Scene) -> None:
+    async def told(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", headers=b"X-Contextfold-Action: compacted\r\nx-contextfold-window: 5\r\n")
+
+    answers(told)
+    answer = scene.raw(head(CHAT, f"content-length: {len(SHORT)}") + SHORT).lower()
+    assert answer.count(b"x-contextfold-action: ") == 1
+    assert b"x-contextfold-action: passed" in answer
+    assert b"x-contextfold-window" not in answer
+
+
 @pytest.mark.parametrize(
     "query", ["a=%2f&b=+&c=%E4&&d", "key=%61%62&x=1;y=2", "api-version=2025-01-01", "%", "a=b?c=d"]
 )

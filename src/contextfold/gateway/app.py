@@ -129,6 +129,12 @@ class Gateway:
             # Behind an upstream's address anything else would name another host: "@host/", ".host/", "http://host/".
             await _refuse(send, CHAT, 400, "invalid_request_error", "the request's target must be a path")
             return
+        if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
+            # Said at once, and by the status that some clients take as the word to go on in HTTP.
+            text = "WebSockets are not spoken here: send the request by HTTP"
+            offer = [(b"upgrade", b"HTTP/1.1"), (b"connection", b"close")]
+            await _refuse(send, CHAT, 426, "upgrade_required", text, offer)
+            return
         upstream, path = self._upstream_of(path, scope["headers"])
         wire = wire_of(path) if scope["method"] == "POST" else None
         client = Caller(receive, send, self.settings)
@@ -200,24 +206,24 @@ class Gateway:
         url = call.upstream.url(call.path, call.query)
         answer = await self._exchanges.client.send(call.method, url, call.headers, data)
         try:
-            await self._hand_on(answer, client, [])
+            await self._hand_on(answer, client, answer.headers)
         finally:
             answer.close()
         return answer.status
 
     async def _hand_on(self, answer: UpstreamAnswer, client: Caller, headers: list[tuple[bytes, bytes]]) -> None:
-        await client.start(answer.status, [*answer.headers, *headers])
+        await client.start(answer.status, headers)
         async for chunk in answer.chunks():
             await client.piece(chunk)
         await client.end()
 
     async def _relay(self, call: GatewayCall, answer: UpstreamAnswer, client: Caller) -> None:
         if call.result is None:  # nothing was counted that it could correct
-            await self._hand_on(answer, client, _note_headers(call))
+            await self._hand_on(answer, client, _headers_of(answer, call))
             return
         told = self._history_tokens(call)
         tap = UsageTap(answer, told)
-        headers = [*answer.headers, *_note_headers(call)]
+        headers = _headers_of(answer, call)
         # Rewritten whole, so that its length is known before the headers go out.
         if told is not None and not answer.is_stream:
             body = tap.rewritten(await answer.read())
@@ -293,6 +299,12 @@ class Gateway:
 
 
 _SMALL_BODY = 1024 * 1024
+
+
+def _headers_of(answer: UpstreamAnswer, call: GatewayCall) -> list[tuple[bytes, bytes]]:
+    # Another gateway behind this one tells its own story; the client reads that of the one it asked.
+    theirs = [one for one in answer.headers if not one[0].lower().startswith(b"x-contextfold-")]
+    return [*theirs, *_note_headers(call)]
 
 
 def _note_headers(call: GatewayCall) -> list[tuple[bytes, bytes]]:

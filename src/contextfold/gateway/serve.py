@@ -103,14 +103,17 @@ def _say(settings: GatewaySettings, port: int) -> None:
 
 
 def _options(settings: GatewaySettings) -> dict[str, Any]:
+    from contextfold.gateway.protocol import Http
+
     options: dict[str, Any] = {
+        "http": Http,
         "ws": "none",
         "log_config": None,
         "access_log": False,
         "server_header": False,
         "date_header": False,
         "timeout_keep_alive": 75,
-        "timeout_graceful_shutdown": int(settings.shutdown_seconds),
+        "timeout_graceful_shutdown": settings.shutdown_seconds,
         "backlog": BACKLOG,
         "h11_max_incomplete_event_size": 64 * 1024,
         "lifespan": "on",

@@ -6,9 +6,11 @@ What belongs here: HTTP. What does not: what is in a body, and what follows from
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -27,6 +29,12 @@ _OURS = frozenset({b"host", b"content-length", b"expect"})
 """Written again for each request, from the address and the body."""
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would add where a client sent none."""
+
+_MOST_HEADERS = 1_024
+"""aiohttp's own limit is 128: litellm alone writes each header of its upstream twice."""
+_MORE_HEADERS: Mapping[str, Any] = (
+    {"max_headers": _MOST_HEADERS} if "max_headers" in signature(aiohttp.ClientSession).parameters else {}
+)
 
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 15.0
@@ -126,6 +134,7 @@ class Client:
             requote_redirect_url=False,
             max_line_size=64 * 1024,
             max_field_size=64 * 1024,
+            **_MORE_HEADERS,
         )
 
     async def send(self, method: str, url: str, headers: RawHeaders, data: Any) -> UpstreamAnswer:
@@ -144,7 +153,11 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             text = f"the upstream broke off: {error or type(error).__name__}"
             raise UpstreamFailed("reset", 502, text) from None
-        return UpstreamAnswer(response.status, forwarded(response.raw_headers), response)
+        # 101 would end HTTP on a connection where nothing else was offered; beyond 599 there is no status.
+        if not 200 <= response.status <= 599:
+            response.close()
+            raise UpstreamFailed("reset", 502, f"the upstream answered with the status {response.status}")
+        return UpstreamAnswer(response.status, _as_answered(response.raw_headers), response)
 
     def _proxy_for(self, url: URL) -> Mapping[str, Any]:
         # Once for each upstream, and by ourselves. With `trust_env` aiohttp would read the environment and ~/.netrc in
@@ -172,8 +185,25 @@ def _for_aiohttp(headers: RawHeaders) -> CIMultiDict[str]:
     kept = CIMultiDict[str]()
     for name, value in forwarded(headers):
         if name.lower() not in _OURS:
-            kept.add(name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
+            kept.add(name.decode("latin-1"), _text(value))
     return kept
+
+
+def _text(value: bytes) -> str:
+    """A header's value as aiohttp takes it, which writes UTF-8 and leaves out whatever it cannot write."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")  # as Node and Python's own client write it; it goes on as UTF-8
+
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def _as_answered(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
+    # Control characters are not allowed in a value. aiohttp lets some of them in, and uvicorn none out: it would cut
+    # the client's connection in place of the answer. RFC 9110, section 5.5, has a blank in their stead.
+    return [(name, _CONTROL.sub(b" ", value)) for name, value in forwarded(headers)]
 
 
 def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

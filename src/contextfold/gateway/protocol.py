@@ -1,0 +1,73 @@
+"""uvicorn's HTTP/1.1, for requests that also offer another protocol.
+
+Some clients offer HTTP/2 with every request (``Upgrade: h2c``, as Java's does unless it is told otherwise), and go on
+in HTTP/1.1 where nothing comes of it. The parser takes such an offer for accepted, skips the body, and uvicorn would
+hand out an empty request. Here the request is read once more, without the offer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+
+class Http(HttpToolsProtocol):
+    """One connection of a client."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._is_offer = False
+        self.parser = _Reader(self)  # type: ignore[assignment]
+
+    def on_headers_complete(self) -> None:
+        # A tunnel (CONNECT) is none that could be read in another way.
+        self._is_offer = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+        if not self._is_offer:
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if not self._is_offer:
+            super().on_message_complete()
+
+    def without_offer(self) -> bytes:
+        """The head of the request that was just read, without what it offered."""
+        lines = [b"%s: %s\r\n" % (name, value) for name, value in self.headers if name != b"upgrade"]
+        version = self.parser.get_http_version().encode()
+        return b"%s %s HTTP/%s\r\n%s\r\n" % (self.parser.get_method(), self.url, version, b"".join(lines))
+
+    @property
+    def is_offer(self) -> bool:
+        """Whether the head that was read last offers another protocol."""
+        return self._is_offer
+
+
+class _Reader:
+    """A parser that begins again where it stopped at an offer."""
+
+    def __init__(self, protocol: Http) -> None:
+        self._protocol = protocol
+        self._parser = self._fresh()
+
+    def _fresh(self) -> Any:
+        parser = httptools.HttpRequestParser(self._protocol)
+        if hasattr(parser, "set_dangerous_leniencies"):  # as uvicorn has it
+            parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return parser
+
+    def feed_data(self, data: bytes) -> None:
+        """As httptools has it."""
+        while True:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                if not self._protocol.is_offer:
+                    raise
+                data = self._protocol.without_offer() + data[offer.args[0] :]
+                self._parser = self._fresh()
+            else:
+                return
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
