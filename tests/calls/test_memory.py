@@ -46,6 +46,26 @@ def test_a_second_call_meanwhile_finds_nothing_and_changes_nothing() -> None:
     assert first.view.wire == second.view.wire
 
 
+def test_long_conversations_are_remembered_up_to_their_tokens_together_the_newest_in_any_case() -> None:
+    from contextfold import formats
+
+    source = formats.get("openai-chat")
+    talks = [chat(40) for _ in range(5)]
+    one = sum(known(talks[0]).history.sizes)
+
+    def kept(most_tokens: int) -> list[int]:
+        memory = Memory(None, most_tokens=most_tokens)
+        first = [memory.take(wire, source) for wire in talks]
+        for conversation in first:
+            memory.put_back(conversation)
+        return [number for number, wire in enumerate(talks) if memory.take(wire, source) is first[number]]
+
+    assert kept(5 * one) == [0, 1, 2, 3, 4]
+    assert kept(5 * one - 1) == [1, 2, 3, 4]
+    assert kept(2 * one) == [3, 4]
+    assert kept(1) == [4]
+
+
 def test_a_failure_is_remembered_for_its_very_state_alone() -> None:
     conversation = known(chat(4))
     conversation.attempt = conversation.state

@@ -29,6 +29,10 @@ from contextfold.tokens.media import rule_of
 REMEMBERED = 32
 """Conversations that are kept; the least recently used one goes first."""
 
+MOST_TOKENS = 40_000_000
+"""Tokens of all conversations that are kept: with what was derived from them they take a good gigabyte. Few programs
+come near, but a server that meets long conversations once each would otherwise keep hundreds of them."""
+
 FEW = 256
 """Messages. As many are decoded in a few milliseconds."""
 
@@ -56,6 +60,8 @@ class KnownConversation:
         """Where a pass is prepared while the conversation goes on; None until one was."""
         self.model: str | None = None
         """The model of the last request, where it was named: no other can read what it encrypted."""
+        self.tokens = 0
+        """Of the whole history, when the last call ended."""
         self.faults_told = 0
         self.has_news = False
         """There may be faults that were not told yet: they are looked for in the whole history."""
@@ -115,9 +121,12 @@ class KnownConversation:
 class Memory:
     """The conversations that one ``Compactor`` remembers. Safe for concurrent use."""
 
-    def __init__(self, count_text: Callable[[str], int] | None, most: int = REMEMBERED) -> None:
+    def __init__(
+        self, count_text: Callable[[str], int] | None, most: int = REMEMBERED, most_tokens: int = MOST_TOKENS
+    ) -> None:
         self._count_text = count_text
         self._most = most
+        self._most_tokens = most_tokens
         self._known: OrderedDict[tuple[int, int], KnownConversation] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -170,11 +179,13 @@ class Memory:
 
     def put_back(self, conversation: KnownConversation) -> None:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
+        conversation.tokens = sum(conversation.history.sizes)
         with self._lock:
             self._known[_key(conversation.history.wire)] = conversation
             # What is forgotten is read again: it costs time and loses nothing.
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            tokens = sum(known.tokens for known in self._known.values())
+            while len(self._known) > self._most or (tokens > self._most_tokens and len(self._known) > 1):
+                tokens -= self._known.popitem(last=False)[1].tokens
 
 
 def _key(wire: Sequence[Any]) -> tuple[int, int]:
