@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -156,11 +157,10 @@ class Row:
 def conversation(size: int, seed: int, count: int, stream: bool) -> list[bytes]:
     """``count`` requests of one conversation; the first has about ``size`` bytes, each has two messages more."""
     rng = random.Random(seed)
-    words = ["path/to/file.py", "error", "result", "4711", "value", "return", "def", "context"]
     messages: list[dict[str, str]] = [{"role": "system", "content": f"You are agent {seed}."}]
     length = 0
     while length < size:
-        text = " ".join(rng.choice(words) for _ in range(160))
+        text = f"{seed} {rng.choice(paragraphs())}"
         messages += [{"role": "user", "content": text}, {"role": "assistant", "content": f"{len(messages)} done"}]
         length += len(text) + 90
     bodies = []
@@ -169,6 +169,14 @@ def conversation(size: int, seed: int, count: int, stream: bool) -> list[bytes]:
         body = {"model": "m", "messages": messages}
         bodies.append(json.dumps(body | ({"stream": True} if stream else {}), separators=(",", ":")).encode())
     return bodies
+
+
+@cache
+def paragraphs() -> list[str]:
+    """What is said, in many ways: making it up for each message would take longer than the measurement."""
+    rng = random.Random(0)
+    words = ["path/to/file.py", "error", "result", "4711", "value", "return", "def", "context"]
+    return [" ".join(rng.choices(words, k=160)) for _ in range(5_000)]
 
 
 async def one_connection(port: int, bodies: list[bytes], times: list[float], warm: asyncio.Barrier) -> None:

@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from contextfold.gateway.call import GatewayCall
 from contextfold.gateway.caller import Caller, ClientGone, TooSlow
 from contextfold.gateway.exchange import Exchanges, StrictRefusal
+from contextfold.gateway.garbage import Garbage
 from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.gateway.tap import UsageTap
@@ -41,9 +42,19 @@ class BrokenOff(Exception):
     for a whole one."""
 
 
-def make_app(settings: GatewaySettings, metrics: Metrics | None = None, files: WorkerFiles | None = None) -> Starlette:
-    """The application. One process may have one at a time. ``files``: where it finds the figures of other workers."""
+def make_app(
+    settings: GatewaySettings,
+    metrics: Metrics | None = None,
+    files: WorkerFiles | None = None,
+    *,
+    is_alone: bool = False,
+) -> Starlette:
+    """The application. One process may have one at a time. ``files``: where it finds the figures of other workers.
+
+    ``is_alone``: the process has nothing else to do, so that its settings are the gateway's to choose.
+    """
     gateway = Gateway(settings, metrics or Metrics())
+    garbage = Garbage(lambda: gateway.in_flight > 0) if is_alone else None
 
     async def tell_others(files: WorkerFiles) -> None:
         while True:
@@ -54,9 +65,13 @@ def make_app(settings: GatewaySettings, metrics: Metrics | None = None, files: W
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await gateway.start()
         telling = asyncio.create_task(tell_others(files)) if files is not None else None
+        if garbage is not None:
+            garbage.start()
         try:
             yield
         finally:
+            if garbage is not None:
+                garbage.stop()
             if files is not None and telling is not None:
                 telling.cancel()
                 files.write(gateway.metrics)

@@ -50,7 +50,7 @@ def serve(settings: GatewaySettings) -> int:
             os.environ[METRICS_VARIABLE] = folder
             uvicorn.run("contextfold.gateway.serve:app_from_environment", factory=True, **_options(settings))
         return 0
-    server = uvicorn.Server(uvicorn.Config(make_app(settings), **_options(settings)))
+    server = uvicorn.Server(uvicorn.Config(make_app(settings, is_alone=True), **_options(settings)))
     server.run(sockets=[listener])
     return 0
 
@@ -60,7 +60,7 @@ def app_from_environment() -> Starlette:
     settings = unpacked(os.environ[VARIABLE])
     set_up_logging(settings.log)
     folder = os.environ.get(METRICS_VARIABLE)
-    return make_app(settings, files=WorkerFiles(folder) if folder else None)
+    return make_app(settings, files=WorkerFiles(folder) if folder else None, is_alone=True)
 
 
 def packed(settings: GatewaySettings) -> str:
