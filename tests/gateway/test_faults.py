@@ -47,8 +47,10 @@ def newest_mark(request: Any) -> str:
 class Workers:
     """Gateways as processes on one store; any of them can be killed and comes back."""
 
-    def __init__(self, folder: Path, provider: ProviderServer, count: int) -> None:
+    def __init__(self, folder: Path, provider: ProviderServer, count: int, *, store: str = "", strict: bool) -> None:
         self.folder = folder
+        self.options = ["--window", str(WINDOW), "--store", store or f"sqlite:///{folder / 'shared.db'}"]
+        self.options += ["--strict"] if strict else []
         self.provider = provider
         self.ports = [free_port() for _ in range(count)]
         self.processes = [self._start(port) for port in self.ports]
@@ -57,9 +59,8 @@ class Workers:
 
     def _start(self, port: int) -> subprocess.Popen[bytes]:
         words = ["gateway", "--port", str(port), "--upstream", f"anthropic={self.provider.url}", "--log", "none"]
-        words += ["--window", str(WINDOW), "--store", f"sqlite:///{self.folder / 'shared.db'}"]
         return subprocess.Popen(
-            [sys.executable, "-m", "contextfold", *words],
+            [sys.executable, "-m", "contextfold", *words, *self.options],
             env=environment(self.folder, CONTEXTFOLD_GATEWAY_KEY="one-for-all"),
             stderr=subprocess.DEVNULL,
         )
@@ -123,7 +124,9 @@ class Agent(threading.Thread):
         return True
 
 
-def run_agents(folder: Path, agents: int, length: int, kills: float) -> tuple[list[Agent], ProviderServer]:
+def run_agents(
+    folder: Path, agents: int, length: int, kills: float, *, store: str = "", strict: bool = False
+) -> tuple[list[Agent], ProviderServer]:
     def answer(request: Any) -> Answer:
         return Answer(f"the answer to {newest_mark(request)}")
 
@@ -131,7 +134,7 @@ def run_agents(folder: Path, agents: int, length: int, kills: float) -> tuple[li
     with ProviderServer(default_window=WINDOW, answers=answer) as provider:
         for number in range(3, agents * length * 3, 4):
             provider.faults.add(rng.choice(FAULTS), at=number)
-        workers = Workers(folder, provider, 2)
+        workers = Workers(folder, provider, 2, store=store, strict=strict)
         try:
             running = [Agent(workers, ("mine", "theirs")[n % 2], n, length) for n in range(agents)]
             for agent in running:
@@ -162,15 +165,23 @@ def check(running: list[Agent], provider: ProviderServer, length: int) -> None:
     assert max(taken.values()) == 1  # each attempt has a mark of its own
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return request.getfixturevalue("server") if request.param == "postgresql" else f"sqlite:///{tmp_path / 'shared.db'}"
+
+
 @pytest.mark.strict
-def test_nothing_is_mixed_up_while_workers_are_killed_and_the_provider_fails(tmp_path: Path) -> None:
-    running, provider = run_agents(tmp_path, agents=2, length=10, kills=2.0)
+@pytest.mark.parametrize("strict", [False, True], ids=["going on", "refusing"])
+def test_nothing_is_mixed_up_while_workers_are_killed_and_the_provider_fails(
+    tmp_path: Path, store: str, strict: bool
+) -> None:
+    running, provider = run_agents(tmp_path, agents=2, length=10, kills=2.0, store=store, strict=strict)
     check(running, provider, 10)
 
 
 @pytest.mark.strict
-def test_nothing_is_mixed_up_in_a_thousand_requests(tmp_path: Path) -> None:
-    running, provider = run_agents(tmp_path, agents=16, length=64, kills=4.0)
+def test_nothing_is_mixed_up_in_a_thousand_requests(tmp_path: Path, store: str) -> None:
+    running, provider = run_agents(tmp_path, agents=16, length=64, kills=4.0, store=store)
     assert len(provider._provider.records) > 1_000
     check(running, provider, 64)
 
@@ -180,7 +191,7 @@ def test_memory_is_flat_over_a_day_in_fast_motion(tmp_path: Path) -> None:
     """Conversations come, grow over several windows, and go; what they took is given back."""
     psutil = pytest.importorskip("psutil")
     with ProviderServer(default_window=WINDOW, answers=lambda _: "ok") as provider:
-        workers = Workers(tmp_path, provider, 1)
+        workers = Workers(tmp_path, provider, 1, strict=False)
         try:
             process = psutil.Process(workers.processes[0].pid)
             url = f"http://127.0.0.1:{workers.ports[0]}"

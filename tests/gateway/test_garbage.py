@@ -56,8 +56,8 @@ def test_what_survived_a_full_collection_is_not_looked_at_again_and_yet_freed() 
 
 
 def test_old_circles_are_found_now_and_then_even_while_it_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "THOROUGH_SECONDS", 0.02)
-    monkeypatch.setattr(garbage, "MOST_SECONDS", 0.05)
+    for name, seconds in {"THOROUGH": 0.02, "QUIET": 0.02, "MOST": 0.2, "STEP": 0.01}.items():
+        monkeypatch.setattr(garbage, f"{name}_SECONDS", seconds)
 
     async def work(is_busy: bool) -> None:
         with begun(is_busy=is_busy):

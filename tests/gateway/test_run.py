@@ -359,9 +359,12 @@ def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int
         words += ["--workers", str(workers), "--log", "json", "--store", f"sqlite:///{tmp_path / 'g.db'}"]
         server = started(tmp_path, words)
         assert server.stderr is not None
-        url = server.stderr.readline().split()[-1]  # a free port was asked for, and the first line tells which
+        url = json.loads(server.stderr.readline())["url"]  # a free port was asked for
         try:
             wait_until_healthy(url)
+            with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=5) as odd:
+                odd.sendall(b"no HTTP\r\n\r\n")  # uvicorn logs a word of its own
+                assert odd.recv(100).startswith(b"HTTP/1.1 400")
             responses = [
                 post(url, PATHS["openai-chat"], compact(body_of("openai-chat", messages)))
                 for messages in turns("openai-chat", 25)
@@ -372,7 +375,8 @@ def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int
             _, errors = server.communicate(timeout=30)
     assert {response.status for response in responses} == {200}
     assert "compacted" in {response.headers["x-contextfold-action"] for response in responses}
-    lines = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert "Invalid HTTP request received." in {line.get("message") for line in lines}
     assert sum(line.get("wire") == "openai-chat" for line in lines) == len(responses)
     assert server.returncode in (0, -signal.SIGTERM)
     assert 1 <= len(figures) <= workers
@@ -421,6 +425,7 @@ def test_a_server_that_is_told_to_end_finishes_its_streams(tmp_path: Path) -> No
 def test_the_log_outlives_the_stream_that_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
     began, later = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stderr", began)
+    monkeypatch.setattr(logging.getLogger("contextfold"), "propagate", True)  # as it is, for the tests behind this one
     set_up_logging("text")
     began.close()
     monkeypatch.setattr(sys, "stderr", later)

@@ -22,7 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from contextfold.gateway.call import GatewayCall
 from contextfold.gateway.caller import Caller, ClientGone, TooSlow
-from contextfold.gateway.exchange import Exchanges, StrictRefusal
+from contextfold.gateway.exchange import Exchanges
+from contextfold.gateway.failures import StrictRefusal, told
 from contextfold.gateway.garbage import Garbage
 from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.settings import GatewaySettings, Upstream
@@ -178,6 +179,15 @@ class Gateway:
                     raise BrokenOff(str(error)) from None
                 kind = "api_error" if (wire or CHAT) is MESSAGES else f"upstream_{error.kind}"
                 await _refuse(send, wire or CHAT, error.status, kind, str(error), _note_headers(call))
+            except Exception as error:  # noqa: BLE001 - a mistake of ours; uvicorn would log its text
+                status = 500
+                self.metrics.add("failures_total", kind="internal")
+                call.notes["failure"] = "internal"
+                log.error("internal failed, and no answer could be given: %s", told(error))
+                if client.started:
+                    raise BrokenOff("an answer could not be given whole") from None
+                text = "contextfold failed, and could not pass the request on"
+                await _refuse(send, wire or CHAT, 500, "api_error", text, _note_headers(call))
             finally:
                 self._told(call, status, time.perf_counter() - began)
                 self._tracing.end(span, call, status)
@@ -317,9 +327,11 @@ _SMALL_BODY = 1024 * 1024
 
 
 def _headers_of(answer: UpstreamAnswer, call: GatewayCall) -> list[tuple[bytes, bytes]]:
-    # Another gateway behind this one tells its own story; the client reads that of the one it asked.
-    theirs = [one for one in answer.headers if not one[0].lower().startswith(b"x-contextfold-")]
-    return [*theirs, *_note_headers(call)]
+    # Of two gateways in a row at most one made a view, and the client is told of that one; else of the one it asked.
+    theirs = {name.lower() for name, _ in answer.headers if name.lower().startswith(b"x-contextfold-")}
+    if call.action == "passed" and "failure" not in call.notes and b"x-contextfold-action" in theirs:
+        return answer.headers
+    return [*(one for one in answer.headers if one[0].lower() not in theirs), *_note_headers(call)]
 
 
 def _note_headers(call: GatewayCall) -> list[tuple[bytes, bytes]]:

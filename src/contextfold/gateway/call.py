@@ -12,7 +12,7 @@ from typing import Any
 from contextfold.calls.request import CompactionResult
 from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
-from contextfold.gateway.upstream import Decoder, RawHeaders
+from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
 from contextfold.gateway.wires import GatewayWire
 from contextfold.overflow import Overflow
 from contextfold.record.compaction import Compaction
@@ -49,6 +49,8 @@ class GatewayCall:
     result: CompactionResult | None = None
     state: State | None = None
     label: str = ""
+    answer: UpstreamAnswer | None = None
+    """What the upstream answered to a view, or to the original in its place, that it took."""
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for one, value in self.headers if one.lower() == name), "")

@@ -25,6 +25,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, KnownParts, Unreadable
 from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of
+from contextfold.gateway.failures import StrictRefusal, SummaryFailed, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
@@ -45,14 +46,6 @@ SOON = 0.85
 
 _SHORT = 2_048
 """Bytes. The stream of a shorter request is not held back: nothing could be taken from it."""
-
-
-class StrictRefusal(Exception):
-    """Something of ours failed, and the operator wants requests refused then."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        self.kind = kind
-        super().__init__(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +111,7 @@ class Exchanges:
             return await self._passed(call)
         try:
             refused = None
-            if await self._surely_fits(call, wire, readable):
+            if await self._is_small(call, wire, readable):
                 call.reason = "small"
                 try:
                     return await self._send(call, call.raw)
@@ -127,6 +120,13 @@ class Exchanges:
             return await self._managed(call, wire, readable, refused)
         except Relayed as relayed:
             return relayed.answer
+
+    async def _is_small(self, call: GatewayCall, wire: GatewayWire, raw: bytes) -> bool:
+        try:
+            return await self._surely_fits(call, wire, raw)
+        except Exception as error:  # noqa: BLE001 - as in `_managed`, which looks at it next
+            self._failed(call, "internal", error)
+            return False
 
     async def _surely_fits(self, call: GatewayCall, wire: GatewayWire, raw: bytes) -> bool:
         """Whether the request is below its trigger whatever a count would say (``fitting``)."""
@@ -176,7 +176,9 @@ class Exchanges:
         except ContextfoldError as error:
             self._failed(call, type(error).__name__, error)
         except Exception as error:  # noqa: BLE001 - our own mistakes must never cost an agent its turn
-            self._failed(call, "internal", error)
+            self._failed(call, "internal", error, may_refuse=call.answer is None)
+        if call.answer is not None:  # the mistake came behind it: what the provider took is not sent again
+            return call.answer
         if sent:
             return sent[-1].answer
         return await self._passed(call)
@@ -259,7 +261,8 @@ class Exchanges:
                 self._learn(conversation, again, len(data))
                 raise again
             try:
-                return Accepted(await self._send(call, call.raw if is_same else data, changed=not is_same))
+                call.answer = await self._send(call, call.raw if is_same else data, changed=not is_same)
+                return Accepted(call.answer)
             except Refused as error:
                 sent.append(error)
                 self._learn(conversation, error, len(data))
@@ -380,16 +383,13 @@ class Exchanges:
         failed = next((event for event in result.events if event.name in ("summary_failed", "fallback_used")), None)
         if failed is not None:
             # A summarizer that failed costs no turn: the conversation goes on as it was, or with the built-in summary.
-            self._failed(call, "summary", RuntimeError(failed.message), may_refuse=False)
+            self._failed(call, "summary", SummaryFailed(failed), may_refuse=False)
 
     def _failed(self, call: GatewayCall, kind: str, error: BaseException, *, may_refuse: bool = True) -> None:
         """Say that something of ours failed. Raises ``StrictRefusal`` where requests are to be refused then."""
         self.metrics.add("failures_total", kind=kind)
         call.notes["failure"] = kind
-        internal = kind == "internal"
-        log.warning(
-            "%s failed, the request goes on: %s", kind, error if internal else str(error)[:500], exc_info=internal
-        )
+        log.warning("%s failed, the request goes on: %s", kind, told(error))
         if may_refuse and self.settings.strict:
             raise StrictRefusal(kind, f"contextfold failed ({kind}), and --strict refuses to go on: {error}")
 

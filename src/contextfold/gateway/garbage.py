@@ -17,9 +17,12 @@ from collections.abc import Callable
 from typing import Any
 
 THOROUGH_SECONDS = 300.0
-"""How often everything is looked at where a moment without requests comes."""
+"""How often everything is looked at where it is quiet."""
+QUIET_SECONDS = 2.0
+"""Without a request: between two turns of an agent there often is none for a moment, and the next one would wait."""
 MOST_SECONDS = 1_800.0
 """How often it is in any case."""
+STEP_SECONDS = 0.1
 
 
 class Garbage:
@@ -44,10 +47,11 @@ class Garbage:
     async def _now_and_then(self) -> None:
         while True:
             await asyncio.sleep(THOROUGH_SECONDS)
-            waited = THOROUGH_SECONDS
-            while self._is_busy() and waited < MOST_SECONDS:
-                await asyncio.sleep(0.1)
-                waited += 0.1
+            waited, quiet = THOROUGH_SECONDS, 0.0
+            while quiet < QUIET_SECONDS and waited < MOST_SECONDS:
+                await asyncio.sleep(STEP_SECONDS)
+                waited += STEP_SECONDS
+                quiet = 0.0 if self._is_busy() else quiet + STEP_SECONDS
             look_at_all()
 
 

@@ -98,6 +98,10 @@ def _say(settings: GatewaySettings, port: int) -> None:
         return
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     url = f"http://{host}:{port}"
+    if settings.log == "json":  # whatever reads it expects nothing else
+        figures = {"message": "listening", "url": url, "workers": settings.workers}
+        logging.getLogger("contextfold.gateway").info("listening on %s", url, extra={"figures": figures})
+        return
     print(f"contextfold gateway on {url}", file=sys.stderr)  # noqa: T201 - for the person who started it
     print(f"  OPENAI_BASE_URL={url}/v1\n  ANTHROPIC_BASE_URL={url}", file=sys.stderr, flush=True)  # noqa: T201
 
@@ -177,21 +181,30 @@ class _Quiet(uvicorn.Server):
 
 def set_up_logging(kind: str) -> None:
     """One line per request on standard error: for people, or one JSON object. ``none``: nothing at all."""
-    logger = logging.getLogger("contextfold.gateway")
-    for old in list(logger.handlers):
-        logger.removeHandler(old)
+    loggers = [logging.getLogger(name) for name in ("contextfold.gateway", *_OTHERS)]
+    for logger in loggers:
+        for old in list(logger.handlers):
+            logger.removeHandler(old)
+        logger.propagate = False
+    # The engine's own warnings quote what a summarizer said; whatever else listens to logs here is not to get them.
+    logging.getLogger("contextfold").propagate = False
     errors = logging.getLogger("uvicorn.error")
     errors.addFilter(_is_unexpected)
     if kind == "none":
-        logger.addHandler(logging.NullHandler())
-        logger.propagate = False
+        for logger in loggers:
+            logger.addHandler(logging.NullHandler())
         errors.setLevel(logging.CRITICAL)
         return
     handler = _Stderr()
     handler.setFormatter(_Json() if kind == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.WARNING)
+    loggers[0].setLevel(logging.INFO)
+
+
+_OTHERS = ("uvicorn.error", "asyncio", "aiohttp")
+"""They write to the same place, in the same form: what reads JSON stumbles over a line that is none."""
 
 
 class _Stderr(logging.StreamHandler[Any]):
