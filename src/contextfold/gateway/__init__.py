@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GatewaySettings", "check_installed", "make_app"]
 
-_LIBRARIES = ("aiohttp", "orjson", "sqlalchemy", "starlette", "uvicorn")
+_LIBRARIES = ("aiohttp", "httptools", "orjson", "sqlalchemy", "starlette", "uvicorn")
 
 
 def check_installed() -> None:

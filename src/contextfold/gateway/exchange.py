@@ -25,7 +25,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, KnownParts, Unreadable
 from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of
-from contextfold.gateway.failures import StrictRefusal, SummaryFailed, told
+from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
 from contextfold.gateway.refusals import Accepted, Refused, Relayed, check_answer
@@ -383,7 +383,7 @@ class Exchanges:
         failed = next((event for event in result.events if event.name in ("summary_failed", "fallback_used")), None)
         if failed is not None:
             # A summarizer that failed costs no turn: the conversation goes on as it was, or with the built-in summary.
-            self._failed(call, "summary", SummaryFailed(failed), may_refuse=False)
+            self._failed(call, "summary", NoSummary(failed), may_refuse=False)
 
     def _failed(self, call: GatewayCall, kind: str, error: BaseException, *, may_refuse: bool = True) -> None:
         """Say that something of ours failed. Raises ``StrictRefusal`` where requests are to be refused then."""

@@ -25,7 +25,7 @@ class StrictRefusal(Exception):
         super().__init__(text)
 
 
-class SummaryFailed(Exception):
+class NoSummary(Exception):
     """A summary that could not be had, by the engine's event; by its type and the status of the refusal."""
 
     def __init__(self, event: Event) -> None:
@@ -36,7 +36,7 @@ class SummaryFailed(Exception):
 
 def told(error: BaseException) -> str:
     """What a line of the log says of an error."""
-    if isinstance(error, CannotFit | StoreFailed | SummaryFailed):
+    if isinstance(error, CannotFit | StoreFailed | NoSummary):
         return str(error).partition("\n")[0][:500]  # a database's further lines quote the row
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     place = " < ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in reversed(frames))
