@@ -19,7 +19,7 @@ PARTS = (
 
 
 def test_the_tiers_stand_in_their_order_cheapest_first() -> None:
-    assert list(TIERS) == ["tool_arguments", "tool_outputs", "media", "reasoning", "oversized"]
+    assert list(TIERS) == ["tool_arguments", "tool_outputs", "media", "reasoning", "oversized", "joined"]
     assert all(tier.name == name for name, tier in TIERS.items())
 
 
@@ -37,5 +37,5 @@ def test_a_small_part_comes_back_as_the_same_object(name: str) -> None:
 
 
 def test_an_unknown_tier_is_named_with_those_that_exist() -> None:
-    with pytest.raises(PolicyError, match=r"tier 'zip' does not exist; the tiers are tool_arguments, .*, oversized"):
+    with pytest.raises(PolicyError, match=r"tier 'zip' does not exist; the tiers are tool_arguments, .*, joined"):
         reduce(PARTS[0], "zip", 0)

@@ -45,6 +45,7 @@ TIERS = {
     "media": "old images and documents",
     "reasoning": "old reasoning",
     "oversized": "oversized recent items",
+    "joined": "what an earlier view joined to a message",
 }
 WINDOW_SOURCES = {
     "default": "a cautious default, because neither --window nor --model says more",

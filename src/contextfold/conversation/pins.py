@@ -57,8 +57,9 @@ def is_person(message: Message) -> bool:
 
 
 def own_text(message: Message) -> str:
-    """What a message says besides the notes of a harness."""
-    said = (without_notes(part.text) for part in message.parts if isinstance(part, Text))
+    """What a message says besides the notes of a harness and a summary that was joined to it."""
+    texts = (part.text for part in message.parts if isinstance(part, Text))
+    said = (without_notes(text) for text in texts if OPEN not in text or parse(text) is None)
     return "\n".join(text for text in said if text)
 
 

@@ -22,9 +22,10 @@ from contextfold.errors import CannotFit
 from contextfold.evidence.lines import is_sampled
 from contextfold.evidence.told import told
 from contextfold.messages import Message, Opaque, Reasoning, ToolResult
+from contextfold.passes import joined
 from contextfold.passes.means import Nothing as Nothing  # decisions are read from here
 from contextfold.passes.question import Question, Trigger, triggered
-from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old
+from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old, without
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
 from contextfold.record.compaction import Edit, FateRun
 from contextfold.summary import extractive_cues as cues
@@ -127,7 +128,7 @@ class _Pass:
         self.question = question
         self.trigger = trigger.reason
         self.limits = question.limits
-        self.sizes = question.sizes_after
+        self.sizes = list(question.sizes_after)
         self.by_count = trigger.by_count
         self.before = question.record.gone() if question.record else set()
         # Pending calls are no part of the floor: they stay whatever their size, but results beside them may still be
@@ -135,6 +136,9 @@ class _Pass:
         held = pins.held(question.messages, question.grouping, question.policy)
         self.held = {n: reason for n, reason in held.items() if n not in self.before and reason != pins.PENDING}
         self.pending = {n: reason for n, reason in held.items() if n not in self.before and reason == pins.PENDING}
+        self.joined = self._joined()
+        for index, size in self.joined.sizes.items():
+            self.sizes[index] = size
         self.groups = sorted(
             (group for group in question.grouping.groups if any(n not in self.before for n in group.indices)),
             # a group is as recent as its last result, however long ago the call was
@@ -146,6 +150,17 @@ class _Pass:
         self.newest_turn = next((found.indices for found in self.groups if self._is_turn(found)), ())
         self.floor = self._floor()
         self.floor_tokens = sum(self.floor.values())
+
+    def _joined(self) -> Shortening:
+        """What an earlier view joined to messages that are in this one."""
+        apart = {edit.index for edit in self._earlier_edits() if edit.tier == joined.TIER}
+        return joined.taken_apart(
+            self.question.messages,
+            [n for n in self._present() if n not in apart],
+            newest=pins.newest_user(self.question.messages),
+            room=self.limits.recent_users // 2,
+            counter=self.question.counter,
+        )
 
     def decide(self) -> Plan | Nothing:
         """At the policy's target; where only the default stands against what must stay, the default gives way.
@@ -379,9 +394,9 @@ class _Pass:
         summary = max(SMALLEST_SUMMARY, int(self.question.policy.budgets.summary * room), min(SMALL, room - tail_size))
         share = 0 if self.by_count else int(self.question.policy.budgets.shortened * room)
         middle, shortened, middle_size = self._middle(tail, users, min(share, room - tail_size - summary))
-        found = combined([found, clipped, shortened])
         kept = {n for group in [*tail, *middle] for n in group.indices}
         evicted = {n for n in self._present() if n not in kept and n not in self.held and n not in users}
+        found = combined([found, clipped, shortened, without(self.joined, evicted)])
         if not evicted and not found.edits:
             return self._less_evidence(target) or self._nothing_to_do()
         budget = min(room - tail_size - middle_size, summary)
@@ -487,7 +502,8 @@ class _Pass:
         return []
 
     def _is_said(self, index: int) -> bool:
-        return pins.is_person(self.question.messages[index]) and not self.question.messages[index].tool_results
+        message = self.question.messages[index]
+        return pins.is_person(message) and not message.tool_results and not joined.is_joined(message)
 
     def _about(self, index: int) -> object:
         return rules.about(pins.own_text(self.question.messages[index])[:_READ])
@@ -642,7 +658,7 @@ class _Pass:
             kept_tokens=kept_tokens,
             prose_tokens=prose_tokens,
             evidence_tokens=evidence_tokens,
-            makes_summary=makes_summary and bool(gone - passed),
+            makes_summary=makes_summary and bool(gone - passed or self.joined.edits),
             above_trigger=above_trigger,
         )
 
@@ -675,12 +691,12 @@ class _Pass:
         leading = -1
         while leading + 1 < len(messages) and messages[leading + 1].is_instruction:
             leading += 1
-        if self.question.policy.summary_place == "after_system" or not gone:
+        if self.question.policy.summary_place == "after_system" or not (gone or self.joined.edits):
             return max(leading, self.native)
         first = next((n for n, reason in self.held.items() if reason == pins.FIRST_USER), None)
         if first is None and self.question.policy.first_user:  # the only user message is first and newest
             first = pins.first_user(messages)
-        place = leading if first is None or first > max(gone) else max(leading, first)
+        place = leading if first is None or first > max(gone, default=first) else max(leading, first)
         # In any case behind a provider's own compaction: the provider reads nothing that stands before that.
         return max(place, self.native)
 

@@ -7,7 +7,7 @@ steps (``perform``), rendering, choosing and writing themselves (``summary``, ``
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -19,6 +19,7 @@ from contextfold.evidence.reading import ENOUGH_WORDS
 from contextfold.identifiers import names
 from contextfold.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.decide import Plan
+from contextfold.passes.joined import TIER, removed
 from contextfold.passes.question import Question
 from contextfold.record.compaction import Compaction, Edit, reduce
 from contextfold.redaction import redact
@@ -56,6 +57,12 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
     evicted, role = set(plan.evicted), question.policy.summary_role
     clean = redact if question.policy.redact else str
     units: list[Unit] = []
+    known = set(question.record.edits) if question.record else set()
+    for index, part in removed(messages, [edit for edit in plan.edits if edit not in known]):
+        if earlier := parse(part.text):
+            previous.append(earlier.prose if question.policy.evidence else earlier.text)
+        else:
+            units.append(Unit(clean(render_group([part])), (index,)))
     for group in grouping.groups:
         indices = tuple(n for n in group.indices if n in evicted)
         for index in indices:
@@ -71,20 +78,23 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
 
 def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, made from all originals each time: it does not decay and asks no model."""
-    gone = [readable(question.history.messages[n], question.policy.summary_role) for n in plan.gone]
-    notes = [question.history.note(n, message) for n, message in zip(plan.gone, gone, strict=True)]
+    history, role = question.history, question.policy.summary_role
+    whole = [(n, readable(history.messages[n], role)) for n in plan.gone]
+    parts = [(n, readable(message, role)) for n, message in removed(history.messages, plan.edits)]
+    gone = [*((n, message, history.note(n, message)) for n, message in whole)]
+    gone = sorted([*gone, *((n, message, Note.of(message)) for n, message in parts)], key=lambda entry: entry[0])
     count, room = question.counter.text, prose_room(question, plan)
     left = max(0, most_prose(question, plan) - room) if plan.evidence_tokens else 0
     own = min(left, max(int(FOR_RULES * plan.evidence_tokens), FEW_RULES))
     text = extractive.summarize(
-        gone,
+        [message for _, message, _ in gone],
         budget=room,
         count=lambda text: question.history.count(text) if len(text) <= _SHORT else count(text),
         language=question.language,
-        notes=notes,
+        notes=[note for _, _, note in gone],
         for_rules=own,
         plans=question.policy.pins.plans,
-        beside=_beside(question, plan),
+        beside=_beside(question, plan, [n for n, _, _ in gone]),
     )
     stats = SummaryStats(
         input_tokens=sum(question.history.sizes[n] for n in plan.gone),
@@ -94,11 +104,18 @@ def extract(question: Question, plan: Plan) -> Summary:
     return Summary(text, frozenset(plan.gone), stats)
 
 
-def _beside(question: Question, plan: Plan) -> list[tuple[int, Note]]:
-    """What users said that stays in the view, each with how many messages that are gone come before it."""
+def _beside(question: Question, plan: Plan, before: Sequence[int]) -> list[tuple[int, Note]]:
+    """What users said that stays in the view, each with how many of the indices ``before`` come before it."""
     gone = set(plan.gone)
+    apart: dict[int, list[Edit]] = {}
+    for edit in plan.edits:
+        if edit.tier == TIER:
+            apart.setdefault(edit.index, []).append(edit)
     return [
-        (bisect_left(plan.gone, n), question.history.note(n, message))
+        (
+            bisect_left(before, n),
+            Note.of(reduce(message, apart[n])) if n in apart else question.history.note(n, message),
+        )
         for n, message in enumerate(question.messages)
         if n not in gone and pins.is_person(message)
     ]
@@ -161,8 +178,11 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     shortened: dict[int, list[Edit]] = {}
     for edit in plan.edits:
         shortened.setdefault(edit.index, []).append(edit)
-    quotable = sorted({*plan.gone, *shortened})
-    candidates = [(ends[n], _lines(question, n)) for n in quotable]
+    apart = [(n, _lines_of(message, question)) for n, message in removed(history.messages, plan.edits)]
+    found = [(n, _lines(question, n)) for n in {*plan.gone, *shortened} - {n for n, _ in apart}]
+    found = sorted([*found, *apart], key=lambda entry: entry[0])
+    quotable = [n for n, _ in found]
+    candidates = [(ends[n], lines) for n, lines in found]
     dates = told.dates_of(history.messages) if question.is_talk else []
     # A bare name in the prose is no reason to leave out the line that says something of it.
     said = quoting.lines_of(Message("assistant", (Text(prose),)))
@@ -193,15 +213,27 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
 
 
 def _lines(question: Question, index: int) -> quoting.Block:
+    message = question.messages[index]
+    is_plain = message.role not in ("user", question.policy.summary_role) or OPEN not in message.text
+    return question.history.block(index) if is_plain else _lines_of(message, question)
+
+
+def _lines_of(message: Message, question: Question) -> quoting.Block:
     """The lines of a message; of an earlier summary those that it quotes, and its prose where no model updates it."""
-    message, history, role = question.messages[index], question.history, question.policy.summary_role
+    history, role = question.history, question.policy.summary_role
     if pins.is_summary(message, role) and (earlier := parse(message.text)):
-        prose = quoting.lines_of(Message("assistant", (Text(earlier.prose),))) if question.summary_is_free else ()
+        prose = _lines_of_prose(earlier.prose) if question.summary_is_free else ()
         return quoting.Block((*prose, *quoting.read(earlier.evidence)), history.words)
-    if message.role in ("user", role) and OPEN in message.text:
-        lines = [line for part in message.parts for line in _lines_beside_a_summary(message, part)]
-        return quoting.Block(tuple(lines), history.words)
-    return history.block(index)
+    lines = [line for part in message.parts for line in _lines_beside_a_summary(message, part)]
+    return quoting.Block(tuple(lines), history.words)
+
+
+def _lines_of_prose(prose: str) -> tuple[quoting.Line, ...]:
+    """What an earlier summary says, without its headings and the line that tells how many messages it stood for."""
+    scope, blank, rest = prose.partition("\n\n")
+    said = rest if blank and scope[:1].isdigit() else prose
+    lines = (line for line in said.splitlines() if not line.startswith("## "))
+    return tuple(quoting.lines_of(Message("assistant", (Text("\n".join(lines)),))))
 
 
 def _lines_beside_a_summary(message: Message, part: Part) -> Iterator[quoting.Line]:
@@ -211,7 +243,7 @@ def _lines_beside_a_summary(message: Message, part: Part) -> Iterator[quoting.Li
         if isinstance(block, str):
             yield from quoting.lines_of(replace(message, parts=(Text(block),)))
         else:
-            yield from quoting.lines_of(Message("assistant", (Text(block.prose),)))
+            yield from _lines_of_prose(block.prose)
             yield from quoting.read(block.evidence)
     if not isinstance(part, Text):
         yield from quoting.lines_of(replace(message, parts=(part,)))

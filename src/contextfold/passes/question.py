@@ -80,7 +80,10 @@ class Question:
         edited = {edit.index for edit in self.record.edits}
         edited.update(n for n, message in enumerate(self.messages[: self.record.thinking_from]) if message.is_bound)
         view = apply(self.messages, self.record)
-        now = {item.index: self.counter.message(item.message) for item in view if item.index in edited}
+        now = dict.fromkeys(edited, 0)
+        for item in view:
+            if item.index in now:
+                now[item.index] += self.counter.message(item.message)
         return [now.get(index, size) for index, size in enumerate(self.history.sizes)]
 
     @property

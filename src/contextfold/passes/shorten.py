@@ -37,6 +37,12 @@ def combined(parts: Sequence[Shortening]) -> Shortening:
     return Shortening(tuple(edit for part in parts for edit in part.edits), sizes, saved)
 
 
+def without(found: Shortening, indices: Container[int]) -> Shortening:
+    """The same, but for these messages. What each tier saved is told for all."""
+    edits = tuple(edit for edit in found.edits if edit.index not in indices)
+    return Shortening(edits, {n: size for n, size in found.sizes.items() if n not in indices}, found.saved)
+
+
 def shorten_old(
     messages: Sequence[Message],
     indices: Sequence[int],

@@ -26,6 +26,7 @@ from contextfold.errors import InputError
 from contextfold.messages import Message, Part, Text, well_formed
 from contextfold.summary.message import summary_text
 from contextfold.tiers import TIERS
+from contextfold.tiers.joined import JoinedRemoved
 
 VERSION = 1
 # LangChain's own mark for summaries: what filters them out of a thread there knows ours as well.
@@ -253,13 +254,30 @@ class Compaction(BaseModel):
 
 def reduce(message: Message, edits: Sequence[Edit]) -> Message:
     """A message with some of its parts reduced by tiers; the same object when nothing came of it."""
-    # A part that leaves stays as None until the end: edits speak of the numbers that parts had in the original.
+    return message.with_changed(tuple(part for part in _reduced(message, edits) if part is not None))
+
+
+def reduce_around(message: Message, edits: Sequence[Edit]) -> tuple[Message, ...]:
+    """The same, as what stands before and what stands behind the first part that an earlier view had joined to it.
+
+    There the summary stood, so that is where the new one belongs: what stands before it is what the user wrote.
+    """
+    first = min((edit.part for edit in edits if edit.tier == JoinedRemoved.name), default=None)
+    if first is None:
+        return (reduce(message, edits),)
+    parts = _reduced(message, edits)
+    halves = (tuple(part for part in half if part is not None) for half in (parts[:first], parts[first:]))
+    return tuple(message.with_parts(half) for half in halves if half)
+
+
+def _reduced(message: Message, edits: Sequence[Edit]) -> list[Part | None]:
+    # A part that leaves stays as None: edits speak of the numbers that parts had in the original.
     parts: list[Part | None] = list(message.parts)
     for edit in edits:
         part = parts[edit.part]
         if part is not None:
             parts[edit.part] = TIERS[edit.tier].reduce(part, edit.limit)
-    return message.with_changed(tuple(part for part in parts if part is not None))
+    return parts
 
 
 def recalled_message(recalled: Recalled, role: Literal["user", "system", "developer", "assistant"]) -> Message:

@@ -19,7 +19,7 @@ from contextfold.conversation.repair import EMPTY, REPEATED, answer_pending, bar
 from contextfold.formats import crossing
 from contextfold.formats.base import Format
 from contextfold.messages import Message
-from contextfold.record.compaction import Compaction, Edit, recalled_message, reduce, summary_message
+from contextfold.record.compaction import Compaction, Edit, recalled_message, reduce_around, summary_message
 
 WITHOUT_THINKING: Account = ("shortened", "thinking that was made under an earlier view")
 """Its signature holds for the messages that stood before it then, so a provider would refuse it here."""
@@ -57,17 +57,18 @@ def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewIt
     for index, message in enumerate(messages):
         if index in gone:
             continue
-        reduced = reduce(message, edits[index]) if index in edits else message
-        left = reduced.unbound() if index < record.thinking_from else reduced
-        items.append(
-            ViewItem(left, index, changed=left is not message, account=None if left is reduced else WITHOUT_THINKING)
-        )
+        for reduced in reduce_around(message, edits[index]) if index in edits else (message,):
+            left = reduced.unbound() if index < record.thinking_from else reduced
+            account = None if left is reduced else WITHOUT_THINKING
+            items.append(ViewItem(left, index, changed=left is not message, account=account))
         # The digest, because an edited message did not ask for what was quoted behind it.
         if index in quoted and digest(message).hex() == quoted[index].digest:
             items.append(ViewItem(recalled_message(quoted[index], role), None, changed=True))
     if record.summary is not None:
         # Counted among what is left, since the message that it stands behind may be gone itself.
-        place = sum(1 for item in items if item.index is not None and item.index <= record.summary_after)
+        before = [item.index for item in items if item.index is not None and item.index <= record.summary_after]
+        # Behind the first half of a message that is in two: the summary stands between them.
+        place = next((n for n, item in enumerate(items, 1) if before and item.index == before[-1]), 0)
         items.insert(place, ViewItem(summary_message(record.summary), None, changed=True))
     return items
 

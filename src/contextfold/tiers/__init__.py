@@ -12,6 +12,7 @@ from types import MappingProxyType
 from contextfold.errors import PolicyError
 from contextfold.messages import Part
 from contextfold.tiers.base import Tier
+from contextfold.tiers.joined import JoinedRemoved
 from contextfold.tiers.media import MediaReferences
 from contextfold.tiers.oversized import OversizedTier
 from contextfold.tiers.reasoning import ReasoningRemoved
@@ -24,6 +25,7 @@ _ALL: tuple[Tier, ...] = (
     MediaReferences(),
     ReasoningRemoved(),
     OversizedTier(),
+    JoinedRemoved(),
 )
 
 TIERS: Mapping[str, Tier] = MappingProxyType({tier.name: tier for tier in _ALL})
