@@ -116,7 +116,12 @@ def test_the_tables_are_what_queries_take_them_for(url: str) -> None:
 
 
 @pytest.mark.strict
-def test_processes_that_start_at_once_make_the_tables_once(url: str) -> None:
+@pytest.mark.parametrize("version", [0, NEWEST - 1])
+def test_processes_that_start_at_once_make_the_tables_once(url: str, version: int) -> None:
+    engine = create_engine(resolved(url))
+    with engine.begin() as connection:
+        migrate(connection, 1.0, version)
+    engine.dispose()
     starting = [
         subprocess.Popen([sys.executable, "-W", "error", "-c", START, url, str(n)], stderr=subprocess.PIPE, text=True)
         for n in range(PROCESSES)
@@ -126,6 +131,7 @@ def test_processes_that_start_at_once_make_the_tables_once(url: str) -> None:
     store = open_store(url)
     session = Compactor(window=16_000).session("thread", store)
     assert sorted(entry["content"] for entry in session.history()) == [f"from {n}" for n in range(PROCESSES)]
+    assert len(session.search("from", limit=PROCESSES + 1)) == PROCESSES
     with store.database.read() as connection:
         steps = connection.execute(text("SELECT version FROM contextfold_schema")).scalars().all()
         assert sorted(steps) == [step.version for step in STEPS]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -272,8 +273,7 @@ def _scored(candidates: Sequence[int], parts: Sequence[_Part], index: Index, ave
     chosen = set(candidates)
     read = sorted({near for n in candidates for near in (n - 1, n, n + 1) if near >= 0})
     # Neighbors that hold nothing of the query score nothing, and need not be read.
-    matching = {place >> _SEQUENCE_SHIFT for part in parts for place in part.places} if len(parts) < 64 else None
-    texts = index.texts([n for n in read if n in chosen or matching is None or n in matching])
+    texts = index.texts([n for n in read if n in chosen or any(_holds(part, n) for part in parts)])
     own = {n: _score(text, parts, average) for n, text in texts.items()}
     nothing = (0.0, 0)
     return {
@@ -285,6 +285,11 @@ def _scored(candidates: Sequence[int], parts: Sequence[_Part], index: Index, ave
         )
         for n in candidates
     }
+
+
+def _holds(part: _Part, sequence: int) -> bool:
+    at = bisect_left(part.places, sequence << _SEQUENCE_SHIFT)
+    return at < len(part.places) and part.places[at] >> _SEQUENCE_SHIFT == sequence
 
 
 def _coverage(text: RankedText | None, parts: Sequence[_Part]) -> tuple[float, tuple[str, ...]]:
