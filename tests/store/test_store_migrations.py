@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -136,6 +138,33 @@ def test_processes_that_start_at_once_make_the_tables_once(url: str, version: in
         steps = connection.execute(text("SELECT version FROM contextfold_schema")).scalars().all()
         assert sorted(steps) == [step.version for step in STEPS]
     store.close()
+
+
+def test_a_process_waits_for_another_that_brings_the_tables_up_to_date(new_postgres: Callable[[], str]) -> None:
+    """However long that takes: a table of a million messages takes longer than anyone waits for a row."""
+    url = new_postgres()
+    engine = create_engine(resolved(url))
+    begun, done = threading.Event(), []
+
+    def slow() -> None:
+        with engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": migrations._LOCK})
+            begun.set()
+            time.sleep(0.4)
+            migrate(connection, 1.0)
+            done.append("first")
+
+    worker = threading.Thread(target=slow)
+    worker.start()
+    assert begun.wait(10)
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL lock_timeout = '50ms'"))
+        migrate(connection, 2.0)
+        assert done == ["first"]
+        assert connection.scalar(text("SELECT current_setting('lock_timeout')")) == "50ms"
+        assert set(connection.execute(text("SELECT applied_at FROM contextfold_schema")).scalars()) == {1.0}
+    worker.join()
+    engine.dispose()
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

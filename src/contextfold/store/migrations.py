@@ -294,8 +294,12 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
     """Apply all steps that are missing up to ``newest``, in the transaction of a connection that may write."""
     words = DIALECTS[connection.dialect.name]
     if connection.dialect.name == "postgresql":
-        # before the version is read: of two processes that start at once, the second finds all steps done
+        # before the version is read: of two processes that start at once, the second finds all steps done. It waits as
+        # long as that takes, minutes for a large database, and no longer: one that hangs is ended by the server.
+        patience = connection.scalar(text("SELECT current_setting('lock_timeout')"))
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        connection.execute(text("SELECT set_config('lock_timeout', :patience, true)"), {"patience": patience})
     done = version_of(connection)
     if done == 0:
         connection.execute(
