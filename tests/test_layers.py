@@ -16,7 +16,18 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 LAYERS = [
-    {"messages", "errors", "observe", "ports", "identifiers", "json_values", "quoting", "redaction", "yaml_values"},
+    {
+        "messages",
+        "errors",
+        "observe",
+        "ports",
+        "harness",
+        "identifiers",
+        "json_values",
+        "quoting",
+        "redaction",
+        "yaml_values",
+    },
     {"formats", "tokens", "overflow", "tiers", "summary", "evidence", "recall", "transcripts", "window", "policy"},
     {"conversation", "record"},
     {"passes"},

@@ -5,10 +5,10 @@ What belongs here: choosing these messages. What does not: what happens to the r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Sequence
 
 from contextfold.conversation.groups import Grouping
+from contextfold.harness import without_notes
 from contextfold.messages import Media, Message, Opaque, Text
 from contextfold.policy import Pins, Policy
 from contextfold.summary.message import OPEN, parse
@@ -19,18 +19,6 @@ NEWEST_USER = "newest user message"
 PINNED = "pinned by policy"
 PENDING = "call without a result yet"
 PROVIDER = "compaction item of the provider"
-
-# Text that a harness puts into user messages around what a person wrote, seen in session files of coding agents and in
-# their requests. Claude Code sends its reminders and the prompt in one message, so words behind a closed tag count.
-_WRAPPED = ("<environment_context>", "<user_instructions>", "<system-reminder>")
-_NOTES = (
-    "<local-command",
-    "<command-name>",
-    "# AGENTS.md",
-    "Caveat:",
-    "[Request interrupted by user",
-)
-_BLANKS = re.compile(r"\s*")
 
 
 def is_summary(message: Message, role: str = "user") -> bool:
@@ -61,23 +49,6 @@ def own_text(message: Message) -> str:
     texts = (part.text for part in message.parts if isinstance(part, Text))
     said = (without_notes(text) for text in texts if OPEN not in text or parse(text) is None)
     return "\n".join(text for text in said if text)
-
-
-def without_notes(text: str) -> str:
-    """A text of a user from where a harness's notes end; empty if it is nothing else."""
-    start = _behind_blanks(text, 0)
-    while tag := next((tag for tag in _WRAPPED if text.startswith(tag, start)), None):
-        end = "</" + tag[1:]
-        closed = text.find(end, start)
-        if closed < 0:
-            return ""
-        start = _behind_blanks(text, closed + len(end))
-    return "" if text.startswith(_NOTES, start) else text[start:]
-
-
-def _behind_blanks(text: str, start: int) -> int:
-    found = _BLANKS.match(text, start)
-    return found.end() if found else start
 
 
 def first_user(messages: Sequence[Message]) -> int | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
+from contextfold.harness import without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.rules import WHOLE, Statement, in_force, is_question, statements_of
@@ -49,6 +50,8 @@ _MAIN_ARGUMENTS = (
 )
 _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
+_EXACT = re.compile(r"\d|`|\w[/._-]\w")  # a number, code, or a name that is no word
 _DECORATION = re.compile(r"^[\s>#•·–—]+(?=\S)|^\s*[*+-]\s+|^\s*\d{1,2}[.)、]\s+")
 _EMPTY = re.compile(r"[\W_]*|\|.*|.{1,60}[:：]\W*", re.DOTALL)
 """Nothing said: no letters, a row of a table, or a few words that only announce what follows."""
@@ -211,19 +214,23 @@ def errors(notes: Sequence[Note]) -> Iterator[Fact]:
                 yield Fact("errors", result.failure, n, 2.0 if result.is_error else 1.0)
 
 
-def sentences(text: str, limit: int = QUOTE) -> Iterator[str]:
+def sentences(text: str, limit: int = QUOTE, *, headings: bool = True) -> Iterator[str]:
     """The sentences of running text, without code blocks, tagged blocks of harnesses, list marks and line breaks.
 
-    One of more than ``limit`` characters is cut.
+    One of more than ``limit`` characters is cut. ``headings=False``: nor headings in Markdown that name nothing.
     """
     fenced = False
     for line in _without_tagged(text).splitlines():
         if _FENCE.match(line):
             fenced = not fenced
-        elif not fenced and line.strip():
+        elif not fenced and line.strip() and (headings or not _is_bare_heading(line)):
             for sentence in _SENTENCE_END.split(_DECORATION.sub("", line)):
                 if not _EMPTY.fullmatch(sentence):
                     yield clipped(sentence, limit)
+
+
+def _is_bare_heading(line: str) -> bool:
+    return bool(_HEADING.match(line)) and not _EXACT.search(line)
 
 
 def _without_tagged(text: str) -> str:
@@ -250,7 +257,8 @@ def clipped(text: str, limit: int) -> str:
 
 
 def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
-    own = list(sentences(_own_words(message)))
+    # A note of a harness may set rules (of a project's instructions), but it asks for nothing.
+    own = list(sentences(_own_words(message, noted=False)))
     if cues.is_labeled(whole := " ".join(own)) and len(whole) <= WHOLE and not is_question(whole):
         return  # one statement, among the rules
     for position, sentence in enumerate(own):
@@ -266,14 +274,15 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
             yield Fact("goal", sentence, order, weight + _density(sentence) - 0.3 * position)
 
 
-def _own_words(message: Message) -> str:
-    text = "\n".join(part.text for part in message.parts if isinstance(part, Text | Opaque))
+def _own_words(message: Message, *, noted: bool = True) -> str:
+    texts = (part.text for part in message.parts if isinstance(part, Text | Opaque))
+    text = "\n".join(texts if noted else map(without_notes, texts))
     return text if len(text) <= PASTED else f"{text[: PASTED // 2]}\n{text[-PASTED // 2 :]}"
 
 
 def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[Fact]:
     concludes = not message.tool_calls  # what ends a turn tells its result, what stands before a call its purpose
-    for sentence in sentences(message.text):
+    for sentence in sentences(message.text, headings=False):
         if newest and cues.OPEN.search(sentence):
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
         elif cues.DECISION.search(sentence):

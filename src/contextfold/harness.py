@@ -1,0 +1,37 @@
+"""What harnesses of coding agents write into user messages by themselves: no one said it.
+
+What belongs here: telling these notes from the words beside them. What does not: what follows from that (``pins``).
+"""
+
+from __future__ import annotations
+
+import re
+
+# Seen in session files of coding agents and in their requests. Claude Code sends its reminders and the prompt in one
+# message, so words behind a closed tag count.
+_WRAPPED = ("<environment_context>", "<user_instructions>", "<system-reminder>")
+_NOTES = (
+    "<local-command",
+    "<command-name>",
+    "# AGENTS.md",
+    "Caveat:",
+    "[Request interrupted by user",
+)
+_BLANKS = re.compile(r"\s*")
+
+
+def without_notes(text: str) -> str:
+    """A text of a user from where a harness's notes end; empty if it is nothing else."""
+    start = _behind_blanks(text, 0)
+    while tag := next((tag for tag in _WRAPPED if text.startswith(tag, start)), None):
+        end = "</" + tag[1:]
+        closed = text.find(end, start)
+        if closed < 0:
+            return ""
+        start = _behind_blanks(text, closed + len(end))
+    return "" if text.startswith(_NOTES, start) else text[start:]
+
+
+def _behind_blanks(text: str, start: int) -> int:
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start
