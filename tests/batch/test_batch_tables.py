@@ -112,7 +112,7 @@ def test_messages_in_a_frames_own_columns_measure_like_those_in_json(make: Calla
     """A column of structs fills what a message does not have with nulls; what is measured does not change."""
     written = [row for row in rows() if row["id"] != 3]
     held = [{**row, "messages": json.loads(row["messages"])} for row in written]
-    for kind in (MeasureBatch(window=WINDOW), CheckBatch(window=WINDOW), CompactBatch(window=WINDOW)):
+    for kind in (MeasureBatch(window=WINDOW), CompactBatch(window=WINDOW)):
         found, expected = kind(make(held)), kind(written)
         for name in set(kind.TYPES) - {"seconds", "view", "record"}:
             assert column(found, name) == [row[name] for row in expected], name
