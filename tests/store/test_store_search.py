@@ -222,6 +222,28 @@ def test_async_code_finds_the_same(session: Any) -> None:
     assert entries == session.read(0, 5)
 
 
+def test_a_search_sees_one_state_whatever_is_appended_meanwhile(
+    url: str, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Compactor(window=4_000).session("thread", store=store)
+    session.append(said("the port is 8443", "noted", "the gateway has a port"))
+    expected = session.search("port gateway")
+    other = open_store(url)
+    writer = Compactor(window=4_000).session("thread", store=other)
+    places = search_index._Index.places
+
+    def appended_between(self: Any, ask: Any) -> list[int]:
+        found = places(self, ask)
+        writer.append(said("another gateway with another port"))
+        return found
+
+    monkeypatch.setattr(search_index._Index, "places", appended_between)
+    assert session.search("port gateway") == expected
+    monkeypatch.undo()
+    assert session.search("port gateway") != expected
+    other.close()
+
+
 def test_an_agent_gets_it_as_tools(session: Any) -> None:
     session.append(said("the port is 8443", "noted"))
     tools = session.tools(max_tokens=500)

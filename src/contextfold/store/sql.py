@@ -12,7 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Table,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from contextfold.errors import InputError, StoreConflict, StoreCorrupt, reason
@@ -148,6 +161,9 @@ class SQLStore:
     def search(self, thread: Thread, asked: Search) -> list[Ranked]:
         """The thread's messages that answer a search, in its order."""
         with self.database.read() as connection:
+            if self.database.dialect == "postgresql":
+                # A search asks many times, and each would see what was appended meanwhile: a score out of two states.
+                connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
             return search.ranked(connection, thread, asked, self._appended(connection, thread, asked))
 
     def _appended(self, connection: Connection, thread: Thread, asked: Search) -> range | None:
