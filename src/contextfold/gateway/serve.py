@@ -8,12 +8,14 @@ import json
 import logging
 import os
 import pickle
+import signal
 import socket
 import sys
 import tempfile
 import threading
 import time
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -51,6 +53,14 @@ def serve(settings: GatewaySettings) -> int:
             uvicorn.run("contextfold.gateway.serve:app_from_environment", factory=True, **_options(settings))
         return 0
     server = uvicorn.Server(uvicorn.Config(make_app(settings, is_alone=True), **_options(settings)))
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    # uvicorn raises the signal again once all is finished, for the handler before its own. By default that ends the
+    # process as if it had been killed, and a supervisor that told it to end would count a failure.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
     server.run(sockets=[listener])
     return 0
 
