@@ -204,6 +204,14 @@ def test_usage_is_read_from_events_in_any_pieces_and_nothing_is_lost(told: int |
     assert out == (events if told is None else events.replace(b'"prompt_tokens":7', b'"prompt_tokens":9000'))
 
 
+def test_an_answer_that_could_not_be_written_as_it_was_read_stays_as_it_came() -> None:
+    body = b'{"usage":{"prompt_tokens":5,"total_tokens":5},"score":1e400}'  # an infinity, in Python
+    plain = UsageTap(UpstreamAnswer(200, [(b"content-type", b"application/json")], None), 9_000)
+    assert plain.rewritten(body) == body
+    stream = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), 9_000)
+    assert stream.feed(b"data: " + body + b"\n\n") == b"data: " + body + b"\n\n"
+
+
 def test_an_event_without_an_end_costs_no_more_than_its_bytes() -> None:
     def seconds(pieces: int) -> float:
         tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), 9_000)

@@ -114,9 +114,11 @@ def _loaded(data: bytes) -> Any:
 
 
 def _dumped(said: Any) -> bytes | None:
-    """Compact JSON; None for what cannot be written as it was read: half a character, more levels than are written."""
+    """Compact JSON; None for what cannot be written as it was read: half a character, a number beyond all floats, more
+    levels than are written.
+    """
     try:
-        return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(said, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (ValueError, RecursionError):
         return None
 
