@@ -6,10 +6,13 @@ import asyncio
 import gzip
 import http.client
 import json
+import logging
 import socket
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -289,6 +292,58 @@ def test_prefixes_slashes_and_other_providers_routes_pass_untouched(scene: Scene
     assert scene.last.body == body
     assert response.body == b"\x00\x00\x00\x10binary\xff"
     assert response.headers["x-amzn-requestid"] == "1"
+
+
+# ---- clients that break off ----
+
+
+@pytest.fixture
+def impatient(shared: Scene, tmp_path: Path) -> Iterator[Scene]:
+    """A gateway that gives its clients half a second."""
+    with InThread(settings_for(shared.upstream.url, tmp_path, client_seconds=0.5)) as gateway:
+        yield Scene(shared.upstream, gateway)
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 5
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+    return holds()
+
+
+def test_a_client_that_leaves_its_upload_unfinished_is_no_fault_of_the_upstreams(impatient: Scene) -> None:
+    begun = head("/v1/files", "content-length: 5000000") + b"y" * 100_000
+    with socket.create_connection(("127.0.0.1", impatient.gateway.port), timeout=5) as client:
+        client.sendall(begun)
+    total = impatient.gateway.metrics.total
+    assert until(lambda: total("disconnects_total") == 1)
+    assert impatient.raw(begun).startswith(b"HTTP/1.1 408")  # stays, and sends nothing more
+    assert total("upstream_errors_total") == 0
+
+
+def test_a_client_that_takes_nothing_loses_its_connection(impatient: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    async def endless(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n")
+        for _ in range(90):
+            await writer.write(b"x" * 1_000_000)
+
+    answers(endless)
+    connections = impatient.gateway._server.server_state.connections
+    with socket.create_connection(("127.0.0.1", impatient.gateway.port), timeout=5) as client:
+        client.sendall(head("/v1/models", method="GET"))
+        assert until(lambda: len(connections) == 1)
+        assert until(lambda: not connections)
+    assert "Exception in ASGI" not in caplog.text
+
+
+def test_an_upstream_that_fails_is_logged_with_its_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("contextfold.gateway"), "propagate", True)
+    with InThread(settings_for("http://127.0.0.1:9", tmp_path)) as gateway, caplog.at_level("INFO"):
+        assert post(gateway.url, CHAT, SHORT).headers["x-contextfold-upstream"] == "unreachable"
+    assert "upstream=openai " in caplog.text
+    assert "upstream_error=unreachable" in caplog.text
 
 
 # ---- what is in a body ----

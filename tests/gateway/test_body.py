@@ -123,6 +123,20 @@ def test_marks_that_move_from_turn_to_turn_do_not_make_another_conversation() ->
     assert marks_in(json.loads(grown.with_view(grown.messages[2:], "messages"))["messages"]) == 1
 
 
+def test_turns_that_are_edited_again_and_again_leave_little_behind() -> None:
+    conversations, key, plainly = Conversations(), CHAT.key, CHAT.plain
+    said = [{"role": "user", "content": f"message {n}"} for n in range(60)]
+    state = None
+    for turn in range(80):
+        messages = [*said[:2], *({**one, "content": f"{one['content']} in turn {turn}"} for one in said[2:])]
+        raw = compact({"model": "m", "messages": messages})
+        body, known = conversations.read(b"s", raw, key, plainly)
+        conversations.remember(KnownParts(b"s", body, state), known)
+        view = [body.messages[0], *body.messages[-3:]]
+        assert json.loads(body.with_view(view, key))["messages"] == [messages[0], *messages[-3:]]
+        assert len(body.places) < 2_000
+
+
 def test_a_fork_gets_objects_of_its_own_and_shares_the_chain_of_what_is_common() -> None:
     conversations = Conversations()
     common = list(turns("openai-chat", 4))[-1]

@@ -26,6 +26,7 @@ from contextfold.gateway.exchange import Exchanges
 from contextfold.gateway.failures import StrictRefusal, told
 from contextfold.gateway.garbage import Garbage
 from contextfold.gateway.metrics import Metrics, WorkerFiles
+from contextfold.gateway.protocol import ABORT
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.gateway.tap import UsageTap
 from contextfold.gateway.tracing import Tracing
@@ -146,10 +147,7 @@ class Gateway:
             await _refuse(send, CHAT, 400, "invalid_request_error", "the request's target must be a path")
             return
         if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
-            # Said at once, and by the status that some clients take as the word to go on in HTTP.
-            text = "WebSockets are not spoken here: send the request by HTTP"
-            offer = [(b"upgrade", b"HTTP/1.1"), (b"connection", b"close")]
-            await _refuse(send, CHAT, 426, "upgrade_required", text, offer)
+            await _decline_websocket(send)
             return
         upstream, path = self._upstream_of(path, scope["headers"])
         wire = wire_of(path) if scope["method"] == "POST" else None
@@ -166,8 +164,11 @@ class Gateway:
                 status = 499
             except TooSlow as error:
                 status = 408
-                if not client.started:
-                    await _refuse(send, wire or CHAT, 408, "request_timeout", str(error))
+                if client.started:
+                    if (abort := scope.get(ABORT)) is not None:
+                        abort()
+                    raise BrokenOff(str(error)) from None
+                await _refuse(send, wire or CHAT, 408, "request_timeout", str(error), [(b"connection", b"close")])
             except StrictRefusal as error:
                 status = 503
                 await _refuse(send, wire or CHAT, 503, "contextfold_failed", str(error), _note_headers(call))
@@ -229,7 +230,13 @@ class Gateway:
         elif has_body:
             data = client.pieces()
         url = call.upstream.url(call.path, call.query)
-        answer = await self._exchanges.client.send(call.method, url, call.headers, data)
+        try:
+            answer = await self._exchanges.client.send(call.method, url, call.headers, data)
+        except UpstreamFailed:
+            if client.problem is None:
+                raise
+            # What it was sent ended because the client broke off: none of the upstream's doing.
+            raise client.problem from None
         try:
             await self._hand_on(answer, client, answer.headers)
         finally:
@@ -317,12 +324,20 @@ class Gateway:
             "bytes": len(call.raw),
             "seconds": round(seconds, 4),
             "added_seconds": round(added, 5),
-            **{name.replace("-", "_"): value for name, value in call.notes.items()},
+            **{_KEYS.get(name, name.replace("-", "_")): value for name, value in call.notes.items()},
         }
         shown = {name: value for name, value in figures.items() if value is not None}
         log.info("%s", " ".join(f"{name}={value}" for name, value in shown.items()), extra={"figures": shown})
 
 
+async def _decline_websocket(send: Send) -> None:
+    # At once, and by the status that some clients take as the word to go on in HTTP.
+    text = "WebSockets are not spoken here: send the request by HTTP"
+    offer = [(b"upgrade", b"HTTP/1.1"), (b"connection", b"close")]
+    await _refuse(send, CHAT, 426, "upgrade_required", text, offer)
+
+
+_KEYS = {"upstream": "upstream_error"}  # where "upstream" is its name
 _SMALL_BODY = 1024 * 1024
 
 

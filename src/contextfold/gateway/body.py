@@ -62,6 +62,9 @@ class Body:
     """The body without its messages."""
     behind: Mapping[str, Any]
     """Those that stand behind the messages."""
+    places: dict[int, int]
+    """Where a message stands, by its identity. Shared by the turns of a conversation, so only what ``messages`` has at
+    that place counts."""
 
     @property
     def open(self) -> list[Any]:
@@ -84,10 +87,9 @@ class Body:
         ``changes``: fields to set beside them, or with None to leave out. ``finish``: applied to a last message that
         is not the client's own.
         """
-        # By identity, since two messages may say the same.
-        place = {id(message): index for index, message in enumerate(self.messages)}
-        indices = [place.get(id(message), -1) for message in view]
-        if not changes and indices == list(range(self.floor, len(self.messages))):
+        indices = [self._place_of(message) for message in view]
+        whole = range(self.floor, len(self.messages))
+        if not changes and len(indices) == len(whole) and indices == list(whole):
             return self.raw
         pieces = [self.raw[self.spans[0][0] : self.spans[self.floor - 1][1]]] if self.floor else []
         at, last = 0, len(view) - 1
@@ -111,6 +113,11 @@ class Body:
         members = [dumped(name) + b":" + dumped(told[name]) for name in told if changes.get(name, 0) is not None]
         members.append(dumped(key) + b":[" + inside + b"]")
         return b"{" + b",".join(members) + b"}"
+
+    def _place_of(self, message: Any) -> int:
+        """By identity, since two messages may say the same; -1 where it is none of the client's."""
+        index = self.places.get(id(message), -1)
+        return index if 0 <= index < len(self.messages) and self.messages[index] is message else -1
 
 
 @dataclass(slots=True)
@@ -137,6 +144,8 @@ class Beginning:
     before: Mapping[str, Any]
     """The fields that stand before the messages."""
     known: KnownParts | None
+    same: int = 0
+    """How many messages of ``known`` the new body begins with, byte for byte."""
 
     def new_bytes(self, raw: bytes) -> bytes:
         """What of the new body is not, byte for byte, in the remembered one: all behind the messages that both begin
@@ -144,8 +153,7 @@ class Beginning:
         """
         if self.known is None:
             return raw
-        old = self.known.body
-        same = _common(raw, self.start, old)
+        old, same = self.known.body, self.same
         end = self.start + (old.spans[same - 1][1] - old.start if same else 0)
         head = b"" if raw.startswith(old.raw[: old.start]) and self.start == old.start else raw[: self.start]
         tail = old.raw[old.end :]
@@ -171,7 +179,7 @@ class Conversations:
     def find(self, scope: bytes, raw: bytes, key: str) -> Beginning:
         """What a body begins with. Nothing behind the beginning of its messages is parsed. Raises ``Unreadable``."""
         start, before = opening_of(raw, key)
-        return Beginning(start, before, self._nearest(scope, raw, start))
+        return Beginning(start, before, *self._nearest(scope, raw, start))
 
     def read(
         self, scope: bytes, raw: bytes, key: str, plainly: Plain, found: Beginning | None = None
@@ -182,7 +190,7 @@ class Conversations:
         found = found or self.find(scope, raw, key)
         start, before, known = found.start, found.before, found.known
         if known is not None:
-            body = take_apart(raw, key, start, before, known.body, plainly)
+            body = take_apart(raw, key, start, before, known.body, plainly, found.same)
             if continues(body, known.body):
                 return body, known
         # Not the bytes of a known conversation. Its messages may still say the same, in a client that writes JSON in
@@ -193,21 +201,23 @@ class Conversations:
             length = len(known.body.messages)
             # the very objects of last time, by which the engine recognizes the conversation
             body.messages[:length] = known.body.messages
+            body.places.update(known.body.places)
             return body, known
         return body, None
 
-    def _nearest(self, scope: bytes, raw: bytes, start: int) -> KnownParts | None:
-        """A conversation that begins with the same bytes; rather one whose every byte is there."""
+    def _nearest(self, scope: bytes, raw: bytes, start: int) -> tuple[KnownParts | None, int]:
+        """A conversation that begins with the same bytes, rather one whose every byte is there; and how many of its
+        messages the new body begins with.
+        """
         for opening in self._openings.get(scope, ()):
             if raw.startswith(opening, start):
                 # The one that was used last first: mostly the same conversation goes on.
                 candidates = list(reversed(self._by_opening[scope, opening].values()))
                 for known in candidates[:_CANDIDATES]:
-                    body = known.body
-                    if raw.startswith(body.raw[body.start : body.spans[-1][1]], start):
-                        return known
-                return candidates[0]
-        return None
+                    if _begins_like(raw, start, known.body, len(known.body.spans)):
+                        return known, len(known.body.spans)
+                return candidates[0], _common(raw, start, candidates[0].body)
+        return None, 0
 
     def _ending(self, scope: bytes, chain: Sequence[bytes]) -> KnownParts | None:
         """The conversation that is the longest beginning of this chain."""
@@ -306,20 +316,24 @@ Plain = Callable[[Any], tuple[Any, bool]]
 """From a parsed message to (the copy for the engine, whether it is a compaction by the provider)."""
 
 
-def take_apart(raw: bytes, key: str, start: int, before: Mapping[str, Any], old: Body | None, plainly: Plain) -> Body:
+def take_apart(
+    raw: bytes, key: str, start: int, before: Mapping[str, Any], old: Body | None, plainly: Plain, same: int = 0
+) -> Body:
     """The body, with everything that is as in ``old`` taken over from there.
 
     ``start`` and ``before`` are what ``opening_of`` found. ``plainly`` makes the copy of a message for the engine.
+    ``same``: how many messages of ``old`` the body begins with, byte for byte.
     Raises ``Unreadable`` for what is no JSON object of this kind, or nested deeper than can be looked at.
     """
     try:
-        return _apart(raw, key, start, before, old, plainly)
+        return _apart(raw, key, start, before, old, plainly, same)
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
 
 
-def _apart(raw: bytes, key: str, start: int, before: Mapping[str, Any], old: Body | None, plainly: Plain) -> Body:
-    same = _common(raw, start, old) if old is not None else 0
+def _apart(
+    raw: bytes, key: str, start: int, before: Mapping[str, Any], old: Body | None, plainly: Plain, same: int
+) -> Body:
     if old is not None and old.floor > same:  # not this conversation, or one that lost its compaction
         old, same = None, 0
     spans: list[tuple[int, int]] = []
@@ -335,7 +349,14 @@ def _apart(raw: bytes, key: str, start: int, before: Mapping[str, Any], old: Bod
     if re.search(rb'"%s"\s*:' % re.escape(key.encode()), raw[end:]) and key in _parsed(b'{"":0' + raw[end + 1 :]):
         raise Unreadable(f"it has two lists {key!r}")
     messages, chain, floor = _linked(new, old, same, plainly)
-    return Body(raw, start, end, spans, messages, chain, floor, {**before, **behind}, behind)
+    places = old.places if old is not None else {}
+    if len(places) > 2 * len(messages) + _STALE:  # turns that were edited again and again left theirs behind
+        places, same = {}, 0
+    places.update((id(messages[index]), index) for index in range(same, len(messages)))
+    return Body(raw, start, end, spans, messages, chain, floor, {**before, **behind}, behind, places)
+
+
+_STALE = 1_000
 
 
 def _linked(new: Sequence[Any], old: Body | None, same: int, plainly: Plain) -> tuple[list[Any], list[bytes], int]:
@@ -373,12 +394,18 @@ def _seed(messages: Sequence[Any], floor: int) -> bytes:
     return hashlib.blake2b(canonical(messages[floor - 1]), digest_size=16).digest() if floor else b""
 
 
+def _begins_like(raw: bytes, start: int, old: Body, count: int) -> bool:
+    """Whether the list that begins at ``start`` begins with the bytes of the first messages of another body."""
+    # a view of the bytes, not a copy of what may be megabytes
+    return not count or raw.startswith(memoryview(old.raw)[old.start : old.spans[count - 1][1]], start)
+
+
 def _common(raw: bytes, start: int, old: Body) -> int:
     """How many messages of the old body stand, byte for byte, at the beginning of the new list."""
     length = len(old.spans)
 
     def are_same(count: int) -> bool:
-        return not count or raw.startswith(old.raw[old.start : old.spans[count - 1][1]], start)
+        return _begins_like(raw, start, old, count)
 
     # Mostly all, or all but the last few, whose marks have moved: so the search begins at the end.
     low, high, step = 0, length, 1

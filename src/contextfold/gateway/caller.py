@@ -27,6 +27,8 @@ class Caller:
     def __init__(self, receive: Receive, send: Send, settings: GatewaySettings) -> None:
         self.send = send
         self.started = False
+        self.problem: ClientGone | TooSlow | None = None
+        """Why no more of its request comes, if it broke off."""
         self._receive = receive
         self._seconds = settings.client_seconds
         self._is_complete = False
@@ -38,9 +40,11 @@ class Caller:
             async with asyncio.timeout(self._seconds):
                 message = await self._receive()
         except TimeoutError:
-            raise TooSlow(f"no more of the request came for {self._seconds:g} seconds") from None
+            self.problem = TooSlow(f"no more of the request came for {self._seconds:g} seconds")
+            raise self.problem from None
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            self.problem = ClientGone()
+            raise self.problem
         self._is_complete = not message.get("more_body", False)
         return message
 

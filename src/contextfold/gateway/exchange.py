@@ -23,7 +23,7 @@ from typing import Any
 from contextfold.calls.request import CompactionResult
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
-from contextfold.gateway.body import MOST_REMEMBERED, Body, Conversations, KnownParts, Unreadable
+from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
 from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
@@ -110,42 +110,44 @@ class Exchanges:
             call.reason = "encoding"
             return await self._passed(call)
         try:
-            refused = None
-            if await self._is_small(call, wire, readable):
-                call.reason = "small"
-                try:
-                    return await self._send(call, call.raw)
-                except Refused as error:
-                    refused = error
-            return await self._managed(call, wire, readable, refused)
+            is_small, found = await self._is_small(call, wire, readable)
+            if not is_small:
+                return await self._managed(call, wire, readable, None, found)
+            call.reason = "small"
+            try:
+                return await self._send(call, call.raw)
+            except Refused as error:
+                return await self._managed(call, wire, readable, error, None)
         except Relayed as relayed:
             return relayed.answer
 
-    async def _is_small(self, call: GatewayCall, wire: GatewayWire, raw: bytes) -> bool:
+    async def _is_small(self, call: GatewayCall, wire: GatewayWire, raw: bytes) -> tuple[bool, Beginning | None]:
         try:
             return await self._surely_fits(call, wire, raw)
         except Exception as error:  # noqa: BLE001 - as in `_managed`, which looks at it next
             self._failed(call, "internal", error)
-            return False
+            return False, None
 
-    async def _surely_fits(self, call: GatewayCall, wire: GatewayWire, raw: bytes) -> bool:
-        """Whether the request is below its trigger whatever a count would say (``fitting``)."""
+    async def _surely_fits(self, call: GatewayCall, wire: GatewayWire, raw: bytes) -> tuple[bool, Beginning | None]:
+        """Whether the request is below its trigger whatever a count would say (``fitting``); and what it begins with,
+        where that was looked for.
+        """
         learned = await self.shared.load_window(call.upstream.endpoint, call.model)
         window = self.compactor.windows.assumed(call.model or None).tokens
         # The smaller of both: too small a bound costs a count, too large a one a refusal.
         window = min(window, learned) if learned else window
         is_tight = (call.upstream.endpoint, call.model) in self._tight
         if not is_tight and self._bounds.is_short(raw, window):
-            return True
+            return True, None
         try:
             found = self.conversations.find(await self.shared.scope(call, wire), raw, wire.key)
         except Unreadable:
-            return False
+            return False, None
         if found.known is None or not self._bounds.has_room(found.known.state, found, raw, window):
-            return False
+            return False, found
         self.conversations.used(found.known)
         call.label = label_of(call, found.known.body.fields)
-        return True
+        return True, found
 
     async def _passed(self, call: GatewayCall) -> UpstreamAnswer:
         """The answer to the bytes that came, whatever it is."""
@@ -154,12 +156,12 @@ class Exchanges:
     # ---- with the engine ----
 
     async def _managed(
-        self, call: GatewayCall, wire: GatewayWire, raw: bytes, refused: Refused | None
+        self, call: GatewayCall, wire: GatewayWire, raw: bytes, refused: Refused | None, found: Beginning | None
     ) -> UpstreamAnswer:
         """The view's answer. Whatever fails here that is ours: the original's."""
         sent: list[Refused] = [refused] if refused is not None else []
         try:
-            return await self._with_view(call, wire, raw, sent)
+            return await self._with_view(call, wire, raw, sent, found)
         except (Relayed, StrictRefusal, UpstreamFailed):
             raise
         except StillTooLong as error:
@@ -183,9 +185,11 @@ class Exchanges:
             return sent[-1].answer
         return await self._passed(call)
 
-    async def _with_view(self, call: GatewayCall, wire: GatewayWire, raw: bytes, sent: list[Refused]) -> UpstreamAnswer:
+    async def _with_view(
+        self, call: GatewayCall, wire: GatewayWire, raw: bytes, sent: list[Refused], found: Beginning | None
+    ) -> UpstreamAnswer:
         scope = await self.shared.scope(call, wire)
-        body, known = self.conversations.read(scope, raw, wire.key, wire.plain)
+        body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found)
         call.label = label_of(call, body.fields)
         # Before anything is remembered: two parties that both shorten a conversation would each take away what the
         # other counts on.

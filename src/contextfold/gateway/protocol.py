@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1, for requests that also offer another protocol.
+"""uvicorn's HTTP/1.1, for requests that also offer another protocol, and connections that have to be cut.
 
 Some clients offer HTTP/2 with every request (``Upgrade: h2c``, as Java's does unless it is told otherwise), and go on
 in HTTP/1.1 where nothing comes of it. The parser takes such an offer for accepted, skips the body, and uvicorn would
@@ -11,6 +11,10 @@ from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+ABORT = "contextfold.abort"
+"""In a request's scope: what cuts its connection. One that is merely closed waits until what was written is taken; a
+client that takes nothing would keep it for good."""
 
 
 class Http(HttpToolsProtocol):
@@ -26,6 +30,7 @@ class Http(HttpToolsProtocol):
         self._is_offer = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if not self._is_offer:
             super().on_headers_complete()
+            self.scope[ABORT] = self.transport.abort  # type: ignore[literal-required]
 
     def on_message_complete(self) -> None:
         if not self._is_offer:

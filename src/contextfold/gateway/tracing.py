@@ -66,7 +66,7 @@ class Tracing:
             "contextfold.reason": call.reason or None,
             "contextfold.upstream": call.upstream.name,
             "gen_ai.request.model": call.model or None,
-            **{f"contextfold.{name.replace('-', '_')}": _number(value) for name, value in call.notes.items()},
+            **{f"contextfold.{_KEYS.get(name, name.replace('-', '_'))}": _number(v) for name, v in call.notes.items()},
         }
         span.set_attributes({name: value for name, value in figures.items() if value is not None})
         if status >= 500:
@@ -108,6 +108,9 @@ class Tracing:
             attributes["contextfold.summary_calls"] = record.summary.calls
         span = self._tracer.start_span(COMPACTION, start_time=began, attributes=attributes)
         span.end(time.time_ns())
+
+
+_KEYS = {"upstream": "upstream_error"}  # where "upstream" is its name
 
 
 def _number(value: str) -> int | str:
