@@ -22,7 +22,7 @@ import numpy as np
 
 from contextfold import identifiers
 from contextfold.evidence.blocks import Blocks, Floats, Numbers, Vocabulary
-from contextfold.evidence.reading import BARE, PLAIN_WORD, named_spans
+from contextfold.evidence.reading import BARE, plain_words
 from contextfold.evidence.section import parts_as_text, parts_under_mark
 from contextfold.evidence.sizes import Sizes
 
@@ -217,7 +217,7 @@ class _Lines:
         if clip is None:
             spans = self._spans.get(line)
             if spans is None:
-                spans = self._spans[line] = list(_plain_words(text))
+                spans = self._spans[line] = plain_words(text)
             clip = _cut(text, self.words.texts[name], spans)
         if clip.quality < 1:
             self._others[text, name] = clip
@@ -247,18 +247,6 @@ def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     if spans and last - first <= len(name) + REACH:
         return Clip(text[first:last], 1.0)
     return Clip(name, BARE)
-
-
-def _plain_words(text: str) -> Iterator[tuple[int, int]]:
-    """Where the plain words of a line begin and end: those outside its names."""
-    taken = named_spans(text)
-    n = 0
-    for word in PLAIN_WORD.finditer(text):
-        start, end = word.span()
-        while n < len(taken) and taken[n][1] <= start:
-            n += 1
-        if n == len(taken) or taken[n][0] >= end:
-            yield start, end
 
 
 @lru_cache(maxsize=2_048)

@@ -58,8 +58,11 @@ _OUTCOME_WORDS = tuple(filter(str.isascii, cues.OUTCOME_WORDS))
 _ASCII_WORD = re.compile(r"[A-Za-z]{3,}")
 """``PLAIN_WORD`` in a text of ASCII alone."""
 
-_NAME = "\0"
-"""Stands for a name, where only the words around it are looked at."""
+_IN_NAME, _IN_WORD = "\0", "\1"
+"""Stand for the signs of a name, where only the words around it are looked at: the second one for a letter at an end of
+it, since a word that goes on there is none."""
+
+_WORD_APART = re.compile(rf"(?<![A-Za-z{_IN_WORD}])[A-Za-z]{{3,}}+(?!{_IN_WORD})")
 
 _NO_WORD = r"[^a-z\n]*+(?:[a-z]{1,2}+(?![a-z])[^a-z\n]*+)*+"
 _TWO_WORDS = re.compile(rf"^{_NO_WORD}([a-z]{{3,}}+)?+{_NO_WORD}([a-z]{{3,}}+)?+[^\n]*+", re.MULTILINE).findall
@@ -335,6 +338,26 @@ def named_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+def plain_words(text: str) -> list[tuple[int, int]]:
+    """Where the plain words of a line begin and end: those that no name overlaps."""
+    if text.isascii() and _IN_WORD not in text:
+        has_spaced = identifiers.MAY_BE_SPACED.search(text) and any(identifiers.spaced(text))
+        if not has_spaced:  # most lines: what chunks name is known
+            parts = _BY_CHUNKS(text)
+            parts[1::2] = [_CHUNKS[chunk][0] for chunk in parts[1::2]]
+            return [word.span() for word in _WORD_APART.finditer("".join(parts))]
+    taken = named_spans(text)
+    found: list[tuple[int, int]] = []
+    n = 0
+    for word in PLAIN_WORD.finditer(text):
+        start, end = word.span()
+        while n < len(taken) and taken[n][1] <= start:
+            n += 1
+        if n == len(taken) or taken[n][0] >= end:
+            found.append((start, end))
+    return found
+
+
 # ---- chunks ----
 
 
@@ -345,7 +368,7 @@ Named = Sequence[tuple[str, float]]
 """A name and the parts that it may be called by, each with what it would cost to get it wrong."""
 
 _Chunk = tuple[str, tuple[str, ...], tuple[float, ...]]
-"""What is left of a chunk with ``_NAME`` in place of what it names, the names, each once, and what each would cost to
+"""A chunk with what it names hidden, the names, each once, and what each would cost to
 get wrong."""
 
 
@@ -380,25 +403,30 @@ def _is_assignment(name: str, value: str) -> bool:
 
 def _looked_at(chunk: str) -> _Chunk:
     if chunk.isidentifier() and len(chunk) <= identifiers.LONGEST:  # most of them: one name or none
-        return (_NAME, (chunk,), (_worth(chunk, "name"),)) if identifiers.is_name(chunk) else (chunk, (), ())
+        return (_hidden(chunk), (chunk,), (_worth(chunk, "name"),)) if identifiers.is_name(chunk) else (chunk, (), ())
     if chunk.isdigit():
         is_number = identifiers.is_number(chunk)
-        return (_NAME, (chunk,), (_worth(chunk, "number"),)) if is_number else (chunk, (), ())
+        return (_hidden(chunk), (chunk,), (_worth(chunk, "number"),)) if is_number else (chunk, (), ())
     found = identifiers.in_chunk.__wrapped__(chunk)  # remembered here, so not there as well
     if not found:
         return chunk, (), ()
     if len(found) == 1 and not found[0].parts:
         text, kind, first, last, _ = found[0]
-        return f"{chunk[:first]}{_NAME}{chunk[last:]}", (text,), (_worth(text, kind),)
+        return f"{chunk[:first]}{_hidden(text)}{chunk[last:]}", (text,), (_worth(text, kind),)
     rest, end = [], 0
     names: dict[str, float] = {}
     for text, kind, first, last, parts in found:
-        rest += [chunk[end:first], _NAME]
+        rest += [chunk[end:first], _hidden(text)]
         end = last
         names.setdefault(text, _worth(text, kind))
         for part in parts:
             names.setdefault(part, _worth(part, "name"))
     return "".join([*rest, chunk[end:]]), tuple(names), tuple(names.values())
+
+
+def _hidden(name: str) -> str:
+    first, last = (_IN_WORD if sign.isalpha() else _IN_NAME for sign in (name[0], name[-1]))
+    return f"{first}{_IN_NAME * (len(name) - 2)}{last}"
 
 
 def _found_in(chunk: str) -> list[tuple[int, int, Named]]:
