@@ -58,6 +58,9 @@ _OUTCOME_WORDS = tuple(filter(str.isascii, cues.OUTCOME_WORDS))
 _ASCII_WORD = re.compile(r"[A-Za-z]{3,}")
 """``PLAIN_WORD`` in a text of ASCII alone."""
 
+_LONG = 6
+"""Characters. A longer name cannot be guessed."""
+
 _IN_NAME, _IN_WORD = "\0", "\1"
 """Stand for the signs of a name, where only the words around it are looked at: the second one for a letter at an end of
 it, since a word that goes on there is none."""
@@ -403,7 +406,9 @@ def _is_assignment(name: str, value: str) -> bool:
 
 def _looked_at(chunk: str) -> _Chunk:
     if chunk.isidentifier() and len(chunk) <= identifiers.LONGEST:  # most of them: one name or none
-        return (_hidden(chunk), (chunk,), (_worth(chunk, "name"),)) if identifiers.is_name(chunk) else (chunk, (), ())
+        if not identifiers.is_name(chunk):
+            return chunk, (), ()
+        return _hidden(chunk), (chunk,), (1.0 if len(chunk) > _LONG else _worth(chunk, "name"),)
     if chunk.isdigit():
         is_number = identifiers.is_number(chunk)
         return (_hidden(chunk), (chunk,), (_worth(chunk, "number"),)) if is_number else (chunk, (), ())
@@ -425,8 +430,10 @@ def _looked_at(chunk: str) -> _Chunk:
 
 
 def _hidden(name: str) -> str:
-    first, last = (_IN_WORD if sign.isalpha() else _IN_NAME for sign in (name[0], name[-1]))
-    return f"{first}{_IN_NAME * (len(name) - 2)}{last}"
+    hidden = _IN_NAME * (len(name) - 2)
+    if name[0].isalpha():
+        return _IN_WORD + hidden + (_IN_WORD if name[-1].isalpha() else _IN_NAME)
+    return _IN_NAME + hidden + (_IN_WORD if name[-1].isalpha() else _IN_NAME)
 
 
 def _found_in(chunk: str) -> list[tuple[int, int, Named]]:
@@ -477,7 +484,7 @@ def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dic
 def _worth(name: str, kind: Kind) -> float:
     """What getting it wrong would cost, from 0 to 1: the longer a name is, the less it can be guessed."""
     length = len(name)
-    return _KIND_WORTH.get(kind, 1.0) * (1.0 if length > 6 else (length - 1) / 6)
+    return _KIND_WORTH.get(kind, 1.0) * (1.0 if length > _LONG else (length - 1) / _LONG)
 
 
 def _bonus(text: str, source: Source) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_WORD = re.compile(r"\w+")
+_HEAD = re.compile(r"\b\w{1,3}")
 _OTHER = re.compile("[\u0130\u0131\u017f\u2e80-\U0010ffff]")
 """Signs without words between blanks, and letters whose cases are not pairs."""
 
@@ -21,8 +21,8 @@ Heads = Mapping[str, Sequence[int]]
 def heads(text: str) -> Heads:
     """Where the words of a text begin, by their first three letters in lower case."""
     found: dict[str, list[int]] = {}
-    for word in _WORD.finditer(text.lower()):
-        found.setdefault(word.group()[:3], []).append(word.start())
+    for head in _HEAD.finditer(text.lower()):
+        found.setdefault(head.group(), []).append(head.start())
     return found
 
 
@@ -43,11 +43,12 @@ class Cue:
         """Whether it occurs. ``known``: the ``heads`` of the text, for a caller that asks several cues."""
         if _OTHER.search(text):
             return self.pattern.search(text) is not None
-        known = heads(text) if known is None else known
+        lower = text.lower() if known is None or self._inside else ""
+        if known is None:  # most sentences have none of the words: then no places are needed
+            known = {} if self._heads.isdisjoint(_HEAD.findall(lower)) else heads(text)
         match = self.pattern.match
         if any(match(text, start) for head in self._heads.intersection(known) for start in known[head]):
             return True
-        lower = text.lower() if self._inside else ""
         return any(part in lower for part in self._inside) and self.pattern.search(text) is not None
 
 
