@@ -365,6 +365,8 @@ class _Choice:
             bonuses=_view(self._bonuses),
             level=_view(self._level),
             shown=_view(self._shown),
+            wanted=_view(self._wanted),
+            units=_view(self._units),
             words=_view(self.row.words),
             of_block=_view(self.row.of_block),
         )
@@ -473,15 +475,15 @@ class _Choice:
             return 0.0  # what does not fit now comes back only where a neighbor makes it cheaper
         begin, end = views.starts[first], views.starts[last + 1]
         better, shown = _BETTER[views.level[span]], views.shown
-        numbers = self._wanted[begin:end].tolist()
-        value += sum(map(mul, self._units[begin:end].tolist(), [better[shown[number]] for number in numbers]))
+        levels = [better[shown[number]] for number in views.wanted[begin:end]]
+        value += sum(map(mul, views.units[begin:end], levels))
         return float(value) / cost
 
     def _take(self, span: int) -> list[int]:
         """A span is chosen. Returns the lines that were not."""
         views = self._views
         first, last, level, shown = views.first[span], views.last[span], views.level[span], views.shown
-        for number in self._wanted[views.starts[first] : views.starts[last + 1]].tolist():
+        for number in views.wanted[views.starts[first] : views.starts[last + 1]]:
             if shown[number] < level:
                 shown[number] = level
         new = [n for n in range(first, last + 1) if not self._is_chosen[n]]
@@ -551,6 +553,8 @@ class _Views(NamedTuple):
     bonuses: memoryview
     level: memoryview
     shown: memoryview
+    wanted: memoryview
+    units: memoryview
     words: memoryview
     of_block: memoryview
 
