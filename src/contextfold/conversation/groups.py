@@ -83,7 +83,7 @@ class Grouping:
 
 def group(messages: Sequence[Message]) -> Grouping:
     """Group a whole history in one pass. Never fails: what is broken is named in ``faults``."""
-    return _Walk(messages).result()
+    return Walk(messages).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,12 @@ class _Waiting:
     custom: bool
 
 
-class _Walk:
+class Walk:
+    """A walk over a history, which goes on from where it was when the history has grown: see ``group``."""
+
     def __init__(self, messages: Sequence[Message]) -> None:
         self.messages = messages
-        self.parent = list(range(len(messages)))
+        self.parent: list[int] = []
         self.unanswered: dict[str, list[_Waiting]] = {}  # by call id, oldest first
         self.called: set[str] = set()
         self.last_calls: list[ToolCall] = []
@@ -106,11 +108,18 @@ class _Walk:
         self.answers: dict[tuple[int, int], int] = {}
         self.answered_by_name: dict[tuple[int, int], str] = {}
         self.faults: list[Fault] = []
-        for index, message in enumerate(messages):
+
+    def result(self) -> Grouping:
+        """The groups of all messages that are there by now."""
+        start, end = len(self.parent), len(self.messages)
+        self.parent += range(start, end)
+        for index in range(start, end):
+            message = self.messages[index]
             self._join_turn(index, message)
             self._match_parts(index, message)
             if message.is_empty:
                 self.faults.append(Fault("empty_message", index))
+        return self._grouping()
 
     def _join_turn(self, index: int, message: Message) -> None:
         if message.role != "assistant":
@@ -122,7 +131,7 @@ class _Walk:
             self._union(self.turns.setdefault(message.id, index), index)
 
     def _match_parts(self, index: int, message: Message) -> None:
-        self.last_calls = list(message.tool_calls) or self.last_calls
+        self.last_calls = [part for part in message.parts if isinstance(part, ToolCall)] or self.last_calls
         for number, part in enumerate(message.parts):
             if isinstance(part, ToolCall):
                 if part.id in self.called:
@@ -177,7 +186,7 @@ class _Walk:
             index = self.parent[index]
         return index
 
-    def result(self) -> Grouping:
+    def _grouping(self) -> Grouping:
         members: dict[int, list[int]] = {}
         for index in range(len(self.messages)):
             members.setdefault(self._find(index), []).append(index)
@@ -194,7 +203,8 @@ class _Walk:
                 group_of[index] = len(groups)
             groups.append(Group(tuple(indices), pending))
         faults = self._all_faults(groups, group_of)
-        return Grouping(tuple(groups), tuple(group_of), self.answers, faults, self.answered_by_name)
+        # copies: the walk goes on
+        return Grouping(tuple(groups), tuple(group_of), dict(self.answers), faults, dict(self.answered_by_name))
 
     def _is_interrupted(self, group: Group, call: int) -> bool:
         """Whether a later message shows that a call gets no result: an ordinary state after a crash."""

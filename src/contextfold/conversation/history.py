@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextfold import evidence
 from contextfold.conversation.fingerprint import digest, fingerprint
-from contextfold.conversation.groups import Grouping, group
+from contextfold.conversation.groups import Grouping, Walk
 from contextfold.formats.base import Format
 from contextfold.json_values import same
 from contextfold.messages import Message
@@ -68,13 +68,14 @@ class History:
         self._marks += marks
         self.messages += messages
         self.sizes += sizes
-        self.__dict__.pop("grouping", None)
+        self.__dict__.pop("grouping", None)  # the walk that made it goes on
 
     def snapshot(self) -> History:
         """The history as it is now, for work that goes on while it grows. What is learned of a message is shared."""
         self.words  # noqa: B018  so that both have the same
         twin = copy.copy(self)
         twin.wire, twin.messages, twin.sizes = list(self.wire), list(self.messages), list(self.sizes)
+        twin.__dict__.pop("_walk", None)  # it goes on with this history
         twin._marks, twin._digests = list(self._marks), list(self._digests)
         return twin
 
@@ -101,13 +102,14 @@ class History:
         if changed:
             self.__dict__.pop("index", None)
             self.__dict__.pop("grouping", None)
+            self.__dict__.pop("_walk", None)
         return changed
 
     def calibrated(self, calibration: Calibration) -> History:
         """The same history with sizes as a provider would count them: shares all else that is known of it."""
         if calibration.ratio == 1.0:
             return self
-        self.words  # noqa: B018  the twin shares it
+        self.words, self._walk  # noqa: B018  the twin shares them
         twin = copy.copy(self)
         twin.counter = CalibratedCounter(self.counter, calibration)
         twin.sizes = [calibration.apply(size) for size in self.sizes]
@@ -118,7 +120,11 @@ class History:
 
     @cached_property
     def grouping(self) -> Grouping:
-        return group(self.messages)
+        return self._walk.result()
+
+    @cached_property
+    def _walk(self) -> Walk:
+        return Walk(self.messages)
 
     def fingerprint(self, covers: int) -> str:
         """Of the first ``covers`` messages."""

@@ -88,7 +88,7 @@ def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, roo
 def _sized(ranked: Iterator[tuple[int, str]], sizes: Sizes) -> Iterator[tuple[int, str, int]]:
     """The names in their order, their parts of lines and the sizes of these, counted some at a time."""
     while some := list(islice(ranked, _TOGETHER)):
-        for (name, text), size in zip(some, sizes.each([text for _, text in some]), strict=True):
+        for (name, text), size in zip(some, sizes.again([text for _, text in some]), strict=True):
             yield name, text, size
 
 

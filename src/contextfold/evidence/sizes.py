@@ -14,11 +14,16 @@ from contextfold.evidence.blocks import Block, Blocks, Ints, Numbers
 from contextfold.tokens.estimate import SYMBOLS, hundredths, remember, rounded, sizes
 
 
+_REMEMBERED = 4_096
+"""Parts of lines, about half a megabyte."""
+
+
 class Sizes:
     """Sizes by any function of a text. Nothing is known of it, so a text is counted as a whole."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self.text = count
+        self._again: dict[str, int] = {}
 
     def known(self, blocks: Sequence[Block]) -> Ints:
         """Tokens of each line of some blocks, which keep them. Where a line is not counted yet, the negative of what it
@@ -42,6 +47,15 @@ class Sizes:
     def each(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each of these texts."""
         return list(map(self.text, texts))
+
+    def again(self, texts: Sequence[str]) -> list[int]:
+        """The same for texts that are mostly asked for at the next choice, too."""
+        if new := [text for text in texts if text not in self._again]:
+            if len(self._again) > _REMEMBERED:
+                self._again.clear()
+                new = list(texts)
+            self._again.update(zip(new, self.each(new), strict=True))
+        return list(map(self._again.__getitem__, texts))
 
     def joined(self, lines: Sequence[str]) -> int:
         """Tokens of the lines as one text."""
@@ -197,6 +211,9 @@ class ScaledSizes(Sizes):
 
     def each(self, texts: Sequence[str]) -> list[int]:
         return list(map(self._scale, self._sizes.each(texts)))
+
+    def again(self, texts: Sequence[str]) -> list[int]:
+        return list(map(self._scale, self._sizes.again(texts)))
 
     def joined(self, lines: Sequence[str]) -> int:
         return self._scale(self._sizes.joined(lines))
