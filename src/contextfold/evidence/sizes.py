@@ -13,7 +13,6 @@ import numpy as np
 from contextfold.evidence.blocks import Block, Blocks, Ints, Numbers
 from contextfold.tokens.estimate import SYMBOLS, hundredths, remember, rounded, sizes
 
-
 _REMEMBERED = 4_096
 """Parts of lines, about half a megabyte."""
 
