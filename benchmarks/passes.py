@@ -93,9 +93,10 @@ def session(size: int, seed: int = 1) -> list[Message]:
 def forget() -> None:
     """As if nothing had been counted or read in this process."""
     module = sys.modules[_estimate.__module__]
-    module.piece_price.cache_clear()  # type: ignore[attr-defined]
-    module._KNOWN.clear()  # type: ignore[attr-defined]
+    module.piece_price.cache_clear()
+    module._KNOWN.clear()
     identifiers.in_chunk.cache_clear()
+    identifiers.is_named_part.cache_clear()
     reading._CHUNKS.clear()
     clips._named.cache_clear()
     gc.collect()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from building import calls, result, results, said, system, thought, user
-from contextfold.conversation.groups import Grouping, group
+from contextfold.conversation.groups import Grouping, Walk, group
 from contextfold.messages import Message, ToolResult
 
 
@@ -116,6 +116,15 @@ def test_a_position_is_a_cut_exactly_when_no_group_reaches_over_it(messages: lis
     for position in range(len(messages) + 1):
         reaching = any(one.first < position <= one.last for one in found.groups)
         assert (position in found.cuts()) is not reaching
+
+
+@given(_MESSAGES)
+def test_a_walk_that_goes_on_finds_what_one_from_the_beginning_finds(messages: list[Message]) -> None:
+    known: list[Message] = []
+    walk = Walk(known)
+    for message in messages:
+        known.append(message)
+        assert walk.result() == group(known)
 
 
 def test_a_long_history_is_grouped_in_one_pass() -> None:

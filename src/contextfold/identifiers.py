@@ -219,11 +219,15 @@ def is_name(text: str) -> bool:
     return bool(_DIGIT.search(text)) or text.count("-") > 1
 
 
+is_named_part = lru_cache(maxsize=2_048)(is_name)
+"""The same, remembered: the paths of a conversation share most of their parts."""
+
+
 def _is_path(text: str) -> bool:
     if not _LETTER.search(text):
         return False
     segments = [s for s in _SEGMENTS.split(text) if s]
-    return text[0] in "/~.\\" or ":" in text or len(segments) > 2 or any(is_name(s) for s in segments)
+    return text[0] in "/~.\\" or ":" in text or len(segments) > 2 or any(map(is_named_part, segments))
 
 
 def is_number(text: str) -> bool:
@@ -240,7 +244,7 @@ def _parts(text: str, kind: Kind) -> tuple[str, ...]:
         return ()
     parts: list[str] = []
     if kind in ("url", "path"):
-        parts += [p for p in _PARTS.split(text) if len(p) >= SHORTEST and is_name(p)]
+        parts += [p for p in _PARTS.split(text) if len(p) >= SHORTEST and is_named_part(p)]
     for piece in _WORD_PART.findall(text):
-        parts += [p for p in piece.split(".") if len(p) > SHORTEST and is_name(p)]
+        parts += [p for p in piece.split(".") if len(p) > SHORTEST and is_named_part(p)]
     return tuple(dict.fromkeys(p for p in parts if p != text))

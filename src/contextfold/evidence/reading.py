@@ -132,20 +132,8 @@ class Lines:
         self.words.append(line.words)
         self.bonuses.append(line.bonus)
 
-    def extend(self, other: Lines, rows: Iterable[int] | None = None) -> None:
-        """More lines: those of ``other``, or its ``rows`` in this order; they have neither terms nor dates."""
-        if rows is not None:
-            ends = [0, *accumulate(other.counts)]
-            for n in rows:
-                self.texts.append(other.texts[n])
-                self.sources.append(other.sources[n])
-                self.counts.append(other.counts[n])
-                if other.counts[n]:
-                    self.names += other.names[ends[n] : ends[n + 1]]
-                    self.worths += other.worths[ends[n] : ends[n + 1]]
-                self.words.append(other.words[n])
-                self.bonuses.append(other.bonuses[n])
-            return
+    def extend(self, other: Lines) -> None:
+        """More lines, which have neither terms nor dates."""
         self.texts += other.texts
         self.sources += other.sources
         self.counts += other.counts
@@ -153,6 +141,21 @@ class Lines:
         self.worths += other.worths
         self.words += other.words
         self.bonuses += other.bonuses
+
+    def taken(self, rows: Sequence[int]) -> Lines:
+        """These of the lines, in this order, some of them more than once."""
+        taken = Lines()
+        # column by column, since most outputs have a line twice
+        taken.texts = list(map(self.texts.__getitem__, rows))
+        taken.sources = list(map(self.sources.__getitem__, rows))
+        taken.counts = list(map(self.counts.__getitem__, rows))
+        taken.words = list(map(self.words.__getitem__, rows))
+        taken.bonuses = list(map(self.bonuses.__getitem__, rows))
+        ends = list(accumulate(self.counts))
+        spans = [slice(ends[n] - self.counts[n], ends[n]) for n in rows if self.counts[n]]
+        taken.names = list(chain.from_iterable(map(self.names.__getitem__, spans)))
+        taken.worths = list(chain.from_iterable(map(self.worths.__getitem__, spans)))
+        return taken
 
     def each(self) -> list[Line]:
         """The lines as objects."""
@@ -189,9 +192,7 @@ def read(texts: Sequence[str], source: Source) -> Lines:
             if not text.isascii():
                 lines.append(read_line(text, source))
     place = {text: n for n, text in enumerate(lines.texts)}
-    ordered = Lines()
-    ordered.extend(lines, [place[text] for text in texts])
-    return ordered
+    return lines.taken([place[text] for text in texts])
 
 
 def _read(texts: Sequence[str], source: Source, lines: Lines) -> None:
