@@ -146,7 +146,8 @@ def rules(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Ite
         if place % 2 == 0:
             continue
         n = place // 2
-        strict = 1.0 if cues.STRICT.search(rule.text) else 0.0
+        # "The cache is only a backstop" may be no rule; a label that someone wrote in capitals is meant.
+        strict = 1.0 if cues.STRICT.search(rule.text) else 0.5 if cues.is_labeled(rule.text) else 0.0
         yield Fact("constraints", rule.text, n, RULE + strict + n / max(1, len(notes)))
 
 
