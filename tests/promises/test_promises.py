@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from promise_faces import FACES, SUMMARY, WINDOW, Model, Setting, Tell
 
-from contextfold import ContextOverflow, PolicyError, count_tokens
+from contextfold import ContextOverflow, Policy, PolicyError, count_tokens
 from contextfold.calls.memory import KnownConversation
+from contextfold.conversation.history import History
 from contextfold.record.view import ViewItem
+from contextfold.summary.message import summary_text
 from leftovers import collected
 
 Face = Callable[[Setting], Tell]
@@ -403,6 +406,49 @@ def test_a_view_whose_beginning_changes_without_a_summary_fails_the_row_of_what_
     monkeypatch.setattr(KnownConversation, "append", sabotaged)
     with pytest.raises(AssertionError):
         append_only(FACES[face])
+
+
+def told_nothing(messages: Sequence[Any]) -> str:
+    return "[user] something"
+
+
+def from_no_one(message: Any) -> bool:
+    return False
+
+
+def marked_when_read(self: History, wire: Sequence[BaseMessage]) -> None:
+    for message in wire:
+        message.additional_kwargs["seen"] = True
+    EXTEND(self, wire)
+
+
+def with_the_time(*texts: Any, **more: Any) -> str:
+    return f"{SUMMARY_TEXT(*texts, **more)}\n{time.perf_counter_ns()}"
+
+
+def default_clauses(self: Policy, window: int) -> Any:
+    return CLAUSES(DEFAULT, window)
+
+
+EXTEND, SUMMARY_TEXT, CLAUSES, DEFAULT = History.extend, summary_text, Policy.clauses, Policy()
+SABOTAGE: dict[str, tuple[str, Any]] = {
+    "conservation": ("contextfold.passes.material.render_group", told_nothing),
+    "verbatim": ("contextfold.messages.Message.is_user_turn", property(from_no_one)),
+    "no mutation": ("contextfold.conversation.history.History.extend", marked_when_read),
+    "determinism": ("contextfold.record.compaction.summary_text", with_the_time),
+    "switched off means off": ("contextfold.policy.Policy.clauses", default_clauses),
+}
+"""What each row must notice: a place in the engine, and what is put there."""
+
+
+@pytest.mark.parametrize("face", ["call", "LangGraph", "CompactionMiddleware"])
+@pytest.mark.parametrize("promise", SABOTAGE)
+def test_an_engine_that_breaks_a_promise_fails_its_row(
+    promise: str, face: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*SABOTAGE[promise])
+    with pytest.raises(AssertionError):
+        PROMISES[promise](FACES[face])
 
 
 def test_the_table_in_the_docs_is_this_table() -> None:
