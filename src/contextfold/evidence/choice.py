@@ -22,8 +22,9 @@ already adds nothing.
 **How is that quick?** A choice lowers what others would add, except for its neighbors, so a heap with lazy updates
 finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978). What each
 line adds at first is computed in arrays. The lines far ahead go on the heap; when the next ones may be better, those
-that were ahead at first are weighed again, together. In whole numbers, so that the outcome is that of a plain greedy
-choice that weighs every line again.
+that were ahead at first are weighed again, together. A line is counted when it comes to the front; until then it goes
+by the fewest tokens that it can have, so most lines are never counted. In whole numbers, so that the outcome is that of
+a plain greedy choice that weighs every line again.
 """
 
 from __future__ import annotations
