@@ -51,10 +51,13 @@ _TOGETHER = 64
 
 
 class Clip(NamedTuple):
-    """Part of a line, word for word. ``quality``: as in ``choice``, 1 where plain words stand beside the name."""
+    """Part of a line, word for word. ``quality``: as in ``choice``, 1 where plain words stand beside the name.
+    ``price``: its characters and ``OVERHEAD``. Every choice asks for thousands of them.
+    """
 
     text: str
     quality: float
+    price: int
 
 
 def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, room: int, sizes: Sizes) -> str:
@@ -101,7 +104,7 @@ def _ranked(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iter
     for names, best in _by_bound(missing, weights, lines, most):
         found = lines.newest(names)
         for (n, clip), weight in zip(found.items(), weights[list(found)].tolist(), strict=True):
-            waiting.append((-weight * clip.quality / _price(clip), texts[n], n, clip.text))
+            waiting.append((-weight * clip.quality / clip.price, texts[n], n, clip.text))
         waiting.sort(reverse=True)
         while waiting and waiting[-1][0] < best:
             _, _, n, text = waiting.pop()
@@ -169,7 +172,7 @@ class _Lines:
             numbers, serials, found, _ = self._before
             same = np.flatnonzero(self._serials[self._newest[numbers]] == serials).tolist()
             self._known = dict(zip(numbers[same].tolist(), map(found.__getitem__, same), strict=True))
-            self.prices[numbers[same]] = list(map(_price, self._known.values()))
+            self.prices[numbers[same]] = [clip.price for clip in self._known.values()]
         self._spans: dict[int, list[tuple[int, int]]] = {}
         self._sure: dict[int, Clip] = {}
         self._others: dict[tuple[str, int], Clip] = {}
@@ -229,7 +232,7 @@ class _Lines:
         return _Found(numbers, serials, list(map(self._sure.__getitem__, numbers.tolist())), self._others)
 
 
-_NOTHING = Clip("", 0.0)
+_NOTHING = Clip("", 0.0, OVERHEAD)
 
 
 def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
@@ -245,15 +248,11 @@ def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     spans += [(left[-1][0], right[0][1])] if left and right else []
     first, last = min(spans, key=lambda span: span[1] - span[0], default=(start, end))
     if spans and last - first <= len(name) + REACH:
-        return Clip(text[first:last], 1.0)
-    return Clip(name, BARE)
+        return Clip(text[first:last], 1.0, last - first + OVERHEAD)
+    return Clip(name, BARE, len(name) + OVERHEAD)
 
 
 @lru_cache(maxsize=2_048)
 def _named(text: str) -> tuple[str, ...]:
     """All that a part of a line shows."""
     return tuple(one for name in identifiers.names(text) for one in (name, *identifiers.endings(name)))
-
-
-def _price(clip: Clip) -> int:
-    return len(clip.text) + OVERHEAD

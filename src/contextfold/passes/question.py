@@ -86,7 +86,7 @@ class Question:
                 now[item.index] += self.counter.message(item.message)
         return [now.get(index, size) for index, size in enumerate(self.history.sizes)]
 
-    @property
+    @cached_property
     def thinking_from(self) -> int:
         """Where thinking begins that holds under the view of a new record: with what comes after this history."""
         if not self.policy.bound_thinking or not any(message.is_bound for message in self.messages):
