@@ -362,6 +362,33 @@ def packed(body: bytes, encoding: str) -> bytes:
 ENCODINGS = ["gzip", "deflate", "zstd", "br"]
 
 
+@pytest.mark.parametrize("encoding", ["identity", *ENCODINGS])
+@pytest.mark.parametrize("stream", [False, True])
+def test_usage_that_is_told_otherwise_fits_the_length_that_is_told(
+    shared: Scene, tmp_path: Path, encoding: str, stream: bool
+) -> None:
+    """A stream that another proxy has read whole comes with its length."""
+    usage = b'{"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":1,"total_tokens":901}}'
+    said = b"data: " + usage + b"\n\ndata: [DONE]\n\n" if stream else usage
+    sent = packed(said, encoding) if encoding != "identity" else said
+    kind = b"text/event-stream" if stream else b"application/json"
+
+    async def measured(writer: Writer, seen: Seen) -> None:
+        headers = b"content-type: %s\r\ncontent-encoding: %s\r\n" % (kind, encoding.encode())
+        await writer.write(b"HTTP/1.1 200 OK\r\n%scontent-length: %d\r\n\r\n%s" % (headers, len(sent), sent))
+
+    answers(measured)
+    with InThread(settings_for(shared.upstream.url, tmp_path, usage="history")) as gateway:
+        body = post(gateway.url, CHAT, LONG).body
+    script[0] = ok
+    if encoding != "identity":  # it was asked for without, and is left alone with
+        assert body == sent
+    else:
+        told = json.loads(body.removeprefix(b"data: ").partition(b"\n")[0])["usage"]
+        assert told["prompt_tokens"] > 5_000
+        assert told["total_tokens"] == told["prompt_tokens"] + 1
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_compressed_request_passes_as_it_came_and_a_view_of_one_is_plain(scene: Scene, encoding: str) -> None:
     raw = packed(SHORT, encoding)

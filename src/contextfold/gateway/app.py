@@ -256,10 +256,11 @@ class Gateway:
         told = self._history_tokens(call)
         tap = UsageTap(answer, told)
         headers = _headers_of(answer, call)
+        if told is not None:
+            headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
         # Rewritten whole, so that its length is known before the headers go out.
         if told is not None and not answer.is_stream:
             body = tap.rewritten(await answer.read())
-            headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
             headers.append((b"content-length", str(len(body)).encode()))
             await client.start(answer.status, headers)
             await client.piece(body)
