@@ -7,6 +7,7 @@ import gzip
 import http.client
 import json
 import logging
+import random
 import threading
 import time
 from itertools import pairwise
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 from emulator import Fault, ProviderServer
 from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_for
-from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, post, turns
+from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, post, turns, words
 from yarl import URL
 
 from contextfold.gateway.serve import InThread
@@ -365,6 +366,42 @@ def test_sub_agents_that_share_a_session_id_do_not_share_a_record(opened: Any, p
     for request in provider.requests:
         assert not ("call_1_" in request.text and "call_2_" in request.text)
     assert any("Task 1" in request.text and request.tokens < 6_000 for request in provider.requests[-2:])
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("by_another", [False, True])
+def test_a_turn_that_is_sent_again_after_the_next_one_was_compacted_costs_no_compaction(
+    opened: Any, wire: str, by_another: bool
+) -> None:
+    """The newest record has its last messages in the summary: an older one serves it."""
+    lists = list(turns(wire, ENOUGH))
+    first = opened()
+    done = actions(play(first, wire))
+    again = [number - 1 for number, action in enumerate(done) if action == "compacted"]
+    assert len(again) >= 2
+    for number in again:
+        gateway = opened() if by_another else first  # one that has not met the conversation
+        for _ in range(2):
+            response = post(gateway.url, PATHS[wire], compact(body_of(wire, lists[number])))
+            assert response.status == 200
+            assert response.headers["x-contextfold-action"] == done[number]
+
+
+def test_a_record_that_did_not_serve_is_not_tried_again(opened: Any) -> None:
+    """A fork without the newest message of the user, whose last one by then is in the summary."""
+    gateway, wire = opened(), "openai-chat"
+    rng = random.Random(1)
+    said = [{"role": "user", "content": words(rng, 120)}, {"role": "assistant", "content": "yes"}]
+    messages: list[Any] = []
+    while True:
+        messages += [{**said[0], "content": f"{len(messages)} {words(rng, 200)}"}, said[1]]
+        response = post(gateway.url, PATHS[wire], compact(body_of(wire, [*messages, {"role": "user", "content": "?"}])))
+        if response.headers["x-contextfold-action"] == "compacted":
+            break
+    fork = [*messages, {"role": "assistant", "content": "and on"}]
+    found = [post(gateway.url, PATHS[wire], compact(body_of(wire, fork))) for _ in range(3)]
+    assert {one.status for one in found} == {200}
+    assert actions(found)[1:] == ["view", "view"]
 
 
 def test_a_fork_finds_the_record_of_what_it_shares(opened: Any, provider: ProviderServer) -> None:

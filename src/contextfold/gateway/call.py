@@ -74,11 +74,23 @@ class State:
     record: Compaction | None = None
     digest: bytes = b""
     """The chain's hash at the end of what ``record`` covers."""
+    set_aside: set[str] = field(default_factory=set)
+    """Records that stand for a beginning of it, and that the engine could not use."""
     calibration: Calibration = field(default_factory=Calibration)
     sized: tuple[Body, int] | None = None
     """A body that was sent as it came, and the tokens of that request."""
     both: tuple[int, float] | None = None
     """What prompt and answer may have together, and tokens per byte of a request, once the provider has said so."""
+
+    def can_use(self, record: Compaction, length: int) -> bool:
+        """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.
+
+        A conversation that was rewound may end in what a later turn has put into the summary; its newest message has to
+        stay. Asked again each time, the engine would make another record at each turn.
+        """
+        if record.id in self.set_aside:
+            return False
+        return record.covers < length or record.covers - 1 not in record.gone()
 
     def learn_both(self, overflow: Overflow, length: int) -> None:
         """From a refusal that names what both may have, about a body of ``length`` bytes."""

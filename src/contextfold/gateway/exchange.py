@@ -237,6 +237,8 @@ class Exchanges:
             **_options(conversation),
         )
         result = results[-1]
+        if before is not None and any(event.name == "compaction_set_aside" for event in result.events):
+            state.set_aside.add(before.id)
         if result.compaction is not None and result.compaction is not state.record:
             await self._keep(conversation, result.compaction)  # made without a pass, after a refusal
         self._tell(conversation, result, is_new=state.record is not before)

@@ -113,7 +113,7 @@ class SharedStore:
         covers = state.record.covers if state.record is not None else 0
         for place in range(len(chain) - 1, covers - 1, -1):
             record = self._recent.get((scope, chain[place]))
-            if record is not None and record is not state.record:
+            if record is not None and record is not state.record and state.can_use(record, len(chain)):
                 state.record, state.digest = record, chain[place]
                 break
         if not (is_new or self.has_others) or not self._keeps:
@@ -123,7 +123,11 @@ class SharedStore:
         longer = chain[max(0, covers - 1) if self.has_others else covers :]
         if not longer:
             return
-        found = await self._ask(self.records.find, scope.hex(), [digest.hex() for digest in longer])
+        asked = [digest.hex() for digest in longer]
+        found = await self._ask(self.records.find, scope.hex(), asked)
+        while found is not None and not state.can_use(found[1], len(chain)):
+            asked = asked[: asked.index(found[0])]
+            found = await self._ask(self.records.find, scope.hex(), asked) if asked else None
         if found is not None and (state.record is None or found[1].id != state.record.id):
             state.record, state.digest = found[1], bytes.fromhex(found[0])
             self._remember(scope, state.digest, found[1])
