@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 READ_LINES = 4096
 """Lines that are remembered while messages are read."""
 
+MOST_MARKED_VALUES, MOST_MARKED_CHARACTERS = 2_000, 50_000_000
+"""Of a wire object that is known again without decoding it. Messages have some ten values, arguments some hundred."""
+
 COUNTED = 4096
 """Short texts whose sizes are remembered, about half a megabyte."""
 
@@ -174,14 +177,31 @@ class History:
 
 
 def _mark(wire: Any) -> bytes | None:
-    """A digest of a wire object made of what JSON has, a hundred times quicker than to decode it; None for others.
+    """A digest of a wire object made of what JSON has, many times quicker than to decode it; None for others.
 
-    Version 2 writes no references, so the same values are the same bytes, whatever objects they are.
+    Version 2 writes no references, so the same values are the same bytes, whatever objects they are. For the same
+    reason a value that holds itself many times over would take all memory, and is told by decoding alone.
     """
     try:
-        return blake2b(marshal.dumps(wire, 2), digest_size=16).digest()
+        return blake2b(marshal.dumps(wire, 2), digest_size=16).digest() if _is_bounded(wire) else None
     except ValueError:
         return None
+
+
+def _is_bounded(wire: Any) -> bool:
+    values = characters = 0
+    waiting = [wire]
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if kind is str or kind is bytes:
+            characters += len(value)
+        elif kind is dict or kind is list or kind is tuple:
+            values += len(value)
+            if values > MOST_MARKED_VALUES:
+                return False
+            waiting += value.values() if kind is dict else value
+    return characters <= MOST_MARKED_CHARACTERS
 
 
 def _same_metadata(one: Message, other: Message) -> bool:
