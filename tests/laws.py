@@ -240,7 +240,11 @@ def a_provider_accepts_the_view(case: Pass) -> Iterator[str]:
     never_answered = unanswered(case.entries)
     for (kind, call_id), times in wire.refusals(case.format, case.view).items():
         tolerated = case.refusals_before[kind, call_id]
-        if case.in_force and not (kind == "call without result" and never_answered[call_id]):
+        if kind == "call without result" and not tolerated:  # of two calls of one id the later one got a number
+            tolerated = case.refusals_before[kind, unnumbered(call_id)]
+        if case.in_force and not (
+            kind == "call without result" and (never_answered[call_id] or never_answered[unnumbered(call_id)])
+        ):
             tolerated = tolerated if kind == "text before a result" else 0
         if times > tolerated:
             yield f"integrity: a provider refuses the view: {kind} ({call_id})"

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from typing import Any
 
+import anyio
 import pytest
 
 from contextfold.errors import PolicyError
-from contextfold.window import DEFAULT_WINDOW, Window, registered, resolve
+from contextfold.observe import Observer
+from contextfold.ports import AsyncPorts
+from contextfold.window import DEFAULT_WINDOW, Window, Windows, registered, resolve
 
 MODEL = "openai:gpt-4o"
 
@@ -70,3 +73,18 @@ def test_the_source_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_registry_is_loaded_only_when_a_model_is_looked_up() -> None:
     code = "import sys, contextfold.window as w; w.resolve(1000, 'gpt-4o'); sys.exit('genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_last_window_that_a_provider_names_holds() -> None:
+    """One that named less was about something else, and would be in the way for ever."""
+
+    async def learned(*said: int) -> int:
+        windows = Windows(explicit=8_000)
+        for tokens in said:
+            await windows.learn("http://host", "model", tokens, AsyncPorts(), Observer(), refused=None)
+        return (await windows.find("http://host", "model", AsyncPorts(), Observer())).tokens
+
+    assert anyio.run(learned, 500) == 500
+    assert anyio.run(learned, 500, 8_000) == 8_000
+    assert anyio.run(learned, 500, 9_000) == 8_000
+    assert anyio.run(learned, 9_000) == 8_000

@@ -123,14 +123,18 @@ class Windows:
         """A refusal taught that the window is ``tokens``.
 
         ``refused``: the tokens that were refused, where the provider named no limit and ``tokens`` is a guess. Only
-        what a provider said is stored. A figure that is no window, or above what is assumed already, teaches nothing.
+        what a provider said is stored. A figure that is no window, or above what is assumed already, teaches nothing,
+        unless less was learned before: what the provider said last holds.
         """
         key, stated = self._key(endpoint, model), refused is None
         known, assumed = self._proved.get(key), self.assumed(model)
         if tokens < LEAST_WINDOW or tokens == known:
             return
         if tokens >= assumed.tokens and assumed.source != "default":
-            return
+            if not stated or known is None or known >= assumed.tokens:
+                return
+            # The provider names more than it did before: the earlier figure was about something else.
+            tokens = assumed.tokens
         if not stated and known is not None and tokens > known and key not in self._refused:
             return  # what the provider said stands against a guess
         self._proved[key] = tokens

@@ -522,6 +522,22 @@ def test_a_learned_window_is_known_to_other_workers(provider: ProviderServer, tm
     assert len(provider.requests) == 3
 
 
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])  # their refusals name the limit
+def test_a_window_that_was_learned_from_an_odd_refusal_is_corrected_by_the_next_true_one(
+    opened: Any, provider: ProviderServer, wire: str
+) -> None:
+    """Else nothing of the conversation would fit for ever, on any worker."""
+    provider.faults.add(Fault.overflows(limit=300), at=1)
+    gateway = opened()
+    said = "The loader and the ledger stay as they are until the end of the month. " * 45
+    odd = [{"role": "user", "content": said}]
+    assert post(gateway.url, PATHS[wire], compact(body_of(wire, odd))).status == 400
+    messages = [*odd, *(m for m in list(turns(wire, ENOUGH))[-1][1:])]
+    statuses = [post(gateway.url, PATHS[wire], compact(body_of(wire, messages))).status for _ in range(3)]
+    assert statuses[-1] == 200, [request.error for request in provider.requests]
+    assert gateway.metrics.total("failures_total"), "the learned window was in the way"
+
+
 def test_what_cannot_be_made_to_fit_gets_the_providers_own_refusal(opened: Any, provider: ProviderServer) -> None:
     gateway = opened(window=None)
     body = body_of("openai-chat", [{"role": "user", "content": "word " * 20_000}])

@@ -35,8 +35,9 @@ from contextfold.gateway.summaries import Ask, asking, summarizer_of
 from contextfold.gateway.tracing import Tracing
 from contextfold.gateway.upstream import Client, RawHeaders, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import MESSAGES, GatewayWire
-from contextfold.observe import Event
+from contextfold.observe import Event, Observer
 from contextfold.policy import Policy
+from contextfold.ports import AsyncPorts
 from contextfold.record.compaction import Compaction
 
 log = logging.getLogger("contextfold.gateway")
@@ -175,6 +176,8 @@ class Exchanges:
             log.debug("a body is passed on: %s", error)
         except CannotFit as error:
             self._failed(call, "cannot_fit", error)
+            if not sent:
+                return await self._unshortened(call)
         except ContextfoldError as error:
             self._failed(call, type(error).__name__, error)
         except Exception as error:  # noqa: BLE001 - our own mistakes must never cost an agent its turn
@@ -358,6 +361,21 @@ class Exchanges:
             self.metrics.took(call.sent_at - call.began)
         headers = _headers_for(call, changed, self.settings)
         return await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
+
+    async def _unshortened(self, call: GatewayCall) -> UpstreamAnswer:
+        """The answer to the original where no view fits. What it is refused for corrects a window that was learned from
+        something else: without that, no later turn would fit either.
+        """
+        try:
+            return await self._send(call, call.raw)
+        except Refused as refused:
+            said = refused.overflow
+            if said is not None and said.kind == "prompt_too_long" and said.limit:
+                observer = Observer(self._count_event)
+                await self.compactor.windows.learn(
+                    call.upstream.endpoint, call.model or None, said.limit, AsyncPorts(), observer, refused=None
+                )
+            return refused.answer
 
     # ---- failures and figures ----
 
