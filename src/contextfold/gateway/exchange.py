@@ -22,7 +22,7 @@ from typing import Any
 
 from contextfold.calls.request import CompactionResult
 from contextfold.compactor import Compactor
-from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
+from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
 from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
@@ -415,7 +415,7 @@ class Exchanges:
         call.notes["failure"] = kind
         log.warning("%s failed, the request goes on: %s", kind, told(error))
         if may_refuse and self.settings.strict:
-            raise StrictRefusal(kind, f"contextfold failed ({kind}), and --strict refuses to go on: {error}")
+            raise StrictRefusal(kind, f"contextfold failed ({kind}), and --strict refuses to go on: {text_of(error)}")
 
     def _count_event(self, event: Event) -> None:
         if event.name == "window_learned":

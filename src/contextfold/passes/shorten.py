@@ -38,9 +38,10 @@ def combined(parts: Sequence[Shortening]) -> Shortening:
 
 
 def without(found: Shortening, indices: Container[int]) -> Shortening:
-    """The same, but for these messages. What each tier saved is told for all."""
+    """The same, but for these messages: what leaves whole need not be shortened first."""
     edits = tuple(edit for edit in found.edits if edit.index not in indices)
-    return Shortening(edits, {n: size for n, size in found.sizes.items() if n not in indices}, found.saved)
+    sizes = {n: size for n, size in found.sizes.items() if n not in indices}
+    return Shortening(edits, sizes, found.saved if edits else {})
 
 
 def shorten_old(
