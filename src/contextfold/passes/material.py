@@ -61,8 +61,8 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
     for index, part in removed(messages, [edit for edit in plan.edits if edit not in known]):
         if earlier := parse(part.text):
             previous.append(earlier.prose if question.policy.evidence else earlier.text)
-        else:
-            units.append(Unit(clean(render_group([part])), (index,)))
+        elif text := clean(render_group([part])):
+            units.append(Unit(text, (index,)))
     for group in grouping.groups:
         indices = tuple(n for n in group.indices if n in evicted)
         for index in indices:
@@ -79,10 +79,11 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
 def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, made from all originals each time: it does not decay and asks no model."""
     history, role = question.history, question.policy.summary_role
-    whole = [(n, readable(history.messages[n], role)) for n in plan.gone]
-    parts = [(n, readable(message, role)) for n, message in removed(history.messages, plan.edits)]
-    gone = [*((n, message, history.note(n, message)) for n, message in whole)]
-    gone = sorted([*gone, *((n, message, Note.of(message)) for n, message in parts)], key=lambda entry: entry[0])
+    whole = ((n, readable(history.messages[n], role)) for n in plan.gone)
+    parts = ((n, readable(message, role)) for n, message in removed(history.messages, plan.edits))
+    gone = [(n, message, history.note(n, message)) for n, message in whole]
+    gone += [(n, message, Note.of(message)) for n, message in parts]
+    gone.sort(key=lambda entry: entry[0])
     count, room = question.counter.text, prose_room(question, plan)
     left = max(0, most_prose(question, plan) - room) if plan.evidence_tokens else 0
     own = min(left, max(int(FOR_RULES * plan.evidence_tokens), FEW_RULES))
