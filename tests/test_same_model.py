@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from contextfold import Compactor, Policy, PolicyError
+from building import calls, result, user
+from contextfold import CompactionResult, Compactor, Policy, PolicyError
 from contextfold.calls.same import answer_of
+from contextfold.formats import get as format_named
+from contextfold.messages import Message as Neutral
+from contextfold.observe import Event
 
 Message = dict[str, Any]
 WINDOW = 8_000
@@ -20,6 +26,16 @@ def said(text: str, finish: str = "stop", calls: list[Any] | None = None) -> dic
         "choices": [{"message": {"role": "assistant", "content": text, "tool_calls": calls}, "finish_reason": finish}],
         "usage": {"prompt_tokens": 6_000, "completion_tokens": 40},
     }
+
+
+@dataclass
+class Recorded:
+    """What was sent: requests, those for a summary behind the view, and those with the text of what leaves."""
+
+    sent: list[list[Any]]
+    behind: list[list[Any]]
+    alone: list[list[Any]]
+    events: list[Event]
 
 
 class Model:
@@ -143,6 +159,72 @@ def test_async_code_does_the_same() -> None:
     assert results[-1].summary.text.startswith("The user asked")
     assert len(model.summaries) == 1
     assert len(model.summaries[0]) > 5
+
+
+def work(start: int, count: int, lines: int = 30) -> list[Neutral]:
+    """An agent's steps: a call, its result of so many lines."""
+    return [
+        message
+        for n in range(start, start + count)
+        for message in (
+            calls(f"call_{n}"),
+            result(f"call_{n}", "\n".join(f"row {row} of table_{n} holds {row * n}" for row in range(lines))),
+        )
+    ]
+
+
+def agent(format: str, steps: list[Neutral], answer: Any = SUMMARY, **policy: Any) -> Recorded:
+    """An agent's loop, a request before each of its messages, in this format."""
+    known, told = format_named(format), Recorded([], [], [], [])
+    subject = Compactor(window=WINDOW, summarizer="same", policy=Policy(**policy), on_event=told.events.append)
+    made: list[CompactionResult] = []
+
+    def send(view: list[Any]) -> Any:
+        told.sent.append(view)
+        return said("ok")
+
+    def ask(messages: list[Any], whole: bool, tokens: int) -> Any:
+        (told.behind if whole else told.alone).append(messages)
+        return answer
+
+    for n, step in enumerate(steps):
+        if step.role == "assistant" and n:
+            wire = known.encode([user("Read all tables."), *steps[:n]])
+            previous = made[-1].compaction if made else None
+            subject.call(send, wire, previous, ask=ask, on_result=made.append)
+    return told
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock-converse"])
+def test_behind_newest_results_the_request_is_the_last_one_with_an_instruction(format: str) -> None:
+    """All but the instruction is in the provider's cache."""
+    told = agent(format, work(0, 60))
+    assert told.behind
+    assert not told.alone
+    for *view, final in told.behind:
+        if format == "bedrock-converse":  # there it stands in the last message, since roles must take turns
+            *before, instruction = final["content"]
+            view.append({**final, "content": before})
+        else:
+            instruction = final
+        assert view in told.sent
+        assert "Pause the task" in str(instruction)
+
+
+def test_roles_take_turns_where_a_provider_insists() -> None:
+    for asked in agent("bedrock-converse", work(0, 60)).behind:
+        assert all(one["role"] != other["role"] for one, other in pairwise(asked))
+
+
+def test_what_stands_shortened_and_is_too_long_to_be_added_is_summed_up_apart() -> None:
+    """No text counts as summarized that no request held, and the rest is read from the cache all the same."""
+    told = agent("openai-chat", [*work(0, 4), *work(4, 1, lines=2_000), *work(5, 60)])
+    assert told.alone
+    text = " ".join(str(message) for asked in told.alone for message in asked)
+    assert all(f"row {row} of table_4 holds {row * 4}" in text for row in range(2_000))
+    assert "row 3 of table_2" not in text
+    assert any("Summed up from its full text" in str(asked[-1]) for asked in told.behind)
+    assert not [event for event in told.events if event.name == "summary_failed"]
 
 
 def test_where_nothing_is_sent_it_is_refused() -> None:

@@ -8,6 +8,7 @@ which lines it picks (``extract``).
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from benchmarks.replay.extract import Turn, extract
 OUTPUT_TOKENS = 1_000
 """The most that it ever says."""
 _ROLES = {"human": "user", "ai": "assistant"}
+_ASKED = re.compile(r"at most (\d+) tokens")
 _HOLDERS = ("messages", "prompt", "text", "content")
 """Where objects and mappings that wrap a prompt have it."""
 
@@ -40,19 +42,19 @@ class Summarizer:
     def input_tokens(self) -> int:
         return sum(self.sizes)
 
-    def __call__(self, material: Any, *_: Any, **__: Any) -> str:
+    def __call__(self, material: Any, *_: Any, longest: int = OUTPUT_TOKENS, **__: Any) -> str:
         started = time.perf_counter()
         turns = turns_of(material)
         text = "\n".join(said for _, said in turns)
         self._spent(text, tokens.count(text), 0)
-        return self._said(turns, OUTPUT_TOKENS, started)
+        return self._said(turns, longest, started)
 
-    def behind(self, view: Sequence[Message], instruction: Message, sent: Sequence[Message], limit: int) -> str:
+    def behind(self, view: Sequence[Message], instruction: Message, sent: Sequence[Message], longest: int) -> str:
         """The summary by the agent's own model: asked with a view and an instruction behind it.
 
         Args:
             sent: the view of the last request. What both begin with is in the provider's cache.
-            limit: tokens that the answer may have.
+            longest: tokens of the answer.
         """
         started = time.perf_counter()
         sizes = [tokens.message_tokens(message) for message in view]
@@ -64,7 +66,7 @@ class Summarizer:
             sum(sizes) + tokens.message_tokens(instruction),
             sum(sizes[:same]),
         )
-        return self._said(turns, min(OUTPUT_TOKENS, limit), started)
+        return self._said(turns, longest, started)
 
     def _spent(self, text: str, size: int, cached: int) -> None:
         self.inputs.append(text)
@@ -76,6 +78,12 @@ class Summarizer:
         self.output_tokens += tokens.count(summary)
         self.seconds += time.perf_counter() - started
         return summary
+
+
+def asked_for(prompt: str) -> int:
+    """How many tokens a model writes that does what it is asked."""
+    found = _ASKED.search(prompt)
+    return min(OUTPUT_TOKENS, int(found[1])) if found else OUTPUT_TOKENS
 
 
 def turns_of(material: Any) -> list[Turn]:

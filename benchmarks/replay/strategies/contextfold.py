@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.replay.chat import Message
+from benchmarks.replay.chat import Message, content_text
 from benchmarks.replay.strategies.base import KEEP, TRIGGER, Strategy
+from benchmarks.replay.summarizer import asked_for
 from contextfold import Compaction, CompactionResult, Compactor, Policy
 from contextfold.policy import Budgets, Oversized, Toggle, ToolArguments, ToolOutputs
 
@@ -65,10 +66,12 @@ class Same(ContextFold):
         self.result, self.record = result, result.compaction
 
     def _ask(self, messages: list[Message], whole: bool, answer_tokens: int) -> str:
-        if not whole:  # the usual way: what leaves, as text, in a request of its own
-            return self.summarizer(messages)
         *view, instruction = messages
-        return f"<summary>\n{self.summarizer.behind(view, instruction, self._sent, answer_tokens)}\n</summary>"
+        # The peers' prompts name no length, and this model writes as long as it is asked to.
+        longest = asked_for(content_text(instruction["content"]))
+        if not whole:  # the usual way: what leaves, as text, in a request of its own
+            return self.summarizer(messages, longest=longest)
+        return f"<summary>\n{self.summarizer.behind(view, instruction, self._sent, longest)}\n</summary>"
 
 
 class WithoutEvidence(ContextFold):

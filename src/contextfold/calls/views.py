@@ -313,6 +313,7 @@ class _Call:
             limits=self.limits,
             policy=self.policy,
             summary_is_free=self.means.summarizer is None,
+            is_behind_view=self.means.same is not None,
             forced=self.request.forced,
             instructions=self.request.instructions,
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from contextfold.conversation.ledger import runs
 from contextfold.errors import (
@@ -23,8 +22,9 @@ from contextfold.errors import (
     reason,
     text_of,
 )
-from contextfold.observe import Observer, SummaryEnd, SummaryStart
+from contextfold.observe import Observer, SummaryEnd
 from contextfold.passes import material
+from contextfold.passes.behind import summary_behind, together
 from contextfold.passes.decide import Nothing, Plan, decide
 from contextfold.passes.means import Archiver, Made, Means, RequestModel
 from contextfold.passes.question import Question
@@ -34,10 +34,7 @@ from contextfold.redaction import redact
 from contextfold.summary.chunks import Unit
 from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats
 
-__all__ = ["BEHIND_VIEW", "Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass"]
-
-BEHIND_VIEW = "behind_view_v1"
-"""How a summary was made by the model of the request itself."""
+__all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass"]
 
 
 async def run_pass(question: Question, means: Means) -> Made | Nothing:
@@ -193,10 +190,12 @@ async def _ask(
     # Only earlier summaries leave: they are joined, and there is nothing to ask a model.
     if not units:
         return Summary(previous or "", frozenset(), SummaryStats())
-    behind = await _behind_view(question, plan, units, means)
-    if isinstance(behind, Summary):
-        on_spent(behind.stats)
-        return behind
+    steps: list[SummaryStats] = []
+
+    def spend(stats: SummaryStats) -> None:
+        steps.append(stats)
+        on_spent(together(steps))
+
     options = question.policy.summary
     learned = _learned_window(question)
     # What refusals taught is a guess; a window stated by the policy or the summarizer wins.
@@ -205,105 +204,30 @@ async def _ask(
     if question.instructions:
         joined = "\n".join(text for text in (options.instructions, question.instructions) if text)
         options = options.model_copy(update={"instructions": joined})
-    summary = await summarize(
-        units,
-        previous=previous,
-        summarizer=summarizer,
-        options=options,
-        max_tokens=material.prose_room(question, plan),
-        language=question.language,
-        ports=means.ports,
-        count=question.counter.text,
-        observer=means.observer,
-        on_spent=on_spent,
-    )
-    if behind is not None:  # what an answer cost that would not do
-        summary = replace(summary, stats=_together(behind, summary.stats))
-        on_spent(summary.stats)
+
+    async def from_text(units: Sequence[Unit], previous: str | None, max_tokens: int) -> Summary:
+        return await summarize(
+            units,
+            previous=previous,
+            summarizer=summarizer,
+            options=options,
+            max_tokens=max_tokens,
+            language=question.language,
+            ports=means.ports,
+            count=question.counter.text,
+            observer=means.observer,
+            on_spent=spend,
+        )
+
+    summary = await summary_behind(question, plan, units, means, from_text, spend)
+    if summary is None:
+        summary = await from_text(units, previous, material.prose_room(question, plan))
+    if steps:
+        summary = replace(summary, stats=together(steps))
     missing = {index for unit in units for index in unit.indices} - summary.covered
     if missing:  # nothing may count as summarized whose text no successful request held
         raise SummaryFailed(f"{len(missing)} of the messages to summarize were in no successful request")
     return summary
-
-
-async def _behind_view(
-    question: Question, plan: Plan, units: Sequence[Unit], means: Means
-) -> Summary | SummaryStats | None:
-    """The summary by the model of the request itself, behind the view that its provider has in the cache.
-
-    What a useless answer cost, or None, where that cannot be or brings nothing: then the usual way is gone.
-    """
-    from contextfold.summary.accept import clean, rejection
-
-    same, ports = means.same, means.ports
-    # The provider has just refused this view; with an instruction behind it, it would refuse it again.
-    if same is None or (question.forced or "").startswith("overflow"):
-        return None
-    request = await ports.compute(_request_behind, question, plan, units, same)
-    if request is None:
-        return None
-    messages, limit = request
-    tokens = sum(question.counter.text(unit.text) for unit in units)
-    covered = frozenset(index for unit in units for index in unit.indices)
-    await means.observer.tell(ports, SummaryStart("same", len(covered), tokens))
-    started = ports.clock.now()
-    try:
-        answer = same.read(await ports.call(same.ask, messages, True, limit))
-    except Exception as error:
-        if is_control_flow(error):
-            raise
-        text = f"the request behind the view failed: {reason(error)}"
-        means.observer.emit("summary_model_failed", text[:500], model="same", error=type(error).__name__)
-        return None
-    # A provider that reports no usage has still been paid: the estimate stands in.
-    stats = SummaryStats(
-        input_tokens=answer.input_tokens or question.view_tokens,
-        output_tokens=answer.output_tokens or question.counter.text(answer.text),
-        calls=1,
-        chunk_count=1,
-        algorithm=BEHIND_VIEW,
-        model="same",
-        seconds=ports.clock.now() - started,
-    )
-    if why := rejection(answer, input_tokens=tokens, count=question.counter.text):
-        text = f"the answer behind the view cannot be used: {why}"
-        means.observer.emit("summary_rejected", text, reason=why, kind="same")
-        return stats
-    return Summary(clean(answer.text), covered, stats)
-
-
-def _request_behind(
-    question: Question, plan: Plan, units: Sequence[Unit], same: RequestModel
-) -> tuple[list[Any], int] | None:
-    """The view with an instruction behind it, and tokens for the answer; None if that does not fit the window."""
-    from contextfold.summary.language import name as language_name
-    from contextfold.summary.prompt_files import Wording
-    from contextfold.summary.render import neutralize
-
-    options, view = question.policy.summary, build(question.history, question.record, sending=True)
-    told = "\n".join(text for text in (options.instructions, question.instructions) if text)
-    wording = Wording(language_name(question.language), options.prompt, told)
-    room = material.prose_room(question, plan)
-    instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
-    # What leaves and stands shortened in the view is added in full: no text counts as summarized that was not read.
-    edited = {edit.index for edit in question.record.edits} if question.record else set()
-    if shortened := [unit.text for unit in units if edited.intersection(unit.indices)]:
-        # Neutralized, because it stands inside our instruction: what a tool wrote must not pass for a part of that.
-        text = "\n\n".join(map(neutralize, shortened))
-        instruction += f"\n\nIn full, what stands shortened above:\n<conversation>\n{text}\n</conversation>"
-    left = question.limits.window - question.view_tokens - question.counter.text(instruction)
-    return ([*view.wire, same.said(instruction)], min(left, 2 * room + 256)) if left >= room else None
-
-
-def _together(first: SummaryStats, last: SummaryStats) -> SummaryStats:
-    return replace(
-        last,
-        input_tokens=first.input_tokens + last.input_tokens,
-        output_tokens=first.output_tokens + last.output_tokens,
-        calls=first.calls + last.calls,
-        seconds=first.seconds + last.seconds,
-        cost=None,
-    )
 
 
 def _learned_window(question: Question) -> int | None:

@@ -55,6 +55,8 @@ class Question:
     policy: Policy
     summary_is_free: bool = True
     """The summarizer is the built-in one: then a pass that only shortens would save no money and keep less."""
+    is_behind_view: bool = False
+    """The model of the request is asked for the summary first, behind the view."""
     forced: str | None = None
     """A reason to compact whatever the trigger says."""
     instructions: str = ""

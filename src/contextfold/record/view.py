@@ -127,9 +127,11 @@ class View:
     added: tuple[str, ...] = ()
 
 
-def build(history: History, record: Compaction | None, *, sending: bool = False) -> View:
-    """The view of a history in its own format, sized. With nothing to change, the caller's very objects."""
-    items = ready(apply(history.messages, record), history.format, sending=sending)
+def build(history: History, record: Compaction | None, *, sending: bool = False, stop: int | None = None) -> View:
+    """The view of a history in its own format, sized. With nothing to change, the caller's very objects. ``stop``: of
+    its first messages alone, as it was before the others came.
+    """
+    items = ready(apply(history.messages[:stop], record), history.format, sending=sending)
     wire = _encoded(history, items, history.format.alternates if record is None else record.alternate, sending=sending)
     # By identity: these are the very objects that were sized once. To count them again would cost the whole length at
     # every turn.

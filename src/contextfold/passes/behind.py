@@ -1,0 +1,181 @@
+"""The summary by the model of the request itself, asked behind the view that its provider has in the cache.
+
+What belongs here: composing that request, and what its answer is worth. What does not: sending it and reading answers
+(``calls.same``), and the usual way, which is gone where this one brings no summary (``perform``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contextfold.errors import is_control_flow, reason
+from contextfold.observe import SummaryStart
+from contextfold.passes import material
+from contextfold.passes.decide import Plan
+from contextfold.passes.means import Means, RequestModel
+from contextfold.passes.question import Question
+from contextfold.record.view import alternating, build
+from contextfold.summary.chunks import Unit
+from contextfold.summary.summarizer import Summary, SummaryStats
+
+BEHIND_VIEW = "behind_view_v1"
+"""How a summary was made by the model of the request itself."""
+
+LEAST_APART = 200
+"""Tokens that a summary of what stands shortened in the view must have to be worth a request of its own."""
+
+FromText = Callable[[Sequence[Unit], str | None, int], Awaitable[Summary]]
+"""The usual way: the summary of these units, behind an earlier summary, in so many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """``view`` with ``instruction`` behind it. ``apart``: what stands shortened in the view, and in full does not fit
+    behind it; its summary of at most ``apart_tokens`` does. ``answer_tokens``: at most.
+    """
+
+    view: list[Any]
+    instruction: str
+    answer_tokens: int
+    apart: tuple[Unit, ...] = ()
+    apart_tokens: int = 0
+
+
+async def summary_behind(
+    question: Question,
+    plan: Plan,
+    units: Sequence[Unit],
+    means: Means,
+    from_text: FromText,
+    on_spent: Callable[[SummaryStats], object],
+) -> Summary | None:
+    """None where that cannot be, or the answer is no summary. ``on_spent`` is told what the answer cost."""
+    same, ports = means.same, means.ports
+    # The provider has just refused this view; with an instruction behind it, it would refuse it again.
+    if same is None or (question.forced or "").startswith("overflow"):
+        return None
+    request = await ports.compute(_composed, question, plan, units)
+    if request is None:
+        return None
+    instruction, unread = request.instruction, set[int]()
+    if request.apart:
+        part = await from_text(request.apart, None, request.apart_tokens)
+        instruction += _beside("Summed up from its full text, what stands shortened above", [part.text])
+        unread = {index for unit in request.apart for index in unit.indices} - part.covered
+    covered = frozenset(index for unit in units for index in unit.indices) - unread
+    tokens = sum(question.counter.text(unit.text) for unit in units)
+    await means.observer.tell(ports, SummaryStart("same", len(covered), tokens))
+    messages = await ports.compute(_joined, question, same, request.view, instruction)
+    return await _asked(question, means, same, messages, request.answer_tokens, covered, tokens, on_spent)
+
+
+async def _asked(
+    question: Question,
+    means: Means,
+    same: RequestModel,
+    messages: list[Any],
+    answer_tokens: int,
+    covered: frozenset[int],
+    tokens: int,
+    on_spent: Callable[[SummaryStats], object],
+) -> Summary | None:
+    from contextfold.summary.accept import clean, rejection
+
+    ports, count = means.ports, question.counter.text
+    started = ports.clock.now()
+    try:
+        answer = same.read(await ports.call(same.ask, messages, True, answer_tokens))
+    except Exception as error:
+        if is_control_flow(error):
+            raise
+        text = f"the request behind the view failed: {reason(error)}"
+        means.observer.emit("summary_model_failed", text[:500], model="same", error=type(error).__name__)
+        return None
+    # A provider that reports no usage has still been paid: the estimate stands in.
+    stats = SummaryStats(
+        input_tokens=answer.input_tokens or question.view_tokens,
+        output_tokens=answer.output_tokens or count(answer.text),
+        calls=1,
+        chunk_count=1,
+        algorithm=BEHIND_VIEW,
+        model="same",
+        seconds=ports.clock.now() - started,
+    )
+    on_spent(stats)
+    if why := rejection(answer, input_tokens=tokens, count=count):
+        text = f"the answer behind the view cannot be used: {why}"
+        means.observer.emit("summary_rejected", text, reason=why, kind="same")
+        return None
+    return Summary(clean(answer.text), covered, stats)
+
+
+def together(steps: Sequence[SummaryStats]) -> SummaryStats:
+    """What the steps to one summary took. The last one tells how it was made."""
+    *before, last = steps
+    if not before:
+        return last
+    return replace(
+        last,
+        input_tokens=sum(step.input_tokens for step in steps),
+        output_tokens=sum(step.output_tokens for step in steps),
+        calls=sum(step.calls for step in steps),
+        seconds=sum(step.seconds for step in steps),
+        cost=None,  # a price is known of the usual way alone
+    )
+
+
+# ---- the request ----
+
+
+def _composed(question: Question, plan: Plan, units: Sequence[Unit]) -> _Request | None:
+    """None if it does not fit the window."""
+    from contextfold.summary.language import name as language_name
+    from contextfold.summary.prompt_files import Wording
+
+    options, count = question.policy.summary, question.counter.text
+    view = build(question.history, question.record, sending=True, stop=_sent(question, plan))
+    told = "\n".join(text for text in (options.instructions, question.instructions) if text)
+    wording = Wording(language_name(question.language), options.prompt, told)
+    room = material.prose_room(question, plan)
+    instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
+    left = question.limits.window - view.tokens - sum(question.overhead.values()) - count(instruction)
+    answer_tokens = 2 * room + 256
+    # No text counts as summarized that was not read: what leaves and stands shortened in the view is added.
+    edited = {edit.index for edit in question.record.edits} if question.record else set()
+    shortened = tuple(unit for unit in units if edited.intersection(unit.indices))
+    if not shortened:
+        return _Request(view.wire, instruction, min(left, answer_tokens)) if left >= room else None
+    in_full = _beside("In full, what stands shortened above", [unit.text for unit in shortened])
+    if (rest := left - count(in_full)) >= room:
+        return _Request(view.wire, instruction + in_full, min(rest, answer_tokens))
+    apart_tokens = min(room, left - room) // 2
+    if apart_tokens < LEAST_APART:
+        return None
+    return _Request(view.wire, instruction, min(left - 2 * apart_tokens, answer_tokens), shortened, apart_tokens)
+
+
+def _beside(what: str, texts: Sequence[str]) -> str:
+    from contextfold.summary.render import neutralize
+
+    # Neutralized, because it stands inside our instruction: what a tool wrote must not pass for a part of that.
+    text = "\n\n".join(map(neutralize, texts))
+    return f"\n\n{what}:\n<conversation>\n{text}\n</conversation>"
+
+
+def _joined(question: Question, same: RequestModel, view: Sequence[Any], instruction: str) -> list[Any]:
+    messages, format = [*view, same.said(instruction)], question.history.format
+    return alternating(messages, format) if format.rules.takes_turns else messages
+
+
+def _sent(question: Question, plan: Plan) -> int:
+    """How many messages stand before the newest calls, if these and their results stay in the view. The request that
+    the calls answered had just these messages, so its provider has them in the cache, and nothing is read at full price
+    that the summary is not about.
+    """
+    messages, grouping = question.messages, question.history.grouping
+    newest = next((n for n in range(len(messages) - 1, -1, -1) if messages[n].role == "assistant"), 0)
+    stop = grouping.groups[grouping.group_of[newest]].first if messages else 0
+    stays = all(n < stop for n in plan.evicted)
+    return stop if stays and messages[newest].tool_calls and stop in grouping.cuts() else len(messages)
