@@ -12,6 +12,7 @@ import marshal
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from contextfold import evidence
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from contextfold.recall.memory import MemoryIndex
     from contextfold.summary.extractive_facts import Note
 
-READ_LINES = 4096
-"""Lines that are remembered while messages are read."""
+READ_TOGETHER = 100
+"""Messages that are read together: most have a few lines, and to read some hundred takes little longer than few."""
 
 MOST_MARKED_VALUES, MOST_MARKED_CHARACTERS = 2_000, 50_000_000
 """Of a wire object that is known again without decoding it. Messages have some ten values, arguments some hundred."""
@@ -49,8 +50,6 @@ class History:
         """What tells whether a wire object is as it was; None for an object that only decoding tells of."""
         self._digests: list[bytes] = []
         self._blocks: dict[int, evidence.Block] = {}
-        self._read: dict[str, str] = {}
-        """Lines that were read lately. Agents read the same files again and again: what is kept shares the texts."""
         self._notes: dict[int, Note] = {}
         self._counted: dict[str, int] = {}
 
@@ -75,7 +74,7 @@ class History:
 
     def snapshot(self) -> History:
         """The history as it is now, for work that goes on while it grows. What is learned of a message is shared."""
-        self.words  # noqa: B018  so that both have the same
+        self.words, self._reader  # noqa: B018  so that both have the same
         twin = copy.copy(self)
         twin.wire, twin.messages, twin.sizes = list(self.wire), list(self.messages), list(self.sizes)
         twin.__dict__.pop("_walk", None)  # it goes on with this history
@@ -112,7 +111,7 @@ class History:
         """The same history with sizes as a provider would count them: shares all else that is known of it."""
         if calibration.ratio == 1.0:
             return self
-        self.words, self._walk  # noqa: B018  the twin shares them
+        self.words, self._reader, self._walk  # noqa: B018  the twin shares them
         twin = copy.copy(self)
         twin.counter = CalibratedCounter(self.counter, calibration)
         twin.sizes = [calibration.apply(size) for size in self.sizes]
@@ -137,14 +136,13 @@ class History:
 
     def block(self, index: int) -> evidence.Block:
         """The lines of a message that evidence may quote."""
-        found = self._blocks.get(index)
-        if found is None:
-            if len(self._read) > READ_LINES:
-                self._read.clear()
-            lines = evidence.read_message(self.messages[index])
-            lines.texts = list(map(self._read.setdefault, lines.texts, lines.texts))
-            found = self._blocks[index] = evidence.Block(lines, self.words)
-        return found
+        if index not in self._blocks:
+            # A choice weighs the lines of all messages, those that stay because of what they name.
+            unread = (n for n in range(index, len(self.messages)) if n not in self._blocks)
+            together = list(islice(unread, READ_TOGETHER))
+            lines = self._reader.read([self.messages[n] for n in together])
+            self._blocks.update((n, evidence.Block(own, self.words)) for n, own in zip(together, lines, strict=True))
+        return self._blocks[index]
 
     def note(self, index: int, read: Message) -> Note:
         """What the built-in summary may say of a message. ``read``: the message as it is to be read."""
@@ -163,6 +161,11 @@ class History:
                 self._counted.clear()
             size = self._counted[text] = self.counter.text(text)
         return size
+
+    @cached_property
+    def _reader(self) -> evidence.Reader:
+        """Agents read the same files again and again: what is kept of equal lines shares the texts."""
+        return evidence.Reader()
 
     @cached_property
     def words(self) -> evidence.Vocabulary:

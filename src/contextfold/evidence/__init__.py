@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contextfold.evidence.blocks import Block, Vocabulary
     from contextfold.evidence.choice import select
-    from contextfold.evidence.lines import WIDTH, lines_of, read_message
+    from contextfold.evidence.lines import WIDTH, Reader, lines_of
     from contextfold.evidence.reading import Line
     from contextfold.evidence.section import MARK, PARTS, read
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
@@ -25,12 +25,12 @@ __all__ = [
     "Block",
     "EstimatedSizes",
     "Line",
+    "Reader",
     "ScaledSizes",
     "Sizes",
     "Vocabulary",
     "lines_of",
     "read",
-    "read_message",
     "select",
 ]
 
@@ -41,7 +41,7 @@ _HOMES = {
     "Line": "reading",
     "WIDTH": "lines",
     "lines_of": "lines",
-    "read_message": "lines",
+    "Reader": "lines",
     "MARK": "section",
     "PARTS": "section",
     "read": "section",

@@ -3,6 +3,9 @@
 What belongs here: cutting texts, calls and results into lines. What does not: what stands in a line (``reading``), and
 what it is worth beside others (``choice``).
 
+Lines are read in **books**, those of many messages together and each line once: a third of the lines of a session stand
+in an earlier message, too.
+
 A line holds **names** (identifiers that must be repeated exactly) and, where a person or the assistant speaks,
 **terms** (its plain words). A decision, a preference or an open question often names nothing: all there is to know it
 by are its words. Short messages of users are one line each, so that what people said stays whole.
@@ -11,7 +14,9 @@ by are its words. Short messages of users are one line each, so that what people
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from threading import Lock
 from typing import Any
 
 from contextfold import identifiers, json_values
@@ -32,6 +37,9 @@ line breaks and all: half of what was said in a turn seldom tells what is asked 
 _TOGETHER = 1_000
 """Rows from which numbers are taken off together: no search takes more than some milliseconds."""
 
+REMEMBERED = 4_096
+"""Lines that a reader remembers, some 200 bytes each. With all lines of a session there is 5 % less to read."""
+
 STEM = 6
 """Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
 
@@ -48,7 +56,7 @@ _SAID = re.compile(rf"[{identifiers.CJK}]+|[^\W\d_{identifiers.CJK}]{{4,}}")
 """Where terms come from: words of four letters and more, and runs of CJK signs."""
 
 
-# ---- lines of a message ----
+# ---- lines of messages ----
 
 
 def lines_of(message: Message) -> tuple[Line, ...]:
@@ -61,19 +69,100 @@ def lines_of(message: Message) -> tuple[Line, ...]:
 
 def read_message(message: Message) -> Lines:
     """The same column by column."""
+    return Reader().read([message])[0]
+
+
+class Reader:
+    """Reads messages as ``lines_of`` does, and remembers lines that it read lately. Safe for concurrent use."""
+
+    def __init__(self) -> None:
+        self._books: dict[tuple[Source, bool], _Book] = {}
+        self._lock = Lock()
+
+    def read(self, messages: Sequence[Message]) -> list[Lines]:
+        """The lines of each of these messages."""
+        with self._lock:
+            if sum(map(len, self._books.values())) > REMEMBERED:
+                self._books.clear()
+            # all are cut before any is read
+            cut = [[self._entered(entry) for entry in _entries(message)] for message in messages]
+            for book in self._books.values():
+                book.read()
+            return [_put_together(runs) for runs in cut]
+
+    def _entered(self, entry: _Entry) -> _Run:
+        if isinstance(entry, Line):
+            return entry
+        source, is_spoken, texts = entry
+        book = self._books.get((source, is_spoken))
+        if book is None:
+            book = self._books[source, is_spoken] = _Book(source, is_spoken)
+        return book, book.places(texts)
+
+
+class _Book:
+    """Distinct lines of one source. ``is_spoken``: with their terms, which what stands in a call has not."""
+
+    def __init__(self, source: Source, is_spoken: bool) -> None:
+        self._source: Source = source
+        self._is_spoken = is_spoken
+        self._places: dict[str, int] = {}
+        self._lines = Lines()
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def places(self, texts: Iterable[str]) -> list[int]:
+        """The place of each of these lines. Those that have none yet come behind the last one."""
+        places = self._places
+        return [places.setdefault(text, len(places)) for text in texts]
+
+    def read(self) -> None:
+        """Read the lines that came since this was asked for the last time."""
+        if len(self._lines) == len(self._places):
+            return
+        new = read(list(islice(self._places, len(self._lines), None)), self._source)
+        if self._is_spoken:
+            said = enumerate(zip(new.texts, new.each_names(), strict=True))
+            new.terms = {n: terms for n, (text, names) in said if (terms := _terms(text, names))}
+        self._lines.extend(new)
+
+    def taken(self, places: Sequence[int]) -> Lines:
+        """The lines at these places."""
+        return self._lines.taken(places)
+
+
+_Entry = Line | tuple[Source, bool, Sequence[str]]
+"""A line that is read by itself; or the source of some, whether they are words of one who speaks, and their texts."""
+
+_Run = Line | tuple[_Book, list[int]]
+"""A line, or where some stand."""
+
+
+def _put_together(runs: Sequence[_Run]) -> Lines:
+    if len(runs) == 1 and not isinstance(runs[0], Line):  # most messages: one output
+        book, places = runs[0]
+        return book.taken(places)
     lines = Lines()
+    for run in runs:
+        if isinstance(run, Line):
+            lines.append(run)
+        else:
+            lines.extend(run[0].taken(run[1]))
+    return lines
+
+
+def _entries(message: Message) -> Iterator[_Entry]:
     if message.is_instruction:
-        return lines
+        return
     for part in message.parts:
         if isinstance(part, ToolResult):
-            lines.extend(_lines(weighed(part.text), "tool"))
+            yield "tool", False, _cut_lines(weighed(part.text))
         elif isinstance(part, ToolCall):
-            _read_call(part, lines)
+            yield from _of_call(part)
         elif isinstance(part, Text | Opaque):
             source: Source = "user" if message.role == "user" else "assistant"
-            for line in _spoken(part.text, source, not message.tool_calls):
-                lines.append(line)
-    return lines
+            yield _spoken(part.text, source, not message.tool_calls)
 
 
 def weighed(text: str) -> str:
@@ -104,21 +193,20 @@ def _is_one_line(text: str) -> bool:
     return text.count("\n") * 1_000 < len(text)
 
 
-def _spoken(text: str, source: Source, is_turn: bool) -> Iterator[Line]:
+def _spoken(text: str, source: Source, is_turn: bool) -> _Entry:
     """The lines of what a person or the assistant said, with their terms. ``is_turn``: it did nothing but speak."""
     whole = text.strip()
-    if is_turn and len(whole) <= WHOLE:
-        lines = [read_line(whole, source)] if _SAYS(whole) else []
-    else:
-        lines = _lines(text, source).each()
-    for line in lines:
-        yield line._replace(terms=_terms(line))
+    if not is_turn or len(whole) > WHOLE:
+        return source, True, _cut_lines(text)
+    if "\n" in whole and _SAYS(whole):
+        line = read_line(whole, source)
+        return line._replace(terms=_terms(whole, line.names))
+    return source, True, [whole] if _SAYS(whole) else []
 
 
-def _terms(line: Line) -> tuple[str, ...]:
+def _terms(text: str, names: Iterable[str]) -> tuple[str, ...]:
     """The distinct plain words of a line: the stems of words outside names, and every two neighboring CJK signs."""
-    text = line.text
-    for name in line.names:
+    for name in names:
         text = text.replace(name, " ")
     found: dict[str, None] = {}
     for word in _SAID.findall(text):
@@ -134,12 +222,13 @@ def is_cjk(word: str) -> bool:
     return word.lstrip()[0] >= "\u3040"
 
 
-def _lines(text: str, source: Source) -> Lines:
+def _cut_lines(text: str) -> list[str]:
+    """The lines of a text that hold a letter or digit."""
     rows = text.splitlines()
     pieces: list[str] = []
     for start in range(0, len(rows), _TOGETHER):
         pieces += _cut_rows(rows[start : start + _TOGETHER])
-    return read(list(filter(_SAYS, pieces)), source)
+    return list(filter(_SAYS, pieces))
 
 
 def _cut_rows(rows: Sequence[str]) -> list[str]:
@@ -195,29 +284,29 @@ def _cut(text: str) -> int:
     return found.end() if found else len(text)
 
 
-def _read_call(call: ToolCall, lines: Lines) -> None:
-    """Add a call as lines: the tool's name with the short arguments, and long arguments line by line."""
+def _of_call(call: ToolCall) -> Iterator[_Entry]:
+    """A call as lines: the tool's name with the short arguments, and long arguments line by line."""
     shown: list[str] = [call.name]
     values: list[str] = []
     for key, value in _leaves(_arguments(call)):
         if len(value) > WIDTH or "\n" in value:
-            _join(shown, values, lines)
+            yield from _joined(shown, values)
             shown, values = [], []
-            lines.extend(_lines(value, "assistant"))
+            yield "assistant", False, _cut_lines(value)
             continue
         if values and sum(map(len, shown)) + len(key) + len(value) > WIDTH:
-            _join(shown, values, lines)
+            yield from _joined(shown, values)
             shown, values = [], []
         # Keys and the tool's name are shown, but only values name something: the others belong to the tool's
         # definition.
         shown.append(f"{key}: {value}" if key else value)
         values.append(value)
-    _join(shown, values, lines)
+    yield from _joined(shown, values)
 
 
-def _join(shown: Sequence[str], values: Sequence[str], lines: Lines) -> None:
+def _joined(shown: Sequence[str], values: Sequence[str]) -> Iterator[Line]:
     if shown:
-        lines.append(read_line(_without_data(" ".join(shown)), "assistant", _without_data("\n".join(values))))
+        yield read_line(_without_data(" ".join(shown)), "assistant", _without_data("\n".join(values)))
 
 
 def _arguments(call: ToolCall) -> Any:

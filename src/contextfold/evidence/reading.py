@@ -38,8 +38,8 @@ ENOUGH_WORDS = 2
 _TOGETHER = 200
 """Lines that are read together: enough that searches are shared, and no search takes more than some milliseconds."""
 
-_REMEMBERED = 8_192
-"""Chunks, about two megabytes."""
+_REMEMBERED = 16_384
+"""Chunks, about four megabytes."""
 
 _KIND_WORTH: dict[Kind, float] = {
     "date": 0.6,
@@ -100,7 +100,7 @@ class Lines:
     are each line's. ``terms`` and ``dates`` of the lines that have any, by their numbers.
     """
 
-    __slots__ = ("bonuses", "counts", "dates", "names", "sources", "terms", "texts", "words", "worths")
+    __slots__ = ("_ends", "bonuses", "counts", "dates", "names", "sources", "terms", "texts", "words", "worths")
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.texts: list[str] = []
@@ -112,6 +112,8 @@ class Lines:
         self.bonuses: list[float] = []
         self.terms: dict[int, tuple[str, ...]] = {}
         self.dates: dict[int, str] = {}
+        self._ends: list[int] | None = None
+        """Where the names of each line end, once that was asked for."""
         for line in lines:
             self.append(line)
 
@@ -131,9 +133,12 @@ class Lines:
         self.worths += line.worths
         self.words.append(line.words)
         self.bonuses.append(line.bonus)
+        self._ends = None
 
     def extend(self, other: Lines) -> None:
-        """More lines, which have neither terms nor dates."""
+        """More lines, which have no dates."""
+        if other.terms:
+            self.terms.update((len(self) + n, terms) for n, terms in other.terms.items())
         self.texts += other.texts
         self.sources += other.sources
         self.counts += other.counts
@@ -141,21 +146,29 @@ class Lines:
         self.worths += other.worths
         self.words += other.words
         self.bonuses += other.bonuses
+        self._ends = None
 
     def taken(self, rows: Sequence[int]) -> Lines:
-        """These of the lines, in this order, some of them more than once."""
-        taken = Lines()
+        """These of the lines, which have no dates, in this order and some of them more than once."""
+        if self._ends is None:
+            self._ends = list(accumulate(self.counts))
+        taken, ends = Lines(), self._ends
         # column by column, since most outputs have a line twice
         taken.texts = list(map(self.texts.__getitem__, rows))
         taken.sources = list(map(self.sources.__getitem__, rows))
         taken.counts = list(map(self.counts.__getitem__, rows))
         taken.words = list(map(self.words.__getitem__, rows))
         taken.bonuses = list(map(self.bonuses.__getitem__, rows))
-        ends = list(accumulate(self.counts))
         spans = [slice(ends[n] - self.counts[n], ends[n]) for n in rows if self.counts[n]]
         taken.names = list(chain.from_iterable(map(self.names.__getitem__, spans)))
         taken.worths = list(chain.from_iterable(map(self.worths.__getitem__, spans)))
+        if self.terms:
+            taken.terms = {n: self.terms[row] for n, row in enumerate(rows) if row in self.terms}
         return taken
+
+    def each_names(self) -> list[list[str]]:
+        """The names of each line."""
+        return [self.names[start:end] for start, end in pairwise([0, *accumulate(self.counts)])]
 
     def each(self) -> list[Line]:
         """The lines as objects."""
@@ -475,11 +488,15 @@ def _with_any(words: Iterable[str], text: str, starts: Sequence[int]) -> set[int
 
 def _tool_bonuses(lines: Sequence[str], text: str, starts: Sequence[int]) -> dict[int, float]:
     """The bonuses of a tool's lines of ASCII that have one, as ``_bonus`` gives them."""
+    bonuses = {n: MEASURE for n in _where(cues.MEASURE_ASCII, text, starts) if cues.MEASURE_ASCII.search(lines[n])}
     # the patterns are tried where a word stands that each of their matches holds
-    likely = _with_any(_ERROR_WORDS, text, starts) | _with_any(_OUTCOME_WORDS, text.lower(), starts)
-    bonuses = {n: bonus for n in likely if (bonus := _bonus(lines[n], "tool"))}
-    measured = _where(cues.MEASURE_ASCII, text, starts) - likely
-    return bonuses | {n: MEASURE for n in measured if cues.MEASURE_ASCII.search(lines[n])}
+    for n in _with_any(_OUTCOME_WORDS, text.lower(), starts):
+        if cues.OUTCOME.search(lines[n]):
+            bonuses[n] = OUTCOME
+    for n in _with_any(_ERROR_WORDS, text, starts):
+        if cues.ERROR.search(lines[n]):
+            bonuses[n] = ERROR
+    return bonuses
 
 
 def _worth(name: str, kind: Kind) -> float:
