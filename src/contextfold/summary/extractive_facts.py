@@ -341,9 +341,10 @@ def _error_line(result: ToolResult) -> str:
     # A long output says what failed at one of its ends.
     head, tail = text[:4000], text[4000:][-2000:]
     for part in (head, tail):
-        if any(map(part.__contains__, cues.ERROR_WORDS)):
+        words = list(filter(part.__contains__, cues.ERROR_WORDS))
+        if words:  # the pattern is tried where one of them stands, as in few lines
             for line in part.splitlines():
-                if len(line) < 2000 and cues.ERROR.search(line):
+                if len(line) < 2000 and any(map(line.__contains__, words)) and cues.ERROR.search(line):
                     return clipped(line, QUOTE)
     if result.is_error:
         return clipped(next((line for line in head.splitlines() if line.strip()), ""), QUOTE)
