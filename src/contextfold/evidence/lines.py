@@ -34,9 +34,6 @@ WHOLE = 400
 """Characters. What was said up to this size, by a user or by an assistant that called no tool with it, is one line,
 line breaks and all: half of what was said in a turn seldom tells what is asked about later."""
 
-_TOGETHER = 1_000
-"""Rows from which numbers are taken off together: no search takes more than some milliseconds."""
-
 REMEMBERED = 4_096
 """Lines that a reader remembers, some 200 bytes each. With all lines of a session there is 5 % less to read."""
 
@@ -44,8 +41,8 @@ STEM = 6
 """Letters of a plain word that tell it from others: ``decided`` and ``decides`` are one term."""
 
 _DATA = re.compile(r"[A-Za-z0-9+/_=-]{300,}")
-_GUTTER = re.compile(r"^[^\S\n]*\d+(?:→|\t|[^\S\n]*\|[^\S\n])", re.MULTILINE)
-"""The number that a listing has before a line, in each of several lines."""
+_GUTTER = re.compile(r"[^\S\n]*\d+(?:→|\t|[^\S\n]*\|[^\S\n])")
+"""The number that a listing has before a line."""
 
 _ESCAPED_BREAK = re.compile(r"(?<!\\)(?:\\++[nrt])+")
 _BREAK = re.compile(r"[\s,;|&，。、；]")
@@ -223,32 +220,21 @@ def is_cjk(word: str) -> bool:
 
 
 def _cut_lines(text: str) -> list[str]:
-    """The lines of a text that hold a letter or digit."""
-    rows = text.splitlines()
-    pieces: list[str] = []
-    for start in range(0, len(rows), _TOGETHER):
-        pieces += _cut_rows(rows[start : start + _TOGETHER])
-    return list(filter(_SAYS, pieces))
-
-
-def _cut_rows(rows: Sequence[str]) -> list[str]:
-    """Rows of a text as lines: without numbers and blanks around them, the long ones in pieces."""
-    # numbers are taken off short rows together, while the long ones wait outside
-    short = [row if len(row) <= WIDTH else "" for row in rows]
-    lines = list(map(str.strip, _GUTTER.sub("", "\n".join(short)).split("\n")))
-    if "" not in short:
-        return lines
-    pieces: list[str] = []
-    for row, line in zip(rows, lines, strict=True):
-        if len(row) <= WIDTH:
-            pieces.append(line)
+    """The lines of a text that hold a letter or digit, without numbers and blanks around them, long ones in pieces."""
+    lines: list[str] = []
+    for row in text.splitlines():
+        if len(row) > WIDTH:
+            for part in _without_data(row).splitlines():
+                lines += _pieces(_without_number(part))
         else:
-            pieces += (
-                piece
-                for part in _without_data(row).splitlines()
-                for piece in _pieces(_GUTTER.sub("", part, count=1).strip())
-            )
-    return pieces
+            line = row.strip()
+            lines.append(_without_number(row) if line[:1].isdigit() else line)
+    return list(filter(_SAYS, lines))
+
+
+def _without_number(row: str) -> str:
+    number = _GUTTER.match(row)
+    return row[number.end() :].strip() if number else row.strip()
 
 
 def _without_data(text: str) -> str:

@@ -302,13 +302,22 @@ def _spaced(text: str, starts: Sequence[int]) -> dict[int, list[tuple[int, int, 
 def read_line(text: str, source: Source, searched: str | None = None) -> Line:
     """A line with what it holds. ``searched`` is the part of it that may name something, if not all of it."""
     plain = text if searched is None else searched
-    found = _chunks(plain)
-    if identifiers.MAY_BE_SPACED.search(plain):
-        found += [(one.start, one.end, _names(one.text, one.kind, ())) for one in identifiers.spaced(plain)]
-    words = _plain_words(plain, _outside([(first, last) for first, last, _ in found], 0, len(plain)))
+    parts = _BY_CHUNKS(plain)
+    chunks = list(map(_CHUNKS.__getitem__, parts[1::2]))
     names: dict[str, float] = {}
-    for name, worth in chain.from_iterable(named for _, _, named in found):
-        names.setdefault(name, worth)
+    for _, found, worths in chunks:
+        for name, worth in zip(found, worths, strict=True):
+            names.setdefault(name, worth)
+    spaced = list(identifiers.spaced(plain)) if identifiers.MAY_BE_SPACED.search(plain) else []
+    if spaced:
+        for one in spaced:
+            names.setdefault(one.text, _worth(one.text, one.kind))
+        spans = [(first, last) for first, last, _ in _chunks(plain)] + [(one.start, one.end) for one in spaced]
+        words = _plain_words(plain, _outside(spans, 0, len(plain)))
+    else:
+        parts[1::2] = [chunk[0] for chunk in chunks]
+        pattern = _ASCII_WORD if plain.isascii() else PLAIN_WORD
+        words = min(ENOUGH_WORDS, len(set(map(str.lower, pattern.findall("".join(parts))))))
     return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
 
 
