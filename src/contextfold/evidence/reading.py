@@ -216,12 +216,13 @@ def _read(texts: Sequence[str], source: Source, lines: Lines) -> None:
     chunks = list(map(_CHUNKS.__getitem__, parts[1::2]))
     counts, names, worths = _named(parts[::2], chunks, len(texts))
     parts[1::2] = [chunk[0] for chunk in chunks]
-    words = _each_plain_words("".join(parts).lower())
+    hidden = "".join(parts).lower()
+    words = _each_plain_words(hidden)
     if spaced := _spaced(text, starts):
         _insert(spaced, counts, names, worths)
+        rows = hidden.split("\n")
         for n, found in spaced.items():
-            spans = [(first, last) for first, last, _ in (*_chunks(texts[n]), *found)]
-            words[n] = _plain_words(texts[n], _outside(spans, 0, len(texts[n])))
+            words[n] = _plain_words(_without(rows[n], [(first, last) for first, last, _ in found]), _ASCII_WORD)
     lines.texts += texts
     lines.sources += [source] * len(texts)
     lines.counts += counts
@@ -308,42 +309,31 @@ def read_line(text: str, source: Source, searched: str | None = None) -> Line:
     for _, found, worths in chunks:
         for name, worth in zip(found, worths, strict=True):
             names.setdefault(name, worth)
-    spaced = list(identifiers.spaced(plain)) if identifiers.MAY_BE_SPACED.search(plain) else []
-    if spaced:
+    parts[1::2] = [chunk[0] for chunk in chunks]
+    hidden = "".join(parts)
+    if identifiers.MAY_BE_SPACED.search(plain):
+        spaced = list(identifiers.spaced(plain))
         for one in spaced:
             names.setdefault(one.text, _worth(one.text, one.kind))
-        spans = [(first, last) for first, last, _ in _chunks(plain)] + [(one.start, one.end) for one in spaced]
-        words = _plain_words(plain, _outside(spans, 0, len(plain)))
-    else:
-        parts[1::2] = [chunk[0] for chunk in chunks]
-        pattern = _ASCII_WORD if plain.isascii() else PLAIN_WORD
-        words = min(ENOUGH_WORDS, len(set(map(str.lower, pattern.findall("".join(parts))))))
+        hidden = _without(hidden, [(one.start, one.end) for one in spaced])
+    words = _plain_words(hidden, _ASCII_WORD if plain.isascii() else PLAIN_WORD)
     return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
 
 
-def _outside(spans: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
-    """What lies between these spans."""
-    rest: list[tuple[int, int]] = []
+def _without(hidden: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A line whose other names are hidden without the names with blanks that stand behind them."""
+    # Words of those before count as words beside the others: ``Ada Lovelace in src/app.py``.
+    done = max(hidden.rfind(_IN_NAME), hidden.rfind(_IN_WORD)) + 1
     for first, last in spans:
-        if first >= start:
-            rest.append((start, first))
-            start = last
-    return [*rest, (start, end)]
+        if first >= done:
+            hidden = f"{hidden[:first]}{_IN_NAME * (last - first)}{hidden[last:]}"
+            done = last
+    return hidden
 
 
-def _plain_words(text: str, spans: Iterable[tuple[int, int]]) -> int:
-    """How many distinct plain words stand in these parts of a text, counted up to what makes a difference."""
-    seen = ""
-    pattern = _ASCII_WORD if text.isascii() else PLAIN_WORD
-    for start, end in spans:
-        if end - start < 2:  # the shortest word: two signs of CJK
-            continue
-        for word in pattern.finditer(text, start, end):
-            said = word.group().lower()
-            if seen and said != seen:
-                return ENOUGH_WORDS
-            seen = said
-    return 1 if seen else 0
+def _plain_words(hidden: str, pattern: re.Pattern[str]) -> int:
+    """How many distinct plain words a line has whose names are hidden, counted up to what makes a difference."""
+    return min(ENOUGH_WORDS, len(set(map(str.lower, pattern.findall(hidden)))))
 
 
 def _chunks(text: str) -> list[tuple[int, int, Named]]:
