@@ -74,10 +74,11 @@ class History:
 
     def snapshot(self) -> History:
         """The history as it is now, for work that goes on while it grows. What is learned of a message is shared."""
-        self.words, self._reader  # noqa: B018  so that both have the same
+        self.words  # noqa: B018  so that both have the same
         twin = copy.copy(self)
         twin.wire, twin.messages, twin.sizes = list(self.wire), list(self.messages), list(self.sizes)
         twin.__dict__.pop("_walk", None)  # it goes on with this history
+        twin.__dict__.pop("_reader", None)  # another thread may read messages meanwhile
         twin._marks, twin._digests = list(self._marks), list(self._digests)
         return twin
 
@@ -163,9 +164,9 @@ class History:
         return size
 
     @cached_property
-    def _reader(self) -> evidence.Reader:
+    def _reader(self) -> evidence.LineReader:
         """Agents read the same files again and again: what is kept of equal lines shares the texts."""
-        return evidence.Reader()
+        return evidence.LineReader()
 
     @cached_property
     def words(self) -> evidence.Vocabulary:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contextfold.evidence.blocks import Block, Vocabulary
     from contextfold.evidence.choice import select
-    from contextfold.evidence.lines import WIDTH, Reader, lines_of
+    from contextfold.evidence.lines import WIDTH, LineReader, lines_of
     from contextfold.evidence.reading import Line
     from contextfold.evidence.section import MARK, PARTS, read
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
@@ -25,7 +25,7 @@ __all__ = [
     "Block",
     "EstimatedSizes",
     "Line",
-    "Reader",
+    "LineReader",
     "ScaledSizes",
     "Sizes",
     "Vocabulary",
@@ -41,7 +41,7 @@ _HOMES = {
     "Line": "reading",
     "WIDTH": "lines",
     "lines_of": "lines",
-    "Reader": "lines",
+    "LineReader": "lines",
     "MARK": "section",
     "PARTS": "section",
     "read": "section",

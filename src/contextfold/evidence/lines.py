@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from threading import Lock
 from typing import Any
 
 from contextfold import identifiers, json_values
@@ -66,26 +65,24 @@ def lines_of(message: Message) -> tuple[Line, ...]:
 
 def read_message(message: Message) -> Lines:
     """The same column by column."""
-    return Reader().read([message])[0]
+    return LineReader().read([message])[0]
 
 
-class Reader:
-    """Reads messages as ``lines_of`` does, and remembers lines that it read lately. Safe for concurrent use."""
+class LineReader:
+    """Reads messages as ``lines_of`` does, and remembers lines that it read lately. Not for several threads."""
 
     def __init__(self) -> None:
         self._books: dict[tuple[Source, bool], _Book] = {}
-        self._lock = Lock()
 
     def read(self, messages: Sequence[Message]) -> list[Lines]:
         """The lines of each of these messages."""
-        with self._lock:
-            if sum(map(len, self._books.values())) > REMEMBERED:
-                self._books.clear()
-            # all are cut before any is read
-            cut = [[self._entered(entry) for entry in _entries(message)] for message in messages]
-            for book in self._books.values():
-                book.read()
-            return [_put_together(runs) for runs in cut]
+        if sum(map(len, self._books.values())) > REMEMBERED:
+            self._books.clear()
+        # all are cut before any is read
+        cut = [[self._entered(entry) for entry in _entries(message)] for message in messages]
+        for book in self._books.values():
+            book.read()
+        return [_put_together(runs) for runs in cut]
 
     def _entered(self, entry: _Entry) -> _Run:
         if isinstance(entry, Line):
