@@ -76,13 +76,14 @@ class LineReader:
 
     def read(self, messages: Sequence[Message]) -> list[Lines]:
         """The lines of each of these messages."""
-        if sum(map(len, self._books.values())) > REMEMBERED:
-            self._books.clear()
         # all are cut before any is read
         cut = [[self._entered(entry) for entry in _entries(message)] for message in messages]
         for book in self._books.values():
             book.read()
-        return [_put_together(runs) for runs in cut]
+        found = [_put_together(runs) for runs in cut]
+        if sum(map(len, self._books.values())) > REMEMBERED:
+            self._books.clear()
+        return found
 
     def _entered(self, entry: _Entry) -> _Run:
         if isinstance(entry, Line):
