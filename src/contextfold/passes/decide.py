@@ -19,17 +19,16 @@ from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
 from contextfold.errors import CannotFit
-from contextfold.evidence.lines import is_sampled
-from contextfold.evidence.told import told
-from contextfold.messages import Message, Opaque, Reasoning, ToolResult
+from contextfold.messages import ToolResult
 from contextfold.passes import joined
+from contextfold.passes.fates import PASSED, fates
+from contextfold.passes.fates import evicted_fate as evicted_fate  # and what becomes of a message that leaves
 from contextfold.passes.means import Nothing as Nothing  # decisions are read from here
 from contextfold.passes.question import Question, Trigger, triggered
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined, shorten_all, shorten_old, without
+from contextfold.passes.words import UsersWords
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
 from contextfold.record.compaction import Edit, FateRun
-from contextfold.summary import extractive_cues as cues
-from contextfold.summary import rules
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
@@ -47,29 +46,11 @@ or a tail is given, since the summary message has what they leave."""
 MUCH = 0.5
 """Share of the window: a view that may have no more after a pass has a target that was lowered."""
 
-FOR_NEWEST = 0.15
-"""Of what users' words may take, the part that goes to the newest before anything is weighed."""
-
-LARGEST_WORDS = 0.15
-"""Of the same, what one message may take. A longer one is a paste: its two ends stay, in half of that, and evidence
-quotes what matters of the rest."""
-
-# In a dialogue 45 % of what users wrote stays word for word with these; with four times as much for a rule, 32 %.
-WORTH = (1.0, 1.2, 1.4)
-"""What a message of a user counts for each token that it takes: anything, a correction or an answer, a rule. Higher
-factors keep a few long messages that mention a rule, and lose most short ones."""
-
-BESIDE_WORDS = 4
-"""Tokens that a message takes besides its words."""
-
 # Tuned on the replay: a quarter leaves what agents need again where it was (87.9 and 87.8 % at 16,000 tokens). Twice
 # that beyond a twentieth of the window brings a dialogue from .184 to .173 of what no compaction costs.
 PAID, FEW_WORDS = 0.25, 0.05
 """Of what users' words take, the part by which the summary message is smaller, since they would be quoted there; twice
 that for what exceeds this share of the window. So much is only said in a dialogue, where evidence has little else."""
-
-_READ = 2_000
-"""Characters of a user message that say what it is worth: the rest of a paste is not read for rules."""
 
 LARGE = 0.05
 """Share of the window from which on a group that the model has not read yet makes a pass wait for the next call."""
@@ -81,8 +62,6 @@ wants kept is above the caller's own trigger: else every message would rewrite t
 FULL = 0.95
 """Share of the window up to which what ``keep`` names stays, whatever the default target. The rest is for what an
 estimate may be wrong."""
-
-PASSED: tuple[Fate, str] = ("dropped", "the provider's own compaction item stands for it")
 
 NO_USERS: Mapping[int, str] = MappingProxyType({})
 
@@ -279,16 +258,10 @@ class _Pass:
             # keep them all.
             count = self.question.view_messages // 2 if self.by_count else None
             # Where a summary can say little, rules go before messages beside the newest.
-            recent = 0.0 if room <= SMALL and self._has_rules() else self.question.policy.budgets.recent
+            recent = 0.0 if room <= SMALL and self._words().has_rules() else self.question.policy.budgets.recent
             return count, min(most, int(recent * room))
         tokens = keep.tokens(self.limits.window)
         return (int(keep.value), most) if tokens is None else (None, min(most, tokens))
-
-    def _has_rules(self) -> bool:
-        """Whether a person set a rule in a message that is not held anyway, be it gone already."""
-        said = (n for n, message in enumerate(self.question.messages) if n not in self.held and pins.is_person(message))
-        texts = (pins.own_text(self.question.messages[n])[:_READ] for n in said)
-        return any(cues.STRICT.search(text) or cues.is_labeled(text) for text in texts)
 
     def _is_turn(self, group: Group) -> bool:
         return any(self.question.messages[index].role == "assistant" for index in group.indices)
@@ -385,7 +358,7 @@ class _Pass:
         # it left. Shortened messages come last, from what remains beside the summary's own share.
         found, tail_size = self._clip(tail, room)
         recent = {n for group in tail for n in group.indices}
-        users, clipped, users_size = self._recent_users(recent, room - tail_size - SMALLEST_SUMMARY)
+        users, clipped, users_size = self._users(recent, room - tail_size - SMALLEST_SUMMARY)
         room -= users_size
         plan = self._plan_kept({*recent, *users}, (room - tail_size - SMALLEST_SUMMARY) // 4)
         room -= sum(self._free_size(group) for group in plan)
@@ -455,42 +428,20 @@ class _Pass:
             found.append(reduced)
         return middle, combined(found), size
 
-    def _recent_users(self, kept: set[int], left: int) -> tuple[dict[int, str], Shortening, int]:
-        """User messages older than the tail that stay, how long ones are shortened, and their size then.
-
-        Within their budget and a part of what is left. Some of it goes to the newest, the rest to what is worth most
-        for its tokens: rules before corrections and answers to a question, those before others, short before long. Of
-        rules that say the same of other names or figures the newest stays.
+    def _users(self, kept: set[int], left: int) -> tuple[dict[int, str], Shortening, int]:
+        """Older messages of users that stay, how long ones are shortened, and their size then, within a part of what is
+        left.
         """
         lowered = self.limits.carried is None or self.limits.most < MUCH * self.limits.window
         share = FOR_USERS_OF_TARGET if lowered else FOR_USERS
-        room = left_over = min(self.limits.recent_users, int(share * max(0, left)))
-        found = [n for n in reversed(self._present()) if n not in kept and n not in self.held and self._is_said(n)]
-        found = [n for n in found if n > self.native]  # the provider would not read them
-        whole = int(LARGEST_WORDS * room)
-        price = {n: BESIDE_WORDS + self.sizes[n] for n in found}
-        by_worth = sorted(found, key=lambda n: (-self._value(n) / price[n], -n))
-        users: dict[int, str] = {}
-        clips: list[Shortening] = []
-        said = {self._about(n) for n in kept if self._is_said(n)}
-        # The newest first and in their order, because the work goes on from them; then whatever is worth most,
-        # however old.
-        for newest in (True, False):
-            for index in found if newest else by_worth:
-                if index in users or (key := self._about(index)) in said:
-                    continue
-                clip = self._shortened_user(index, whole // 2) if self.sizes[index] > whole else NOTHING
-                size = clip.sizes.get(index, self.sizes[index])
-                if newest and room - left_over + size > FOR_NEWEST * room:
-                    break
-                # Not the end: a shorter one behind it may still fit.
-                if size > left_over:
-                    continue
-                left_over -= size
-                users[index] = "recent user message"
-                said.add(key)
-                clips.append(clip)
-        return users, combined(clips), room - left_over
+        room = min(self.limits.recent_users, int(share * max(0, left)))
+        words = self._words()
+        # what stands before a provider's own compaction would not be read
+        older = [n for n in self._present() if n not in kept and n not in self.held and n > self.native]
+        return words.chosen(older, beside=kept, room=room)
+
+    def _words(self) -> UsersWords:
+        return UsersWords(self.question, self.sizes, self.held)
 
     def _plan_kept(self, kept: set[int], room: int) -> list[Group]:
         """The group with the newest todo list or plan, where it is older than the tail and within the room."""
@@ -500,45 +451,6 @@ class _Pass:
                 is_there = kept.issuperset(group.indices) or not self.before.isdisjoint(group.indices)
                 return [] if is_there or self._free_size(group) > room else [group]
         return []
-
-    def _is_said(self, index: int) -> bool:
-        message = self.question.messages[index]
-        return pins.is_person(message) and not message.tool_results and not joined.is_joined(message)
-
-    def _about(self, index: int) -> object:
-        return rules.about(pins.own_text(self.question.messages[index])[:_READ])
-
-    def _worth(self, index: int) -> int:
-        """How much is lost without a user message: 2 for a rule, 1 for a correction or an answer."""
-        text = pins.own_text(self.question.messages[index])[:_READ]
-        if cues.STRICT.search(text):
-            return 2
-        asked = (
-            index
-            and self.question.messages[index - 1].role == "assistant"
-            and rules.is_question(self.question.messages[index - 1].text)
-        )
-        return int(bool(asked) or cues.CORRECTION.search(text))
-
-    def _value(self, index: int) -> float:
-        value = WORTH[self._worth(index)]
-        # In a dialogue most of the words are small talk: there they count by what they tell as well.
-        return value * told(pins.own_text(self.question.messages[index])[:_READ]) if self.question.is_talk else value
-
-    def _shortened_user(self, index: int, limit: int) -> Shortening:
-        """A long paste with a visible cut, within a limit of tokens; nothing where the message is within it."""
-        policy = self.question.policy.oversized
-        edited = any(edit.index == index for edit in self._earlier_edits())
-        if self.sizes[index] <= limit or edited or not policy.enabled or limit < policy.minimum:
-            return NOTHING
-        return clip_tail(
-            self.question.messages,
-            [index],
-            limit=limit,
-            pending=(),
-            policy=self.question.policy,
-            counter=self.question.counter,
-        )
 
     def _clip(self, tail: Sequence[Group], room: int) -> tuple[Shortening, int]:
         """How to clip items of a tail that is too large for the room, and its size then.
@@ -649,7 +561,14 @@ class _Pass:
             target=target,
             floor=self.floor,
             covers=covers,
-            fates=self._fates(covers, evicted, edits, users, passed),
+            fates=fates(
+                self.question.messages[:covers],
+                pinned=self.held | self.pending | dict(users),
+                edits=edits,
+                evicted=evicted,
+                passed=passed,
+                earlier=self._earlier_fates(),
+            ),
             edits=edits,
             saved=found.saved,
             evicted=tuple(sorted(evicted - passed)),
@@ -661,26 +580,6 @@ class _Pass:
             makes_summary=makes_summary and bool(gone - passed or self.joined.edits),
             above_trigger=above_trigger,
         )
-
-    def _fates(
-        self, covers: int, evicted: set[int], edits: Sequence[Edit], users: Mapping[int, str], passed: set[int]
-    ) -> tuple[tuple[Fate, str], ...]:
-        # Each step overrides the ones before it; what left in an earlier pass keeps the reason it left for.
-        fates: list[tuple[Fate, str]] = [("kept", "recent")] * covers
-        for index, reason in (self.held | self.pending | dict(users)).items():
-            if index < covers:
-                fates[index] = ("pinned", reason)
-        tiers: dict[int, list[str]] = {}
-        for edit in edits:
-            tiers.setdefault(edit.index, []).append(edit.tier)
-        for index, names in tiers.items():
-            fates[index] = ("shortened", ", ".join(dict.fromkeys(names)))
-        for index in evicted:
-            fates[index] = PASSED if index in passed else evicted_fate(self.question.messages[index])
-        for run in self._earlier_fates():
-            if run.fate in ("summarized", "dropped"):
-                fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)
-        return tuple(fates)
 
     def _earlier_fates(self) -> Sequence[FateRun]:
         return self.question.record.fates if self.question.record else ()
@@ -699,23 +598,3 @@ class _Pass:
         place = leading if first is None or first > max(gone, default=first) else max(leading, first)
         # In any case behind a provider's own compaction: the provider reads nothing that stands before that.
         return max(place, self.native)
-
-
-def evicted_fate(message: Message) -> tuple[Fate, str]:
-    """Where a message goes that leaves the view: into the summary, unless there is nothing in it to summarize."""
-    if message.is_empty:
-        return "dropped", "empty message"
-    if all(isinstance(part, Reasoning) for part in message.parts):
-        return "dropped", "reasoning is never summarized"
-    if all(isinstance(part, Reasoning | Opaque) and not _readable(part) for part in message.parts):
-        return "dropped", "nothing in it can be read"
-    if any(is_sampled(result.text) for result in message.tool_results):
-        return (
-            "summarized",
-            "covered by the summary; of a very long output a sample was read for evidence",
-        )
-    return "summarized", "covered by the summary"
-
-
-def _readable(part: Reasoning | Opaque) -> bool:
-    return isinstance(part, Opaque) and bool(part.text.strip())

@@ -13,7 +13,7 @@ from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate, runs
 from contextfold.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from contextfold.passes.decide import PASSED
+from contextfold.passes.fates import PASSED
 from contextfold.passes.question import Question
 from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
