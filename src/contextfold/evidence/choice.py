@@ -400,13 +400,12 @@ class _Choice:
 
     def _best(self) -> tuple[list[tuple[float, int, int]], float]:
         """(-gain, order, span) of the spans that add most per token by now, as a heap, and what no other exceeds."""
+        pool = np.concatenate(self._pool)
+        gains = self._gains(pool)
         while True:
-            pool = np.concatenate(self._pool)
-            gains = self._gains(pool)
             is_open = gains > 0
             self._is_pooled[pool[~is_open]] = False  # a line beside them may bring them back
             pool, gains = pool[is_open], gains[is_open]
-            self._pool = [pool]
             # What a span adds never grows but by a line beside it, so those far behind at first are not weighed again.
             behind = float(self._bounds[self._reached]) if self._reached < len(self._bounds) else 0.0
             is_best, least = _ahead_of(behind, gains)
@@ -422,7 +421,9 @@ class _Choice:
                 break
             more = self._ahead[self._reached :][: max(4 * _AT_ONCE, len(pool))]
             self._reached += len(more)
-            self._pool.append(self._not_pooled(more))
+            more = self._not_pooled(more)
+            pool, gains = np.concatenate([pool, more]), np.concatenate([gains, self._gains(more)])
+        self._pool = [pool]
         spans = pool[is_best]
         best = list(zip((-gains[is_best]).tolist(), self._order[spans].tolist(), spans.tolist(), strict=True))
         heapq.heapify(best)
