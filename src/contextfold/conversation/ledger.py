@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, TypeAlias
 
 from contextfold.messages import Message
@@ -45,11 +46,11 @@ class Run:
 def runs(fates: Iterable[Account]) -> tuple[Run, ...]:
     """Neighbors with one fate and reason, put together."""
     found: list[Run] = []
-    for index, (fate, reason) in enumerate(fates):
-        if found and (found[-1].fate, found[-1].reason) == (fate, reason):
-            found[-1] = Run(found[-1].start, index + 1, fate, reason)
-        else:
-            found.append(Run(index, index + 1, fate, reason))
+    start = 0
+    for (fate, reason), same in groupby(fates):
+        stop = start + sum(1 for _ in same)
+        found.append(Run(start, stop, fate, reason))
+        start = stop
     return tuple(found)
 
 

@@ -159,12 +159,14 @@ def _mended(history: History, record: Compaction | None, items: Sequence[ViewIte
     gone = record.gone() if record else set()
     shown = {item.index: item.account for item in items if item.index is not None}
     mended: dict[int, Account] = {}
-    for index, message in enumerate(history.messages):
+    for index in range(len(history.messages)):
+        if index in gone or index in edited:
+            continue
         if index not in shown:
-            account: Account | None = REPEATED if message.tool_results else EMPTY
+            account: Account | None = REPEATED if history.messages[index].tool_results else EMPTY
         else:
             account = shown[index]
-        if account is not None and index not in gone and index not in edited:
+        if account is not None:
             mended[index] = account
     return mended
 
