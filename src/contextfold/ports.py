@@ -27,13 +27,26 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
-
-import anyio
-import anyio.to_thread
-from anyio.from_thread import BlockingPortal
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from contextfold.errors import Cancelled, TimedOut
+
+if TYPE_CHECKING:
+    import anyio
+    import anyio.to_thread
+    from anyio.from_thread import BlockingPortal
+else:
+
+    class _Later:
+        """The module ``anyio``, loaded by the first that awaits something: blocking code never does."""
+
+        def __getattr__(self, name: str) -> Any:
+            import anyio
+            import anyio.to_thread
+
+            return getattr(anyio, name)
+
+    anyio = _Later()
 
 T = TypeVar("T")
 Branch = Callable[[], Coroutine[Any, Any, T]]
@@ -435,6 +448,8 @@ def _background() -> BlockingPortal:
 
 
 async def _serve(started: Future[BlockingPortal]) -> None:
+    from anyio.from_thread import BlockingPortal
+
     async with BlockingPortal() as portal:
         started.set_result(portal)
         await portal.sleep_until_stopped()

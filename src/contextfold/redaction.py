@@ -11,6 +11,7 @@ here a word of prose that is taken for one is lost. Every repetition has a limit
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from contextfold.errors import InputError, shown
@@ -169,14 +170,18 @@ KINDS: tuple[Kind, ...] = (
 )
 """Searched in this order. The tests hold each to its sample."""
 
-_PATTERNS = tuple((re.compile(kind.pattern), "keep" in kind.pattern) for kind in KINDS)
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], bool], ...]:
+    """Compiled when the first secret is looked for: most processes never do."""
+    return tuple((re.compile(kind.pattern), "keep" in kind.pattern) for kind in KINDS)
 
 
 def redact(text: str) -> str:
     """The text with ``[key]`` for every secret of a kind that is known."""
     if not isinstance(text, str):
         raise InputError(f"secrets are taken out of a text, not out of {shown(text)}")
-    for pattern, keeps in _PATTERNS:
+    for pattern, keeps in _patterns():
         text = pattern.sub(_kept if keeps else REDACTED, text)
     return text
 

@@ -19,13 +19,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from contextfold import tiers
 from contextfold.conversation import pins
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Fate, Run
 from contextfold.errors import InputError
 from contextfold.messages import Message, Part, Text, well_formed
 from contextfold.summary.message import summary_text
-from contextfold.tiers import TIERS
 from contextfold.tiers.joined import JoinedRemoved
 
 VERSION = 1
@@ -46,8 +46,8 @@ class Edit(BaseModel):
     @field_validator("tier")
     @classmethod
     def _known(cls, tier: str) -> str:
-        if tier not in TIERS:
-            raise ValueError(f"tier {tier!r} does not exist; the tiers are {', '.join(TIERS)}")
+        if tier not in tiers.TIERS:
+            raise ValueError(f"tier {tier!r} does not exist; the tiers are {', '.join(tiers.TIERS)}")
         return tier
 
 
@@ -276,7 +276,7 @@ def _reduced(message: Message, edits: Sequence[Edit]) -> list[Part | None]:
     for edit in edits:
         part = parts[edit.part]
         if part is not None:
-            parts[edit.part] = TIERS[edit.tier].reduce(part, edit.limit)
+            parts[edit.part] = tiers.TIERS[edit.tier].reduce(part, edit.limit)
     return parts
 
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import NamedTuple
 
-from contextfold import quoting
-
 OPEN, CLOSE = "<conversation_summary>", "</conversation_summary>"
 EVIDENCE_OPEN, EVIDENCE_CLOSE = "<evidence>", "</evidence>"
 
@@ -44,8 +42,12 @@ class Earlier(NamedTuple):
 
 def summary_text(prose: str, evidence: str, *, language: str = "en", place: str | None = None) -> str:
     """The content of the summary message. ``place`` is the address of the archive that has the originals, if any."""
+    from contextfold import quoting  # compiles patterns that most conversations never need
+
     frame = _frame(language)
-    about = frame.about if place is None else f"{frame.about} {frame.place.format(place=_in_one_line(place))}"
+    about = frame.about
+    if place is not None:
+        about += f" {frame.place.format(place=quoting.without_tags(' '.join(place.split())))}"
     lines = [OPEN, about, "", quoting.without_marks(prose.strip())] if prose.strip() else [OPEN, about]
     if evidence:
         lines += ["", EVIDENCE_OPEN, frame.evidence, quoting.without_tags(evidence.strip()), EVIDENCE_CLOSE]
@@ -107,10 +109,6 @@ def _is_about(line: str, frame: Frame) -> bool:
         if rest == "" or (rest != line and rest.startswith(f" {before}") and rest.endswith(after)):
             return True
     return False
-
-
-def _in_one_line(place: str) -> str:
-    return quoting.without_tags(" ".join(place.split()))
 
 
 def _frame(language: str) -> Frame:

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from contextfold import quoting
 from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.ledger import Account
 from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
@@ -132,6 +131,8 @@ def _before_pending(placed: list[Placed], messages: Sequence[Message]) -> list[P
 
 def as_text(result: ToolResult) -> list[Part]:
     """A tool result as parts that any message may carry, between borders: what it says are no words of a user."""
+    from contextfold import quoting  # compiles patterns that most conversations never need
+
     call_id, name = quoting.word(result.call_id), quoting.word(result.name or "")
     heading = ORPHAN.format(call_id=call_id, name=f" ({name})" if name else "")
     inner: list[Part] = [
@@ -228,6 +229,8 @@ def _unanswered(call: ToolCall) -> Message:
 
 
 def _in_words(place: Placed, call: ToolCall) -> Placed:
+    from contextfold import quoting  # compiles patterns that most conversations never need
+
     text = Text(CALLED.format(name=quoting.word(call.name), arguments=call.arguments or "nothing"))
     parts = tuple(text if part is call else part for part in place.message.parts)
     return replace(place, message=place.message.with_parts(parts), account=UNANSWERABLE)
