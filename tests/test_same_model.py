@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -173,10 +174,12 @@ def work(start: int, count: int, lines: int = 30) -> list[Neutral]:
     ]
 
 
-def agent(format: str, steps: list[Neutral], answer: Any = SUMMARY, **policy: Any) -> Recorded:
-    """An agent's loop, a request before each of its messages, in this format."""
+def agent(
+    format: str, steps: list[Neutral], mark: Callable[[list[Any]], list[Any]] = list, answer: Any = SUMMARY
+) -> Recorded:
+    """An agent's loop, a request before each of its messages, in this format. ``mark``: what the caller does to it."""
     known, told = format_named(format), Recorded([], [], [], [])
-    subject = Compactor(window=WINDOW, summarizer="same", policy=Policy(**policy), on_event=told.events.append)
+    subject = Compactor(window=WINDOW, summarizer="same", on_event=told.events.append)
     made: list[CompactionResult] = []
 
     def send(view: list[Any]) -> Any:
@@ -189,7 +192,7 @@ def agent(format: str, steps: list[Neutral], answer: Any = SUMMARY, **policy: An
 
     for n, step in enumerate(steps):
         if step.role == "assistant" and n:
-            wire = known.encode([user("Read all tables."), *steps[:n]])
+            wire = mark(known.encode([user("Read all tables."), *steps[:n]]))
             previous = made[-1].compaction if made else None
             subject.call(send, wire, previous, ask=ask, on_result=made.append)
     return told
@@ -214,6 +217,35 @@ def test_behind_newest_results_the_request_is_the_last_one_with_an_instruction(f
 def test_roles_take_turns_where_a_provider_insists() -> None:
     for asked in agent("bedrock-converse", work(0, 60)).behind:
         assert all(one["role"] != other["role"] for one, other in pairwise(asked))
+
+
+@pytest.mark.parametrize(
+    ("format", "mark"),
+    [
+        ("anthropic", {"cache_control": {"type": "ephemeral"}}),
+        ("bedrock-converse", {"cachePoint": {"type": "default"}}),
+    ],
+)
+def test_a_mark_of_the_cache_on_the_newest_message_stands_behind_the_instruction(
+    format: str, mark: dict[str, Any]
+) -> None:
+    """Without any, a provider would look for nothing in its cache."""
+
+    def moved(wire: list[Any]) -> list[Any]:
+        *before, newest = wire
+        if not isinstance(newest["content"], list):
+            return wire
+        *blocks, last = newest["content"]
+        end = [{**last, **mark}] if format == "anthropic" else [last, mark]
+        return [*before, {**newest, "content": [*blocks, *end]}]
+
+    told = agent(format, work(0, 60), moved)
+    assert told.behind
+    for asked in told.behind:
+        *_, instruction = [block for block in asked[-1]["content"] if block != mark]
+        assert "Pause the task" in str(instruction)
+        assert (mark in asked[-1]["content"]) or mark.items() <= instruction.items()
+        assert str(asked).count(next(iter(mark))) == 1
 
 
 def test_what_stands_shortened_and_is_too_long_to_be_added_is_summed_up_apart() -> None:

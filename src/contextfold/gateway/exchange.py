@@ -18,11 +18,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from contextfold.calls.request import CompactionResult
 from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
+from contextfold.formats import cache_marks
 from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
 from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
@@ -479,13 +481,4 @@ def _last_mark(body: Body) -> Callable[[Any], Any] | None:
     """Puts the mark of the newest message on the one that stands in its place, if that is one of ours."""
     if not body.messages or b'"cache_control"' not in body.message_bytes(len(body.messages) - 1):
         return None
-
-    def marked(message: Any) -> Any:
-        content = message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
-        if not blocks or not isinstance(blocks[-1], dict):
-            return message
-        blocks[-1] = {**blocks[-1], "cache_control": {"type": "ephemeral"}}
-        return {**message, "content": blocks}
-
-    return marked
+    return partial(cache_marks.marked, mark={cache_marks.CONTROL: {"type": "ephemeral"}})

@@ -6,11 +6,12 @@ What belongs here: composing that request, and what its answer is worth. What do
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from contextfold.errors import is_control_flow, reason
+from contextfold.formats import cache_marks
 from contextfold.observe import SummaryStart
 from contextfold.passes import material
 from contextfold.passes.decide import Plan
@@ -33,12 +34,14 @@ FromText = Callable[[Sequence[Unit], str | None, int], Awaitable[Summary]]
 @dataclass(frozen=True, slots=True)
 class _Request:
     """``view`` with ``instruction`` behind it. ``apart``: what stands shortened in the view, and in full does not fit
-    behind it; its summary of at most ``apart_tokens`` does. ``answer_tokens``: at most.
+    behind it; its summary of at most ``apart_tokens`` does. ``answer_tokens``: at most. ``mark``: of the provider's
+    cache, which stood in what is left out.
     """
 
     view: list[Any]
     instruction: str
     answer_tokens: int
+    mark: Mapping[str, Any] | None = None
     apart: tuple[Unit, ...] = ()
     apart_tokens: int = 0
 
@@ -67,7 +70,7 @@ async def summary_behind(
     covered = frozenset(index for unit in units for index in unit.indices) - unread
     tokens = sum(question.counter.text(unit.text) for unit in units)
     await means.observer.tell(ports, SummaryStart("same", len(covered), tokens))
-    messages = await ports.compute(_joined, question, same, request.view, instruction)
+    messages = await ports.compute(_joined, question, same, replace(request, instruction=instruction))
     return await _asked(question, means, same, messages, request.answer_tokens, covered, tokens, on_spent)
 
 
@@ -135,7 +138,9 @@ def _composed(question: Question, plan: Plan, units: Sequence[Unit]) -> _Request
     from contextfold.summary.prompt_files import Wording
 
     options, count = question.policy.summary, question.counter.text
-    view = build(question.history, question.record, sending=True, stop=_sent(question, plan))
+    stop = _sent(question, plan)
+    view = build(question.history, question.record, sending=True, stop=stop)
+    mark = cache_marks.newest(question.history.wire[stop:])
     told = "\n".join(text for text in (options.instructions, question.instructions) if text)
     wording = Wording(language_name(question.language), options.prompt, told)
     room = material.prose_room(question, plan)
@@ -146,14 +151,15 @@ def _composed(question: Question, plan: Plan, units: Sequence[Unit]) -> _Request
     edited = {edit.index for edit in question.record.edits} if question.record else set()
     shortened = tuple(unit for unit in units if edited.intersection(unit.indices))
     if not shortened:
-        return _Request(view.wire, instruction, min(left, answer_tokens)) if left >= room else None
+        return _Request(view.wire, instruction, min(left, answer_tokens), mark) if left >= room else None
     in_full = _beside("In full, what stands shortened above", [unit.text for unit in shortened])
     if (rest := left - count(in_full)) >= room:
-        return _Request(view.wire, instruction + in_full, min(rest, answer_tokens))
+        return _Request(view.wire, instruction + in_full, min(rest, answer_tokens), mark)
     apart_tokens = min(room, left - room) // 2
     if apart_tokens < LEAST_APART:
         return None
-    return _Request(view.wire, instruction, min(left - 2 * apart_tokens, answer_tokens), shortened, apart_tokens)
+    most = min(left - 2 * apart_tokens, answer_tokens)
+    return _Request(view.wire, instruction, most, mark, shortened, apart_tokens)
 
 
 def _beside(what: str, texts: Sequence[str]) -> str:
@@ -164,8 +170,11 @@ def _beside(what: str, texts: Sequence[str]) -> str:
     return f"\n\n{what}:\n<conversation>\n{text}\n</conversation>"
 
 
-def _joined(question: Question, same: RequestModel, view: Sequence[Any], instruction: str) -> list[Any]:
-    messages, format = [*view, same.said(instruction)], question.history.format
+def _joined(question: Question, same: RequestModel, request: _Request) -> list[Any]:
+    said = same.said(request.instruction)
+    if request.mark is not None:
+        said = cache_marks.marked(said, request.mark)
+    messages, format = [*request.view, said], question.history.format
     return alternating(messages, format) if format.rules.takes_turns else messages
 
 
@@ -177,5 +186,8 @@ def _sent(question: Question, plan: Plan) -> int:
     messages, grouping = question.messages, question.history.grouping
     newest = next((n for n in range(len(messages) - 1, -1, -1) if messages[n].role == "assistant"), 0)
     stop = grouping.groups[grouping.group_of[newest]].first if messages else 0
-    stays = all(n < stop for n in plan.evicted)
-    return stop if stays and messages[newest].tool_calls and stop in grouping.cuts() else len(messages)
+    stays = all(n < stop for n in plan.evicted) and stop in grouping.cuts()
+    wire = question.history.wire[stop:]
+    # A mark of the cache moves to the instruction, and only mappings take one.
+    movable = all(isinstance(entry, Mapping) for entry in wire) or cache_marks.newest(wire) is None
+    return stop if stays and movable and messages[newest].tool_calls else len(messages)
