@@ -147,7 +147,8 @@ def test_async_code_does_the_same() -> None:
         return model.send(view)
 
     async def main() -> None:
-        subject, messages = compactor(), []
+        subject = compactor()
+        messages: list[Message] = []
         for number in range(300):
             messages = [*messages, *turns(number, 1)]
             previous = results[-1].compaction if results else None

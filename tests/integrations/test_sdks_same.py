@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from emulator import ProviderServer, Request
+from emulator import Answer, ProviderServer, Request, ToolCall
 
 from contextfold import Compactor
 from contextfold.integrations import anthropic as over_anthropic
@@ -103,3 +103,31 @@ def test_openai_reads_the_view_from_its_cache_in_async_code(shape: str) -> None:
     assert asked.usage is not None
     assert asked.usage.cached > 0.8 * asked.usage.prompt
     assert result.summary.text.startswith("Invoices are late because")
+
+
+def test_a_loop_of_calls_reads_all_but_the_instruction_from_the_cache() -> None:
+    """The newest results stand in the view and leave with no summary; the only mark stands on them."""
+
+    def answer(request: Request) -> Answer | str:
+        call = ToolCall("read_file", {"path": f"module_{request.number}.py"})
+        return SUMMARY if is_behind(request) else Answer("Looking on.", tool_calls=(call,))
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        client = anthropic.Anthropic(base_url=provider.anthropic_url, api_key="any", max_retries=0)
+        compactor = Compactor(window=WINDOW, summarizer="same")
+        create = over_anthropic.with_compaction(client.messages.create, compactor)
+        history: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Find the late ones."}]}]
+        for number in range(30):
+            *before, newest = history
+            *blocks, last = newest["content"]
+            marked = {**newest, "content": [*blocks, {**last, "cache_control": CACHED}]}
+            said = create(model="m", max_tokens=200, tools=[TOOL], messages=[*before, marked])
+            history.append({"role": "assistant", "content": [block.model_dump() for block in said.content]})
+            read = turn(number)["content"] * 3
+            result = {"type": "tool_result", "tool_use_id": said.content[-1].id, "content": read}
+            history.append({"role": "user", "content": [result]})
+        asked = [request for request in provider.requests if is_behind(request)]
+    assert asked
+    for request in asked:
+        assert request.usage is not None
+        assert request.usage.cached > 0.95 * request.usage.prompt
