@@ -38,8 +38,8 @@ ENOUGH_WORDS = 2
 _TOGETHER = 200
 """Lines that are read together: enough that searches are shared, and no search takes more than some milliseconds."""
 
-_REMEMBERED = 16_384
-"""Chunks, about four megabytes."""
+_REMEMBERED = 8_192
+"""Chunks, about two megabytes."""
 
 _KIND_WORTH: dict[Kind, float] = {
     "date": 0.6,
