@@ -32,7 +32,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -477,8 +476,8 @@ class _Choice:
             return 0.0  # what does not fit now comes back only where a neighbor makes it cheaper
         begin, end = views.starts[first], views.starts[last + 1]
         better, shown = _BETTER[views.level[span]], views.shown
-        levels = [better[shown[number]] for number in views.wanted[begin:end]]
-        value += sum(map(mul, views.units[begin:end], levels))
+        for number, unit in zip(views.wanted[begin:end], views.units[begin:end], strict=True):
+            value += unit * better[shown[number]]
         return float(value) / cost
 
     def _take(self, span: int) -> list[int]:
