@@ -70,6 +70,26 @@ def test_a_call_reads_as_its_tool_with_its_short_arguments_and_then_the_long_one
     assert texts(message) == ["edit path: src/a.py count: 2", "def total():", "return sum_all"]
 
 
+def test_messages_that_are_read_together_or_again_have_the_lines_that_each_has_alone() -> None:
+    log = "\n".join(f"{n:4}→worker_{n} failed at src/part_{n}.py" for n in range(30))
+    long = "Then I read more of it. " * 40 + log
+    messages = [
+        said("system", "Use /etc/config.yaml."),
+        said("user", f"Fix worker_3.\nNever touch src/part_9.py.\n{log}"),
+        Message("assistant", (Text(long), ToolCall("call_1", "run", json.dumps({"a": "x_1", "b": log, "c": "x_2"})))),
+        answered(log),
+        answered(f"{log}\n{log}\n日本 `a title`\n\n--"),
+        said("assistant", "worker_3 is done."),
+        said("user", "worker_3 is done."),
+        answered(""),
+    ]
+    alone = [tuple(evidence.LineReader().read([message])[0].each()) for message in messages]
+    reader = evidence.LineReader()
+    assert [tuple(lines.each()) for lines in reader.read(messages)] == alone
+    assert [tuple(lines.each()) for lines in reader.read(messages[::-1])] == alone[::-1]
+    assert alone == list(map(lines_of, messages))
+
+
 def test_many_short_arguments_take_several_lines() -> None:
     message = called("book", {f"passenger_{n}": f"guest_{n:04}" for n in range(20)})
     assert len(texts(message)) > 1

@@ -112,6 +112,23 @@ def test_lines_that_are_read_together_hold_what_each_holds(said: list[list[str]]
 
 
 @given(
+    st.lists(st.sampled_from([*SAID, *BESIDE, " ", "\1", " Ann Lee", "Bo Fox,"]), min_size=1, max_size=9).map("".join)
+)
+@settings(max_examples=examples(300), deadline=None)
+def test_a_line_holds_what_the_patterns_find_one_after_the_other(said: str) -> None:
+    line = reading.read_line(said, "assistant")
+    found = list(identifiers.find(said))
+    assert line.names == tuple(dict.fromkeys(name for one in found for name in (one.text, *one.parts)))
+    words, end = [], 0
+    for one in found:
+        if one.start >= end:
+            words += reading.PLAIN_WORD.findall(said, end, one.start)
+            end = one.end
+    words += reading.PLAIN_WORD.findall(said, end)
+    assert line.words == min(2, len({word.lower() for word in words}))
+
+
+@given(
     st.lists(st.sampled_from([*"`A$1,.a B", "Ann", " Lee", "1,000", "$2,500.5", "x, Bo", "日本", "12"])).map("".join)
 )
 @settings(max_examples=examples(300), deadline=None)

@@ -21,6 +21,7 @@ NEVER = HEAVY | {
     "contextfold.summary.bisect",
     "contextfold.summary.models",
 }
+NO_PASS = {"anyio", "numpy", "contextfold.identifiers", "contextfold.passes.perform", "contextfold.tiers.pieces"}
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ NEVER = HEAVY | {
         ("import contextfold", HEAVY | {"pydantic", "anyio", "numpy", "contextfold.compactor", "contextfold.errors"}),
         ("from contextfold import ContextfoldError", HEAVY | {"pydantic", "anyio", "numpy", "contextfold.compactor"}),
         ("import contextfold.cli.app", {"contextfold.store", "contextfold.policy", "pydantic", "numpy", "yaml"}),
-        (f"from contextfold import Compactor; {SMALL}", NEVER | {"numpy", "contextfold.passes.perform"}),
+        (f"from contextfold import Compactor; {SMALL}", NEVER | NO_PASS),
         (f"from contextfold import Compactor\n{DUE}", NEVER),
     ],
     ids=["the package", "an error", "the command line", "a turn with nothing to do", "a pass without a model"],

@@ -213,11 +213,9 @@ def _read(texts: Sequence[str], source: Source, lines: Lines) -> None:
     """Add lines of ASCII, read together: a search over all of them costs a fraction of one in each."""
     text = "\n".join(texts)
     starts = [0, *accumulate(len(line) + 1 for line in texts)]
-    parts = _BY_CHUNKS(text)
-    chunks = list(map(_CHUNKS.__getitem__, parts[1::2]))
-    counts, names, worths = _named(parts[::2], chunks, len(texts))
-    parts[1::2] = [chunk[0] for chunk in chunks]
-    hidden = "".join(parts).lower()
+    between, chunks, hidden = _split(text)
+    counts, names, worths = _named(between, chunks, len(texts))
+    hidden = hidden.lower()
     words = _each_plain_words(hidden)
     if spaced := _spaced(text, starts):
         _insert(spaced, counts, names, worths)
@@ -235,6 +233,16 @@ def _read(texts: Sequence[str], source: Source, lines: Lines) -> None:
         lines.bonuses += [some.get(n, 0.0) for n in range(len(texts))] if some else [0.0] * len(texts)
     else:
         lines.bonuses += [_bonus(line, source) for line in texts]
+
+
+def _split(text: str) -> tuple[list[str], list[_Chunk], str]:
+    """What stands between the chunks of a text, what these name, and the text with all these names hidden."""
+    parts = _BY_CHUNKS(text)
+    between, chunks = parts[::2], list(map(_CHUNKS.__getitem__, parts[1::2]))
+    parts[1::2] = [chunk[0] for chunk in chunks]
+    if _IN_NAME in text or _IN_WORD in text:  # no sign of the text itself may pass for a name
+        parts[::2] = [part.replace(_IN_NAME, " ").replace(_IN_WORD, " ") for part in between]
+    return between, chunks, "".join(parts)
 
 
 def _named(between: Sequence[str], chunks: Sequence[_Chunk], lines: int) -> tuple[list[int], list[str], list[float]]:
@@ -304,14 +312,11 @@ def _spaced(text: str, starts: Sequence[int]) -> dict[int, list[tuple[int, int, 
 def read_line(text: str, source: Source, searched: str | None = None) -> Line:
     """A line with what it holds. ``searched`` is the part of it that may name something, if not all of it."""
     plain = text if searched is None else searched
-    parts = _BY_CHUNKS(plain)
-    chunks = list(map(_CHUNKS.__getitem__, parts[1::2]))
+    _, chunks, hidden = _split(plain)
     names: dict[str, float] = {}
     for _, found, worths in chunks:
         for name, worth in zip(found, worths, strict=True):
             names.setdefault(name, worth)
-    parts[1::2] = [chunk[0] for chunk in chunks]
-    hidden = "".join(parts)
     if identifiers.MAY_BE_SPACED.search(plain):
         spaced = list(identifiers.spaced(plain))
         for one in spaced:
