@@ -78,18 +78,19 @@ _SPACED = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-_SPACED_ASCII = re.compile(
-    r"""
-    [`A-Z$0-9](?:
+_TITLES_AND_PERSONS = r"""
       (?<=`)[^`\n]{3,80}`
-    | (?<=[A-Z])(?:(?<!\w[A-Z])[a-z]+(?:[ ][A-Z][a-z]+)+(?!\w) | (?<=[a-z,;][ ][A-Z])[a-z]+(?!\w))
-    | (?<=[$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)
-    | (?<=\d)\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\w)
-    )
-    """,
-    re.VERBOSE | re.ASCII,
-)
+    | (?<=[A-Z])(?:(?<!\w[A-Z])[a-z]+(?:[ ][A-Z][a-z]+)+(?!\w) | (?<=[a-z,;][ ][A-Z])[a-z]+(?!\w))"""
+_THOUSANDS = r"""
+      (?<=[$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)
+    | (?<=\d)\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\w)"""
+_SPACED_ASCII = re.compile(rf"[`A-Z$0-9](?:{_TITLES_AND_PERSONS}|{_THOUSANDS})", re.VERBOSE | re.ASCII)
 """What ``_SPACED`` finds in a text of ASCII alone. Looking for its first sign first is seven times as quick."""
+
+_SPACED_WITHOUT_THOUSANDS = re.compile(rf"[`A-Z](?:{_TITLES_AND_PERSONS})", re.VERBOSE | re.ASCII)
+"""The same in most texts, which have no ``_THOUSAND``: listings and logs are full of digits."""
+
+_THOUSAND = re.compile(r",\d\d\d", re.ASCII)
 
 MAY_BE_SPACED = re.compile(r" [A-ZÀ-Þ]|,\d\d\d|[`《「『【“€£¥￥年月万亿億円元°]", re.ASCII)
 """What every match of ``_SPACED`` has in it, or stands behind."""
@@ -122,7 +123,8 @@ def find(text: str) -> Iterator[Identifier]:
 def spaced(text: str) -> Iterator[Identifier]:
     """The identifiers of a text that contain blanks, such as titles and names of people."""
     if text.isascii():
-        for match in _SPACED_ASCII.finditer(text):
+        pattern = _SPACED_ASCII if _THOUSAND.search(text) else _SPACED_WITHOUT_THOUSANDS
+        for match in pattern.finditer(text):
             start, end = match.span()
             first = text[start]
             if first == "`":

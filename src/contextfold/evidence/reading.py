@@ -114,7 +114,7 @@ class Lines:
         self.terms: dict[int, tuple[str, ...]] = {}
         self.dates: dict[int, str] = {}
         self._ends: list[int] | None = None
-        """Where the names of each line end, once that was asked for."""
+        """Where the names of each line begin, and the last ones end, once that was asked for."""
         for line in lines:
             self.append(line)
 
@@ -152,17 +152,23 @@ class Lines:
     def taken(self, rows: Sequence[int]) -> Lines:
         """These of the lines, which have no dates, in this order and some of them more than once."""
         if self._ends is None:
-            self._ends = list(accumulate(self.counts))
+            self._ends = [0, *accumulate(self.counts)]
         taken, ends = Lines(), self._ends
-        # column by column, since most outputs have a line twice
-        taken.texts = list(map(self.texts.__getitem__, rows))
-        taken.sources = list(map(self.sources.__getitem__, rows))
-        taken.counts = list(map(self.counts.__getitem__, rows))
-        taken.words = list(map(self.words.__getitem__, rows))
-        taken.bonuses = list(map(self.bonuses.__getitem__, rows))
-        spans = [slice(ends[n] - self.counts[n], ends[n]) for n in rows if self.counts[n]]
-        taken.names = list(chain.from_iterable(map(self.names.__getitem__, spans)))
-        taken.worths = list(chain.from_iterable(map(self.worths.__getitem__, spans)))
+        first, last = (rows[0], rows[-1] + 1) if rows else (0, 0)
+        if rows == list(range(first, last)):  # an output that is new, as most are
+            lines, names = slice(first, last), slice(ends[first], ends[last])
+            taken.texts, taken.sources, taken.counts = self.texts[lines], self.sources[lines], self.counts[lines]
+            taken.words, taken.bonuses = self.words[lines], self.bonuses[lines]
+            taken.names, taken.worths = self.names[names], self.worths[names]
+        else:  # column by column
+            taken.texts = list(map(self.texts.__getitem__, rows))
+            taken.sources = list(map(self.sources.__getitem__, rows))
+            taken.counts = list(map(self.counts.__getitem__, rows))
+            taken.words = list(map(self.words.__getitem__, rows))
+            taken.bonuses = list(map(self.bonuses.__getitem__, rows))
+            spans = [slice(ends[n], ends[n + 1]) for n in rows if self.counts[n]]
+            taken.names = list(chain.from_iterable(map(self.names.__getitem__, spans)))
+            taken.worths = list(chain.from_iterable(map(self.worths.__getitem__, spans)))
         if self.terms:
             taken.terms = {n: self.terms[row] for n, row in enumerate(rows) if row in self.terms}
         return taken
