@@ -40,22 +40,23 @@ RUNS = 3
 MB = 1_000_000
 
 LIMITS = {
-    "cold pass": 8.5,
-    "growing pass, median": 1.0,
+    "cold pass": 7.5,
+    "growing pass, median": 0.8,
     "last third against first": 2.1,
-    "1.26 million tokens, seconds": 5.0,
-    "first view of 5,000 imported, seconds": 7.0,
+    "1.26 million tokens, seconds": 3.0,
+    "first view of 5,000 imported, seconds": 3.1,
     "the same, passes": 1.0,
-    "5 MB of log, seconds": 5.0,
-    "1 MB of CSV on one line, seconds": 2.5,
-    "1 MB of names, seconds": 2.5,
-    "longest hold of the interpreter, ms": 30.0,
-    "import contextfold, seconds": 0.12,
-    "from contextfold import Compactor, seconds": 0.5,
-    "contextfold --help, seconds": 0.6,
-    "memory, times the conversation": 9.0,
+    "5 MB of log, seconds": 3.7,
+    "1 MB of CSV on one line, seconds": 1.1,
+    "1 MB of names, seconds": 0.9,
+    "longest hold of the interpreter, ms": 12.0,
+    "import contextfold, seconds": 0.06,
+    "from contextfold import Compactor, seconds": 0.4,
+    "contextfold --help, seconds": 0.36,
+    "memory, times the conversation": 8.0,
 }
-"""What fails. A machine may be half as fast in one moment as in the next."""
+"""What fails: 1.5 to 1.7 times what an idle machine shows, since it may be that much slower in another moment. Memory
+differs by nothing from run to run, so its limit is the goal."""
 
 WORDS = ["the", "of", "and", "to", "in", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not"]
 
