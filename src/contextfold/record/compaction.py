@@ -28,6 +28,9 @@ from contextfold.messages import Message, Part, Text, well_formed
 from contextfold.summary.message import summary_text
 from contextfold.tiers.joined import JoinedRemoved
 
+_FROZEN = ConfigDict(frozen=True, defer_build=True)
+"""Validators are built with the first record: an import need not wait for them."""
+
 VERSION = 1
 # LangChain's own mark for summaries: what filters them out of a thread there knows ours as well.
 SUMMARY_MARK = {"lc_source": "summarization"}
@@ -36,7 +39,7 @@ SUMMARY_MARK = {"lc_source": "summarization"}
 class Edit(BaseModel):
     """Part ``part`` of message ``index`` is reduced by ``tier`` with ``limit`` (the tier says in which unit)."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = _FROZEN
 
     index: Annotated[int, Field(ge=0)]
     part: Annotated[int, Field(ge=0)]
@@ -54,7 +57,7 @@ class Edit(BaseModel):
 class SummaryRecord(BaseModel):
     """The one summary of a view: prose by the summarizer, evidence by code, and what it took."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = _FROZEN
 
     text: str
     evidence: str = ""
@@ -93,7 +96,7 @@ class SummaryRecord(BaseModel):
 class FateRun(BaseModel):
     """Messages ``start`` to ``stop`` (exclusive) share a fate and its reason."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = _FROZEN
 
     start: Annotated[int, Field(ge=0)]
     stop: int
@@ -119,7 +122,7 @@ class FateRun(BaseModel):
 class Recalled(BaseModel):
     """What was looked up among evicted messages and is quoted behind message ``after``, which asked for it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = _FROZEN
 
     after: Annotated[int, Field(ge=0)]
     digest: str
@@ -134,7 +137,7 @@ class Recalled(BaseModel):
 class Compaction(BaseModel):
     """One compaction. Plain, immutable data: ``to_json`` and ``from_json`` bring it through any store."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = _FROZEN
 
     version: int = VERSION
     parent: str | None = None
