@@ -21,6 +21,16 @@ def test_a_heading_of_the_assistant_is_no_finding(heading: str) -> None:
     assert heading.strip("#*: ") not in made
 
 
+@pytest.mark.parametrize(
+    "bare",
+    ["Found it!", "The problem is clear.", "Yep, agreed.", "I found the issue!", "Gefunden!", "So is the fix it?"],
+)
+def test_a_sentence_that_tells_of_a_finding_without_it_is_none(bare: str) -> None:
+    made = summary(("user", "Why does it fail?"), ("assistant", f"{bare} We decided on Redis."), ("user", "Go on."))
+    assert "decided on Redis" in made
+    assert bare not in made
+
+
 def test_a_heading_that_names_something_exact_is_kept() -> None:
     made = summary(("user", "Why does it fail?"), ("assistant", "## Decided on src/queue/worker_7.py\n\nNothing else."))
     assert "src/queue/worker_7.py" in made

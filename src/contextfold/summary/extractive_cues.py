@@ -201,6 +201,21 @@ DECISION = Cue(
     "entschieden entscheidung ursache weil deshalb daher stellt gefunden behoben",
 )
 
+_BARE = (
+    "a actually agreed ah all also and bug but cause clear confirmed confirms error exactly excellent fine fix "
+    "found good got great here i identified in indeed is issue it key let me my now of oh ok okay perfect problem "
+    "right root see so sure that the there think this to understand understood very we well what yeah yep yes das "
+    "der die fehler fertig gefunden gut ich ist jetzt klar perfekt ursache verstanden"
+)
+_BARE_WORDS = frozenset(_BARE.split())
+_WORD_OR_FIGURE = re.compile(r"[^\W_]+")
+
+
+def says_nothing(sentence: str) -> bool:
+    """Whether a sentence tells that something was found or agreed on, and not what: ``The cause is clear.``"""
+    return _BARE_WORDS.issuperset(_WORD_OR_FIGURE.findall(sentence.lower()))
+
+
 OPEN = Cue(
     r"\b(?:next (?:step|up|i|we|,)|todo|to do|remaining|still (?:need|to|fail\w*|missing|open)|not yet|pending"
     r"|left to do|follow-?up|later|i(?:['’]ll| will) (?:now|next|then)|let me (?:now|next)|now (?:i|let)|needs? to"

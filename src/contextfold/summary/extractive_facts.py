@@ -286,6 +286,8 @@ def _from_assistant(message: Message, order: int, *, newest: bool) -> Iterator[F
     for sentence in sentences(message.text, headings=False):
         if newest and cues.OPEN.search(sentence):
             yield Fact("open", sentence, order, 2.0 + _density(sentence))
+        elif is_question(sentence) or cues.says_nothing(sentence):
+            continue
         elif cues.DECISION.search(sentence):
             yield Fact("decisions", sentence, order, 1.0 + _density(sentence) + 0.5 * concludes)
         elif concludes and (density := _density(sentence)) > TELLING:
