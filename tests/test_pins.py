@@ -27,6 +27,15 @@ TEXTS = {
 }
 
 
+@pytest.mark.parametrize("order", [("name", "message"), ("message", "name"), ("name",)])
+def test_what_stands_behind_a_command_is_a_persons(order: tuple[str, ...]) -> None:
+    """``/review the gateway``, as Claude Code writes it down."""
+    named = "\n".join(f"<command-{kind}>/review</command-{kind}>" for kind in order)
+    message = Message("user", (Text(f"{named}\n<command-args> the gateway, not the store </command-args>"),))
+    assert pins.is_person(message)
+    assert pins.own_text(message) == "the gateway, not the store"
+
+
 @pytest.mark.parametrize(("text", "is_persons"), TEXTS.items())
 def test_words_are_a_persons_unless_a_harness_wrote_them(text: str, is_persons: bool) -> None:
     assert pins.is_person(Message("user", (Text(text),))) is is_persons

@@ -17,6 +17,12 @@ _NOTES = (
     "Caveat:",
     "[Request interrupted by user",
 )
+_COMMAND = re.compile(r"(?:<command-(name|message)>[^<]*</command-\1>\s*)+<command-args>(.*?)</command-args>", re.S)
+"""A command that a person typed, ``/review the gateway``: its name, told twice, and what stood behind it."""
+
+_INSERTED = ("Base directory for this skill:", "<subagent_notification>", "<task-notification>", "<turn_aborted>")
+"""How texts begin that a harness inserts as a message by itself."""
+
 _BLANKS = re.compile(r"\s*")
 
 
@@ -29,9 +35,19 @@ def without_notes(text: str) -> str:
         if closed < 0:
             return ""
         start = _behind_blanks(text, closed + len(end))
+    command = _COMMAND.match(text, start)
+    if command and command[2].strip():
+        return command[2].strip() + text[command.end() :]
     return "" if text.startswith(_NOTES, start) else text[start:]
 
 
 def _behind_blanks(text: str, start: int) -> int:
     found = _BLANKS.match(text, start)
     return found.end() if found else start
+
+
+def is_inserted(text: str) -> bool:
+    """Whether a message of a user is the text of a skill or a notification. It may say what is to be done, so it stays
+    like words of a person; but no one asked for what stands in it.
+    """
+    return text.lstrip().startswith(_INSERTED)

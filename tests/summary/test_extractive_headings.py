@@ -43,6 +43,20 @@ def test_a_note_of_a_harness_is_no_request_of_the_user(note: str) -> None:
     assert "Port the loader." in made
 
 
+@pytest.mark.parametrize(
+    "inserted",
+    [
+        "Base directory for this skill: /srv/skills/plan\n\n# Planning\n\n- `plan`\n\nWrite the plan first.",
+        "<task-notification>\nThe build has ended.",
+    ],
+)
+def test_what_a_harness_inserts_is_no_request_of_the_user(inserted: str) -> None:
+    made = summary(("user", "Port the loader."), ("assistant", "Yes."), ("user", inserted), ("user", "Use tabs."))
+    goals = made.partition("user's words")[2].partition("##")[0]
+    assert "Port the loader." in goals
+    assert not any(line in goals for line in ("Write the plan first.", "Planning", "The build"))
+
+
 def test_no_statement_stands_under_a_label_that_its_speaker_did_not_give_it() -> None:
     what = ["database", "gateway", "invoice", "ledger", "calendar", "printer", "payroll", "archive", "mirror", "proxy"]
     said = [f"FACT: The {name} of the {name}s is {name}-{n}." for n, name in enumerate(what)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
-from contextfold.harness import without_notes
+from contextfold.harness import is_inserted, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.rules import WHOLE, Statement, in_force, is_question, statements_of
@@ -259,7 +259,7 @@ def clipped(text: str, limit: int) -> str:
 
 def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
     # A note of a harness may set rules (of a project's instructions), but it asks for nothing.
-    own = list(sentences(_own_words(message, noted=False)))
+    own = [] if is_inserted(message.text) else list(sentences(_own_words(message, noted=False)))
     if cues.is_labeled(whole := " ".join(own)) and len(whole) <= WHOLE and not is_question(whole):
         return  # one statement, among the rules
     for position, sentence in enumerate(own):
