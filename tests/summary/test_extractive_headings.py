@@ -57,6 +57,14 @@ def test_what_a_harness_inserts_is_no_request_of_the_user(inserted: str) -> None
     assert not any(line in goals for line in ("Write the plan first.", "Planning", "The build"))
 
 
+def test_lines_of_a_diagram_are_no_statements_and_marks_of_lists_no_part_of_them() -> None:
+    drawn = 'flowchart TD\n  ALL --> L["push only:<br/>handlePush (agents)"]\n- - Never touch handlePush itself.'
+    made = summary(("user", "Draw it."), ("assistant", "Done."), ("user", drawn), ("user", "Go on."))
+    assert "- Never touch handlePush itself." in made
+    assert "- - " not in made
+    assert "-->" not in made
+
+
 def test_no_statement_stands_under_a_label_that_its_speaker_did_not_give_it() -> None:
     what = ["database", "gateway", "invoice", "ledger", "calendar", "printer", "payroll", "archive", "mirror", "proxy"]
     said = [f"FACT: The {name} of the {name}s is {name}-{n}." for n, name in enumerate(what)]

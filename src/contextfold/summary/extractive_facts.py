@@ -52,7 +52,10 @@ _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
 _EXACT = re.compile(r"\d|`|\w[/._-]\w")  # a number, code, or a name that is no word
-_DECORATION = re.compile(r"^[\s>#•·–—]+(?=\S)|^\s*[*+-]\s+|^\s*\d{1,2}[.)、]\s+")
+_DECORATION = re.compile(r"^(?:[\s>#•·–—]++(?=\S)|\s*[*+-]\s++|\s*\d{1,2}[.)、]\s++)+")
+_DIAGRAM = ("-->", "<br>", "<br/>")
+"""What lines of a diagram in Mermaid have: they say nothing as sentences."""
+
 _EMPTY = re.compile(r"[\W_]*|\|.*|.{1,60}[:：]\W*", re.DOTALL)
 """Nothing said: no letters, a row of a table, or a few words that only announce what follows."""
 
@@ -224,10 +227,14 @@ def sentences(text: str, limit: int = QUOTE, *, headings: bool = True) -> Iterat
     for line in _without_tagged(text).splitlines():
         if _FENCE.match(line):
             fenced = not fenced
-        elif not fenced and line.strip() and (headings or not _is_bare_heading(line)):
+        elif not fenced and line.strip() and (headings or not _is_bare_heading(line)) and not _is_drawn(line):
             for sentence in _SENTENCE_END.split(_DECORATION.sub("", line)):
                 if not _EMPTY.fullmatch(sentence):
                     yield clipped(sentence, limit)
+
+
+def _is_drawn(line: str) -> bool:
+    return any(sign in line for sign in _DIAGRAM)
 
 
 def _is_bare_heading(line: str) -> bool:
