@@ -160,6 +160,31 @@ def in_session(model: Model, turns: int = 8) -> dict[str, Any]:
     return {"prompt_tokens": sizes, "found": found[0].snippet[:60]}
 
 
+def behind_the_view(model: Model, turns: int = 14) -> dict[str, Any]:
+    """What the server reads of a request for a summary that stands behind the view (``summarizer="same"``): it keeps
+    the last prompt, and reads again from where the next one differs. What a model of this size answers is no summary.
+    """
+    read: list[tuple[int, int]] = []
+    compactor, record = Compactor(window=WINDOW, trigger=("fraction", 0.6), summarizer="same"), None
+    messages: list[dict[str, Any]] = []
+
+    def ask(view: list[Any], whole: bool, tokens: int) -> Any:
+        answer = model.chat(view, max_tokens=16)
+        if whole:
+            read.append((answer["usage"]["prompt_tokens"], answer["timings"]["prompt_n"]))
+        return answer
+
+    for n in range(turns):
+        messages += [{"role": "user", "content": f"Note {n}: order_{n} goes to {n} Hill Road by the van. " * 10}]
+        results: list[Any] = []
+        answer = compactor.call(model.chat, messages, record, ask=ask, on_result=results.append)
+        record = results[0].compaction
+        messages += messages_of(answer)
+    assert read
+    assert all(new < 0.4 * prompt for prompt, new in read)
+    return {"prompt_tokens": [prompt for prompt, _ in read], "read anew": [new for _, new in read]}
+
+
 def messages_of(answer: Any) -> list[Any]:
     message = answer["choices"][0]["message"]
     return [{"role": "assistant", "content": message["content"] or "..."}]
@@ -172,7 +197,13 @@ def main() -> None:
     began = time.monotonic()
     model = Model()
     report: dict[str, Any] = {"window": WINDOW, "threads": THREADS}
-    parts = {"refusal": refusal, "recovered": recovered, "estimates": estimates, "in a session": in_session}
+    parts = {
+        "refusal": refusal,
+        "recovered": recovered,
+        "estimates": estimates,
+        "in a session": in_session,
+        "behind the view": behind_the_view,
+    }
     for name, part in parts.items():
         report[name] = part(model)
         print(name, json.dumps(report[name])[:600], flush=True)
