@@ -33,15 +33,16 @@ FromText = Callable[[Sequence[Unit], str | None, int], Awaitable[Summary]]
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """``view`` with ``instruction`` behind it. ``apart``: what stands shortened in the view, and in full does not fit
-    behind it; its summary of at most ``apart_tokens`` does. ``answer_tokens``: at most. ``mark``: of the provider's
-    cache, which stood in what is left out.
+    """``view`` with ``instruction`` behind it, about ``material`` tokens of messages. ``apart``: what stands shortened
+    in the view, and in full does not fit behind it; its summary of at most ``apart_tokens`` does. ``answer_tokens``: at
+    most. ``mark``: of the provider's cache, which stood in what is left out.
     """
 
     view: list[Any]
     instruction: str
+    material: int
     answer_tokens: int
-    mark: Mapping[str, Any] | None = None
+    mark: Mapping[str, Any] | None
     apart: tuple[Unit, ...] = ()
     apart_tokens: int = 0
 
@@ -62,34 +63,31 @@ async def summary_behind(
     request = await ports.compute(_composed, question, plan, units)
     if request is None:
         return None
-    instruction, unread = request.instruction, set[int]()
     if request.apart:
         part = await from_text(request.apart, None, request.apart_tokens)
-        instruction += _beside("Summed up from its full text, what stands shortened above", [part.text])
-        unread = {index for unit in request.apart for index in unit.indices} - part.covered
-    covered = frozenset(index for unit in units for index in unit.indices) - unread
-    tokens = sum(question.counter.text(unit.text) for unit in units)
-    await means.observer.tell(ports, SummaryStart("same", len(covered), tokens))
-    messages = await ports.compute(_joined, question, same, replace(request, instruction=instruction))
-    return await _asked(question, means, same, messages, request.answer_tokens, covered, tokens, on_spent)
+        if not part.covered.issuperset(_indices(request.apart)):  # cut to fit, so not read whole
+            return None
+        told = _beside("Summed up from its full text, what stands shortened above", [part.text])
+        request = replace(request, instruction=request.instruction + told)
+    return await _asked(question, means, same, request, _indices(units), on_spent)
 
 
 async def _asked(
     question: Question,
     means: Means,
     same: RequestModel,
-    messages: list[Any],
-    answer_tokens: int,
+    request: _Request,
     covered: frozenset[int],
-    tokens: int,
     on_spent: Callable[[SummaryStats], object],
 ) -> Summary | None:
     from contextfold.summary.accept import clean, rejection
 
     ports, count = means.ports, question.counter.text
+    await means.observer.tell(ports, SummaryStart("same", len(covered), request.material))
+    messages = await ports.compute(_joined, question, same, request)
     started = ports.clock.now()
     try:
-        answer = same.read(await ports.call(same.ask, messages, True, answer_tokens))
+        answer = same.read(await ports.call(same.ask, messages, True, request.answer_tokens))
     except Exception as error:
         if is_control_flow(error):
             raise
@@ -107,7 +105,7 @@ async def _asked(
         seconds=ports.clock.now() - started,
     )
     on_spent(stats)
-    if why := rejection(answer, input_tokens=tokens, count=count):
+    if why := rejection(answer, input_tokens=request.material, count=count):
         text = f"the answer behind the view cannot be used: {why}"
         means.observer.emit("summary_rejected", text, reason=why, kind="same")
         return None
@@ -146,20 +144,22 @@ def _composed(question: Question, plan: Plan, units: Sequence[Unit]) -> _Request
     room = material.prose_room(question, plan)
     instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
     left = question.limits.window - view.tokens - sum(question.overhead.values()) - count(instruction)
-    answer_tokens = 2 * room + 256
+    request = _Request(view.wire, instruction, sum(count(unit.text) for unit in units), 2 * room + 256, mark)
     # No text counts as summarized that was not read: what leaves and stands shortened in the view is added.
     edited = {edit.index for edit in question.record.edits} if question.record else set()
     shortened = tuple(unit for unit in units if edited.intersection(unit.indices))
-    if not shortened:
-        return _Request(view.wire, instruction, min(left, answer_tokens), mark) if left >= room else None
-    in_full = _beside("In full, what stands shortened above", [unit.text for unit in shortened])
+    in_full = _beside("In full, what stands shortened above", [unit.text for unit in shortened]) if shortened else ""
     if (rest := left - count(in_full)) >= room:
-        return _Request(view.wire, instruction + in_full, min(rest, answer_tokens), mark)
+        return replace(request, instruction=instruction + in_full, answer_tokens=min(rest, request.answer_tokens))
     apart_tokens = min(room, left - room) // 2
-    if apart_tokens < LEAST_APART:
+    if not shortened or apart_tokens < LEAST_APART:
         return None
-    most = min(left - 2 * apart_tokens, answer_tokens)
-    return _Request(view.wire, instruction, most, mark, shortened, apart_tokens)
+    most = min(left - 2 * apart_tokens, request.answer_tokens)
+    return replace(request, answer_tokens=most, apart=shortened, apart_tokens=apart_tokens)
+
+
+def _indices(units: Sequence[Unit]) -> frozenset[int]:
+    return frozenset(index for unit in units for index in unit.indices)
 
 
 def _beside(what: str, texts: Sequence[str]) -> str:
