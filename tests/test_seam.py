@@ -18,6 +18,7 @@ SEAM = {
     "contextfold.calls.memory": {"KnownConversation"},
     "contextfold.calls.recovery": {"UNLIMITED", "Exchange"},
     "contextfold.calls.request": {"UNLIMITED", "After", "Before", "CompactionResult", "CompactOptions", "Request"},
+    "contextfold.calls.same": {"is_shaped"},
     "contextfold.calls.usage": {"Usage", "get", "read_usage"},
     "contextfold.overflow": {"Kind", "Overflow", "classify", "next_size"},
     "contextfold.overflow.text": {"ErrorText", "read_exception"},

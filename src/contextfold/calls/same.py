@@ -26,7 +26,8 @@ SAME = "same"
 
 Ask = Callable[[list[Any], bool, int], Any]
 """Sends messages and returns the provider's response: ``ask(messages, whole, answer_tokens)``. ``whole``: as the
-request itself is sent, with its system prompt and tools. May be ``async def``."""
+request itself is sent, with its system prompt and tools; None where its answer could be no summary (``is_shaped``).
+May be ``async def``."""
 
 _SUMMARY = re.compile(r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?<summary>", re.DOTALL | re.IGNORECASE)
 
@@ -62,6 +63,41 @@ class SameModel:
     @staticmethod
     async def _awaited(value: Awaitable[Any]) -> Answer:
         return answer_of(await value)
+
+
+def is_shaped(arguments: Mapping[str, Any]) -> bool:
+    """Whether a request with these arguments, named as in the APIs of any provider, has its answer forced into a shape
+    that no summary has: a call of a tool, or JSON. Asked otherwise, it would not be read from the cache: what forces
+    the shape is a part of the prompt.
+    """
+    config = arguments.get("config")  # google-genai's
+    calling = get(get(config, "tool_config"), "function_calling_config")
+    choices = (*(arguments.get(name) for name in ("tool_choice", "function_call")), get(calling, "mode"))
+    output = get(arguments.get("output_config"), "format")  # Anthropic's
+    formats = [arguments.get("response_format"), arguments.get("output_format"), output]
+    formats += [get(arguments.get("text"), "format")]  # of OpenAI's Responses
+    formats += [get(config, name) for name in ("response_schema", "response_json_schema")]
+    is_json = "json" in str(get(config, "response_mime_type") or "")
+    return is_json or any(map(_forces, choices)) or any(map(_is_format, formats))
+
+
+def _forces(choice: Any) -> bool:
+    """Whether a choice among tools leaves no room for an answer in words."""
+    if choice is None or choice is False or _is_left_out(choice):
+        return False
+    if isinstance(choice, Mapping):
+        return _forces(choice.get("mode") or choice.get("type") or next(iter(choice), None))
+    word = getattr(choice, "value", choice)  # of an enumeration of an SDK
+    return str(word).lower() not in ("auto", "none", "validated", "mode_unspecified")
+
+
+def _is_format(said: Any) -> bool:
+    return said is not None and get(said, "type") != "text" and not _is_left_out(said)
+
+
+def _is_left_out(value: Any) -> bool:
+    # OpenAI's and Anthropic's marks of an argument that was not given
+    return type(value).__name__ in ("NotGiven", "Omit")
 
 
 def answer_of(response: Any) -> Answer:

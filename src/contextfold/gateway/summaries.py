@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from contextfold.calls.same import is_shaped
 from contextfold.gateway.body import Body, dumped
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
 from contextfold.gateway.upstream import UpstreamAnswer
@@ -49,6 +50,8 @@ def asking(post: Callable[[bytes], Awaitable[UpstreamAnswer]], wire: GatewayWire
     """
 
     async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+        if whole and is_shaped(body.fields):
+            return None
         if whole:
             name, limit = wire.limit(body.fields)
             changes: dict[str, Any] = {one: None for one in ("stream", "stream_options") if one in body.fields}

@@ -350,8 +350,10 @@ class _Call:
         if self.owner.on_result is not None:
             self.owner.on_result(result)
 
-    async def _ask(self, messages: list[Any], whole: bool, answer_tokens: int) -> Answer:
+    async def _ask(self, messages: list[Any], whole: bool, answer_tokens: int) -> Answer | None:
         """The model itself, asked for a summary (``summarizer="same"``)."""
+        if whole and not self.parameters.allow_text_output:  # the framework would force a call of a tool, or JSON
+            return None
         limit = (self.settings or {}).get("max_tokens")
         settings = _limited(self.settings, max(limit, answer_tokens) if limit and answer_tokens else None)
         parameters = self.parameters if whole else ModelRequestParameters()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from contextfold.calls.same import is_shaped
 from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError, held, shown
@@ -90,6 +91,8 @@ class WithCompaction(Generic[P, R]):
             return self._opened(self._method(**call.with_view(view, max_tokens)), call)
 
         def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+            if whole and is_shaped(arguments):
+                return None
             return _finished(self._method(**call.for_summary(messages, whole, answer_tokens)))
 
         return self._compactor.call(send, call.wire, self.compaction, ask=ask, **call.options)
@@ -105,6 +108,8 @@ class WithCompaction(Generic[P, R]):
             return await self._aopened(self._method(**call.with_view(view, max_tokens)), call)
 
         async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+            if whole and is_shaped(arguments):
+                return None
             return await _afinished(self._method(**call.for_summary(messages, whole, answer_tokens)))
 
         return await self._compactor.acall(send, call.wire, self.compaction, ask=ask, **call.options)

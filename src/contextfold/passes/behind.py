@@ -87,7 +87,10 @@ async def _asked(
     messages = await ports.compute(_joined, question, same, request)
     started = ports.clock.now()
     try:
-        answer = same.read(await ports.call(same.ask, messages, True, request.answer_tokens))
+        response = await ports.call(same.ask, messages, True, request.answer_tokens)
+        if response is None:  # not asked, because no answer to such a request could be a summary
+            return None
+        answer = same.read(response)
     except Exception as error:
         if is_control_flow(error):
             raise

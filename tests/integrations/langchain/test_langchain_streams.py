@@ -8,10 +8,12 @@ from typing import Any
 import anyio
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_scripted import SUMMARY, ScriptedModel, read_file, talk
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
 
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
 from contextfold.integrations.langchain.hidden import hidden_config, hidden_from_streams
@@ -105,6 +107,60 @@ def test_no_event_shows_the_summary_call(way: str) -> None:
     assert len(summaries.sent) == 1
     assert not [event for event in events if MARK in shown_by(event)]
     assert sum(event["event"] == "on_chat_model_start" for event in events) == 1
+
+
+def script_of_both(messages: list[BaseMessage], number: int) -> str:
+    """The agent's own model: what it answers, and what it writes as summary."""
+    return f"<summary>{SUMMARY}</summary>" if "Pause the task" in str(messages[-1].content) else "Visible answer."
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_no_stream_shows_the_summary_that_the_agents_own_model_writes(is_async: bool) -> None:
+    model = ScriptedModel(script=script_of_both)
+    middleware = CompactionMiddleware(window=20_000, trigger=("tokens", 2_500), summarizer="same")
+    agent = create_agent(model, [read_file], middleware=[middleware], checkpointer=InMemorySaver())
+    agent.update_state(config(), {"messages": talk(30)}, as_node="model")
+
+    async def run() -> list[Any]:
+        return [chunk async for chunk in agent.astream(QUESTION, config(), stream_mode=MODES)]
+
+    chunks = anyio.run(run) if is_async else list(agent.stream(QUESTION, config(), stream_mode=MODES))
+    assert len(model.sent) == 2, "a summary was written meanwhile"
+    assert not [chunk for chunk in chunks if MARK in str(chunk)]
+    assert "".join(str(chunk[0].content) for mode, chunk in chunks if mode == "messages") == "Visible answer."
+
+
+class Found(BaseModel):
+    """Where it is."""
+
+    path: str
+
+
+def test_an_agent_that_answers_in_a_schema_asks_for_summaries_in_words() -> None:
+    """Its requests force a call of a tool; those for a summary have neither tools nor schema."""
+    asked: list[list[BaseMessage]] = []
+
+    def script(messages: list[BaseMessage], number: int) -> Any:
+        if "<conversation>" in str(messages[-1].content):
+            asked.append(messages)
+            return SUMMARY
+        return AIMessage("", tool_calls=[{"name": "Found", "args": {"path": "a.py"}, "id": f"found_{number}"}])
+
+    middleware = CompactionMiddleware(window=20_000, trigger=("tokens", 2_500), summarizer="same")
+    model = ScriptedModel(script=script)
+    agent = create_agent(
+        model,
+        [read_file],
+        middleware=[middleware],
+        checkpointer=InMemorySaver(),
+        response_format=ToolStrategy(Found),
+        system_prompt="Find it.",
+    )
+    agent.update_state(config(), {"messages": talk(30)}, as_node="model")
+    out = agent.invoke(QUESTION, config())
+    assert out["structured_response"] == Found(path="a.py")
+    assert [len(messages) for messages in asked] == [1], "neither a view nor a system prompt"
+    assert MARK in str(model.sent[-1])
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -29,7 +29,7 @@ from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
-from contextfold.integrations.langchain.sending import declarations, system_text, with_update
+from contextfold.integrations.langchain.sending import declarations, for_summary, system_text, with_update
 from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import ThreadKey, ThreadTurns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
@@ -180,8 +180,13 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
                 with aloud():
                     return handler(request.override(messages=view))
 
+            def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+                asked = for_summary(request, messages, whole)
+                return None if asked is None else handler(asked)  # no stream shows it, and the next run waits
+
             with hidden_from_streams() as aloud:
-                response = turn.compactor.call(send, turn.messages, turn.previous, **self._options(turn, answered))
+                options = self._options(turn, answered)
+                response = turn.compactor.call(send, turn.messages, turn.previous, ask=ask, **options)
             return self._with_update(turn, answered.result, response, taken.is_shared)
 
     async def awrap_model_call(
@@ -198,9 +203,13 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
                 with aloud():
                     return await handler(request.override(messages=view))
 
+            async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
+                asked = for_summary(request, messages, whole)
+                return None if asked is None else await handler(asked)
+
             with hidden_from_streams() as aloud:
-                call = turn.compactor.acall(send, turn.messages, turn.previous, **self._options(turn, answered))
-                response = await call
+                options = self._options(turn, answered)
+                response = await turn.compactor.acall(send, turn.messages, turn.previous, ask=ask, **options)
             return await ports.compute(self._with_update, turn, answered.result, response, taken.is_shared)
 
     # ---- what a person asks for ----

@@ -16,6 +16,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 
+from contextfold.calls.same import is_shaped
 from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.counting import FORMAT
@@ -37,6 +38,20 @@ def with_update(response: Any, update: Mapping[str, Any] | None) -> Any:
     if not isinstance(response, ModelResponse):
         response = ModelResponse(result=[response])
     return ExtendedModelResponse(response, Command(update=dict(update)))
+
+
+def for_summary(request: ModelRequest[Any], messages: list[Any], whole: bool) -> ModelRequest[Any] | None:
+    """The request with messages that ask for a summary: ``whole``, as it would be sent itself, or with these messages
+    alone. None for a whole one whose answer could be no summary.
+    """
+    if not whole:
+        return request.override(
+            messages=messages, system_message=None, tools=[], tool_choice=None, response_format=None
+        )
+    shaped = {"tool_choice": request.tool_choice, **request.model_settings}
+    # A schema becomes a tool that must be called, or a format of the answer.
+    is_plain = request.response_format is None and not is_shaped(shaped)
+    return request.override(messages=messages) if is_plain else None
 
 
 @dataclass(frozen=True, slots=True)

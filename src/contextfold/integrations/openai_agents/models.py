@@ -11,6 +11,7 @@ from typing import Any
 
 from agents import Model, ModelProvider, ModelSettings, ModelTracing
 
+from contextfold.calls.same import is_shaped
 from contextfold.calls.usage import Usage
 from contextfold.integrations.streams import aopened
 from contextfold.summary.summarizer import Answer
@@ -65,7 +66,7 @@ class CompactingModel(Model):
 
         if previous_response_id or conversation_id:
             return await send(input)
-        return await self._answered(send, system_instructions, input, model_settings, tools, tracing)
+        return await self._answered(send, input, model_settings, beside)
 
     async def stream_response(
         self,
@@ -99,7 +100,7 @@ class CompactingModel(Model):
         if previous_response_id or conversation_id:
             stream = await send(input)
         else:
-            stream = await self._answered(send, system_instructions, input, model_settings, tools, tracing)
+            stream = await self._answered(send, input, model_settings, beside)
         try:
             async for event in stream:
                 yield event
@@ -109,37 +110,39 @@ class CompactingModel(Model):
     async def _answered(
         self,
         send: Callable[..., Awaitable[Any]],
-        system: str | None,
         input: str | list[Any],
         settings: ModelSettings,
-        tools: list[Any],
-        tracing: ModelTracing,
+        beside: dict[str, Any],
     ) -> Any:
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+        schema = beside["output_schema"]
+        is_json = schema is not None and not schema.is_plain_text()
 
-        async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Answer:
+        async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Answer | None:
             """The model itself, asked for a summary (``summarizer="same"``)."""
+            if whole and (is_json or is_shaped({"tool_choice": settings.tool_choice})):
+                return None
             limit = max(settings.max_tokens, answer_tokens) if settings.max_tokens and answer_tokens else None
+            nothing: dict[str, Any] = {
+                "system_instructions": None,
+                "tools": [],
+                "handoffs": [],
+                "output_schema": None,
+                "prompt": None,
+            }
             response = await self.wrapped.get_response(
-                system_instructions=system if whole else None,
                 input=messages,
                 # OpenAI refuses a choice among tools where none are sent.
                 model_settings=_limited(settings, limit) if whole else replace(settings, tool_choice=None),
-                tools=tools if whole else [],
-                output_schema=None,
-                handoffs=[],
-                tracing=tracing,
-                previous_response_id=None,
-                conversation_id=None,
-                prompt=None,
+                **(beside if whole else {**beside, **nothing}),
             )
             return _answer(response)
 
         return await self._send(
             send,
             items,
-            system=system,
-            tools=tools,
+            system=beside["system_instructions"],
+            tools=beside["tools"],
             model=_text(getattr(self.wrapped, "model", None)) or None,
             endpoint=_endpoint(self.wrapped),
             max_tokens=settings.max_tokens,

@@ -1,0 +1,122 @@
+"""A request whose answer is forced into a shape is not asked for a summary behind its view: it would be paid for each
+time, and be none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from emulator import ProviderServer, Request
+from pydantic import BaseModel
+
+from contextfold import Compactor
+from contextfold.calls.same import is_shaped
+from contextfold.integrations import anthropic as over_anthropic
+from contextfold.integrations import google_genai as over_gemini
+from contextfold.integrations import openai as over_openai
+
+
+class Found(BaseModel):
+    path: str
+
+
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "found", "schema": {"type": "object"}}}
+SHAPED: dict[str, dict[str, Any]] = {
+    "a call is required": {"tool_choice": "required"},
+    "a call is required, by Anthropic's name": {"tool_choice": {"type": "any"}},
+    "one tool, by Anthropic's name": {"tool_choice": {"type": "tool", "name": "read"}},
+    "one tool, by OpenAI's name": {"tool_choice": {"type": "function", "function": {"name": "read"}}},
+    "one tool, by Bedrock's name": {"tool_choice": {"tool": {"name": "read"}}},
+    "one tool, by LangChain's name": {"tool_choice": "read"},
+    "one of some tools": {"tool_choice": {"type": "allowed_tools", "mode": "required", "tools": []}},
+    "one function": {"function_call": {"name": "read"}},
+    "a schema": {"response_format": SCHEMA},
+    "any JSON": {"response_format": {"type": "json_object"}},
+    "a class": {"response_format": Found},
+    "a schema, in Responses": {"text": {"format": {"type": "json_schema", "name": "found", "schema": {}}}},
+    "a schema, by Anthropic's name": {"output_config": {"format": {"type": "json_schema", "schema": {}}}},
+    "a call is required, in Gemini": {"config": {"tool_config": {"function_calling_config": {"mode": "ANY"}}}},
+    "a schema, in Gemini": {"config": {"response_schema": Found}},
+    "any JSON, in Gemini": {"config": {"response_mime_type": "application/json"}},
+}
+FREE: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "as it likes": {"tool_choice": "auto"},
+    "no call": {"tool_choice": "none"},
+    "as it likes, by Anthropic's name": {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+    "as it likes, by Bedrock's name": {"tool_choice": {"auto": {}}},
+    "some tools as it likes": {"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}},
+    "words": {"response_format": {"type": "text"}},
+    "few words, in Responses": {"text": {"verbosity": "low", "format": {"type": "text"}}},
+    "effort, by Anthropic's name": {"output_config": {"effort": "low"}},
+    "as it likes, in Gemini": {"config": {"tool_config": {"function_calling_config": {"mode": "AUTO"}}}},
+    "nothing, in Gemini": {"config": {"temperature": 0.1, "response_mime_type": "text/plain"}},
+}
+
+
+@pytest.mark.parametrize("arguments", SHAPED.values(), ids=SHAPED)
+def test_what_forces_a_shape_is_known(arguments: dict[str, Any]) -> None:
+    assert is_shaped(arguments)
+
+
+@pytest.mark.parametrize("arguments", FREE.values(), ids=FREE)
+def test_what_leaves_room_for_words_is_known(arguments: dict[str, Any]) -> None:
+    assert not is_shaped(arguments)
+
+
+def test_what_an_sdk_writes_for_an_argument_that_was_not_given_forces_nothing() -> None:
+    openai = pytest.importorskip("openai")
+    assert not is_shaped({"tool_choice": openai.NOT_GIVEN, "response_format": openai.omit})
+    types = pytest.importorskip("google.genai.types")
+    calling = types.FunctionCallingConfig(mode="ANY")
+    config = types.GenerateContentConfig(tool_config=types.ToolConfig(function_calling_config=calling))
+    assert is_shaped({"config": config})
+    assert not is_shaped({"config": types.GenerateContentConfig(temperature=0.1)})
+
+
+WINDOW = 8_000
+SUMMARY = "Every module was read, and module_7 is the one that is late."
+
+
+def over(kind: str, server: ProviderServer) -> Any:
+    """What sends a list of messages with such a request, in one SDK."""
+    compactor = Compactor(window=WINDOW, summarizer="same")
+    if kind == "anthropic":
+        client = pytest.importorskip("anthropic").Anthropic(base_url=server.anthropic_url, api_key="any")
+        create = over_anthropic.with_compaction(client.messages.create, compactor)
+        tools = [{"name": "read", "input_schema": {"type": "object"}}]
+        return lambda said: create(model="m", max_tokens=100, messages=said, tools=tools, tool_choice={"type": "any"})
+    if kind == "gemini":
+        genai = pytest.importorskip("google.genai")
+        client = over_gemini.with_compaction(
+            genai.Client(api_key="any", http_options={"base_url": server.url}), compactor
+        )
+        config = {"response_mime_type": "application/json"}
+        return lambda said: client.models.generate_content(
+            model="m",
+            config=config,
+            contents=[
+                {"role": {"assistant": "model"}.get(one["role"], "user"), "parts": [{"text": one["content"]}]}
+                for one in said
+            ],
+        )
+    client = pytest.importorskip("openai").OpenAI(base_url=server.openai_url, api_key="any")
+    create = over_openai.with_compaction(client.chat.completions.create, compactor)
+    return lambda said: create(model="m", messages=said, response_format=SCHEMA)
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini"])
+def test_the_summary_is_asked_for_the_usual_way_at_once(kind: str) -> None:
+    def answer(request: Request) -> str:
+        return SUMMARY if "<conversation>" in request.text else '{"path": "a"}'
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as server:
+        send, said = over(kind, server), list[dict[str, str]]()
+        for n in range(60):
+            said += [{"role": "user", "content": f"Read module_{n}. " + f"part_{n} of it is read at start. " * 12}]
+            send(said)
+            said += [{"role": "assistant", "content": f"module_{n} is read."}]
+    assert [request for request in server.requests if "<conversation>" in request.text]
+    assert not [request for request in server.requests if "Pause the task" in request.text]
+    assert "module_7 is the one that is late" in server.requests[-1].text
