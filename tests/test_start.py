@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -47,3 +49,20 @@ def test_an_unknown_name_of_the_package_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Compacter'"):
         contextfold.Compacter  # noqa: B018
     assert set(contextfold.__all__) <= set(dir(contextfold))
+
+
+def test_no_validator_is_built_by_the_first_threads_that_need_it() -> None:
+    """While pydantic builds what was deferred, other threads may get the validator of the parent class."""
+    from pydantic import BaseModel
+
+    for module in ("record.compaction", "settings", "summary.options"):
+        importlib.import_module(f"contextfold.{module}")
+
+    def under(kind: type[BaseModel]) -> Iterator[type[BaseModel]]:
+        for one in kind.__subclasses__():
+            yield one
+            yield from under(one)
+
+    ours = [kind for kind in under(BaseModel) if kind.__module__.startswith("contextfold.")]
+    assert {"Policy", "Compaction"} <= {kind.__name__ for kind in ours}
+    assert not [kind.__name__ for kind in ours if kind.model_config.get("defer_build")]

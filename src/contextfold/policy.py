@@ -143,9 +143,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _Settings(BaseModel):
-    # Validators are built with the first policy, not by every process that imports this; so defaults, which are valid,
-    # are made without.
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
+    # No `defer_build`, which would spare an import 30 ms: pydantic's building with the first use is not safe in threads
+    # (its issues 11849 and 13419), and the first policies of a server are made side by side.
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
 # Measured for the built-in one: with a tenth instead of 3 %, 80.0 instead of 82.9 % of the hard needs are in the view.
@@ -334,7 +334,7 @@ class Policy(_Settings):
     the view may grow past the trigger, up to 0.92 of the window."""
     answer_reserve: Annotated[int, Field(ge=0)] = 0
     """Tokens of the window that belong to the model's answer."""
-    budgets: Budgets = Budgets.model_construct()
+    budgets: Budgets = Budgets()
     first_user: bool = True
     """Keep the first message that a person wrote, word for word."""
     # On 22 public conversations at 16,000 tokens 51 % of users' messages stay instead of 23 with 3 %, at .252 instead
@@ -343,18 +343,18 @@ class Policy(_Settings):
     """User messages older than the tail stay word for word up to this share of the window: the newest, then what is
     worth most for its length, rules, corrections and answers first. A long paste stays with a visible cut. What agents
     are told seldom takes that much; in a dialogue it is a third of the view."""
-    pins: Pins = Pins.model_construct()
-    tool_arguments: ToolArguments = ToolArguments.model_construct()
-    tool_outputs: ToolOutputs = ToolOutputs.model_construct()
-    media: Toggle = Toggle.model_construct()
-    reasoning: Toggle = Toggle.model_construct()
-    oversized: Oversized = Oversized.model_construct()
-    recall: Recall = Recall.model_construct()
+    pins: Pins = Pins()
+    tool_arguments: ToolArguments = ToolArguments()
+    tool_outputs: ToolOutputs = ToolOutputs()
+    media: Toggle = Toggle()
+    reasoning: Toggle = Toggle()
+    oversized: Oversized = Oversized()
+    recall: Recall = Recall()
     """What was evicted and is asked about comes back by itself: ``True``, ``False``, or its settings."""
     minimum_gain: Share = 0.05
     """A pass that would free less than this share of the window is not worth its rewrite, while the view fits."""
     evidence: bool = True
-    summary: SummaryOptions = SummaryOptions.model_construct()
+    summary: SummaryOptions = SummaryOptions()
     bound_thinking: bool = True
     """Whether signed thinking is bound to what stands before it, as from Claude Fable 5.1 and the 5.5 models on. A pass
     then leaves out all that was made under an earlier view. False: for older models, which want the thinking of a turn

@@ -28,9 +28,6 @@ from contextfold.messages import Message, Part, Text, well_formed
 from contextfold.summary.message import summary_text
 from contextfold.tiers.joined import JoinedRemoved
 
-_FROZEN = ConfigDict(frozen=True, defer_build=True)
-"""Validators are built with the first record: an import need not wait for them."""
-
 VERSION = 1
 # LangChain's own mark for summaries: what filters them out of a thread there knows ours as well.
 SUMMARY_MARK = {"lc_source": "summarization"}
@@ -39,7 +36,7 @@ SUMMARY_MARK = {"lc_source": "summarization"}
 class Edit(BaseModel):
     """Part ``part`` of message ``index`` is reduced by ``tier`` with ``limit`` (the tier says in which unit)."""
 
-    model_config = _FROZEN
+    model_config = ConfigDict(frozen=True)
 
     index: Annotated[int, Field(ge=0)]
     part: Annotated[int, Field(ge=0)]
@@ -57,7 +54,7 @@ class Edit(BaseModel):
 class SummaryRecord(BaseModel):
     """The one summary of a view: prose by the summarizer, evidence by code, and what it took."""
 
-    model_config = _FROZEN
+    model_config = ConfigDict(frozen=True)
 
     text: str
     evidence: str = ""
@@ -96,7 +93,7 @@ class SummaryRecord(BaseModel):
 class FateRun(BaseModel):
     """Messages ``start`` to ``stop`` (exclusive) share a fate and its reason."""
 
-    model_config = _FROZEN
+    model_config = ConfigDict(frozen=True)
 
     start: Annotated[int, Field(ge=0)]
     stop: int
@@ -122,7 +119,7 @@ class FateRun(BaseModel):
 class Recalled(BaseModel):
     """What was looked up among evicted messages and is quoted behind message ``after``, which asked for it."""
 
-    model_config = _FROZEN
+    model_config = ConfigDict(frozen=True)
 
     after: Annotated[int, Field(ge=0)]
     digest: str
@@ -137,7 +134,7 @@ class Recalled(BaseModel):
 class Compaction(BaseModel):
     """One compaction. Plain, immutable data: ``to_json`` and ``from_json`` bring it through any store."""
 
-    model_config = _FROZEN
+    model_config = ConfigDict(frozen=True)
 
     version: int = VERSION
     parent: str | None = None

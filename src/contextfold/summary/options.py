@@ -29,7 +29,7 @@ _AT_LEAST = {
 class SummaryOptions(BaseModel):
     """The options of the summary call. Immutable; an error about a value names field, value and what is allowed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_tokens: int | None = None
     """The longest summary, in tokens. None: what the budget allows."""
