@@ -352,8 +352,10 @@ class _Call:
 
     async def _ask(self, messages: list[Any], whole: bool, answer_tokens: int) -> Answer | None:
         """The model itself, asked for a summary (``summarizer="same"``)."""
-        if whole and not self.parameters.allow_text_output:  # the framework would force a call of a tool, or JSON
-            return None
+        if whole:  # the framework would force a call of a tool, or JSON
+            _, prepared = self.model.prepare_request(self.settings, self.parameters)
+            if not prepared.allow_text_output or prepared.output_mode in ("native", "prompted"):
+                return None
         limit = (self.settings or {}).get("max_tokens")
         settings = _limited(self.settings, max(limit, answer_tokens) if limit and answer_tokens else None)
         parameters = self.parameters if whole else ModelRequestParameters()
