@@ -286,3 +286,40 @@ def test_where_nothing_is_sent_it_is_refused() -> None:
 def test_answers_of_all_providers_are_read(response: Any, text: str, called: bool) -> None:
     answer = answer_of(response)
     assert (answer.text, answer.has_tool_calls) == (text, called)
+
+
+def adk(**options: Any) -> Any:
+    from contextfold.integrations.google_adk import CompactionPlugin
+
+    return CompactionPlugin(**options)
+
+
+def adk_events(**options: Any) -> Any:
+    from contextfold.integrations.google_adk import EventsSummarizer
+
+    return EventsSummarizer(**options)
+
+
+def haystack(**options: Any) -> Any:
+    from contextfold.integrations.haystack import ContextfoldCompactor
+
+    return ContextfoldCompactor(**options)
+
+
+def langgraph(**options: Any) -> Any:
+    from contextfold.integrations.langgraph import Context
+
+    return Context.of_window(**options)
+
+
+def strands(**options: Any) -> Any:
+    from contextfold.integrations.strands import CompactionManager
+
+    return CompactionManager(**options)
+
+
+@pytest.mark.parametrize("face", [adk, adk_events, haystack, langgraph, strands])
+def test_a_face_that_sends_nothing_refuses_it_when_it_is_made(face: Callable[..., Any]) -> None:
+    with pytest.raises(PolicyError, match="same"):
+        face(window=20_000, summarizer="same")
+    assert face(window=20_000, summarizer="extractive")

@@ -79,7 +79,8 @@ class CompactionPlugin(BasePlugin):
         name: of the plugin. An app takes no two of one name.
 
     Without ``window``, it is looked up for the model of each request. Raises ``PolicyError`` for a setting that is not
-    allowed, and ``TypeError`` for one that is not known.
+    allowed, and for ``summarizer="same"``: ADK's callbacks have no way to ask the model as ADK asks it itself.
+    ``TypeError`` for one that is not known.
     """
 
     def __init__(self, compactor: Compactor | None = None, *, name: str = "contextfold", **options: Any) -> None:
@@ -87,6 +88,7 @@ class CompactionPlugin(BasePlugin):
         if compactor is not None and options:
             raise TypeError(f"give either a compactor or {', '.join(options)}, not both: they are its options")
         self.compactor = Compactor(**options) if compactor is None else checked_compactor(compactor)
+        self.compactor._needs_no_model()
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
@@ -216,6 +218,7 @@ class EventsSummarizer(BaseEventsSummarizer):
         # ADK has decided that these events go: no threshold of ours stands in the way, and as little as can be is kept
         policy = Policy(trigger=None, keep=("messages", 1), minimum_gain=0)
         self.compactor = Compactor(window=window, policy=policy, summarizer=summarizer)
+        self.compactor._needs_no_model()
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         """One event that stands for these; None, and a line in the log, where no summary could be made.

@@ -100,7 +100,7 @@ class ContextfoldCompactor:
         self.result: CompactionResult | None = None
         self._originals = Originals(formats.get(FORMAT))
         self._lists = KnownLists()
-        self._compactor(1_000)  # says at once what is wrong
+        self._compactor(1_000)._needs_no_model()  # says at once what is wrong
 
     # ---- their protocol ----
 

@@ -95,6 +95,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         view_key: str = "llm_input_messages",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        compactor._needs_no_model()  # a node that makes messages sends none
         self.compactor = compactor
         self.system = system
         self.tools = tools
