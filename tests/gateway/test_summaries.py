@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,34 @@ def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:
             time.sleep(0.1)
         assert [request.raw for request in provider.requests] == raws
         assert gateway.metrics.total("shadow_tokens_total") > 1_000
+
+
+@pytest.mark.parametrize("marked", [1, 2], ids=["the newest", "the two newest"])
+def test_behind_newest_results_all_but_the_instruction_comes_from_the_cache(tmp_path: Path, marked: int) -> None:
+    """Anthropic reads from its cache by marks, which clients move to the newest messages; it takes four at most."""
+    mark = {"type": "ephemeral"}
+    system = [{"type": "text", "text": "You read tables.", "cache_control": mark}]
+    tools = [{"name": "look", "input_schema": {"type": "object"}, "cache_control": mark}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "Read all tables."}]}]
+
+    def answer(request: Any) -> Answer:
+        return Answer(SUMMARY if is_own(request) else "ok")
+
+    with ProviderServer(default_window=WINDOW, answers=answer, cache_minimum=1) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            for n in range(50):
+                told = json.loads(json.dumps(messages))
+                for message in [one for one in told if one["role"] == "user"][-marked:]:
+                    message["content"][-1]["cache_control"] = mark
+                raw = compact(body_of("anthropic", told, system=system, tools=tools))
+                assert post(gateway.url, PATHS["anthropic"], raw, {"x-api-key": "mine"}).status == 200
+                call = {"type": "tool_use", "id": f"call_{n}", "name": "look", "input": {"table": n}}
+                read = {"type": "tool_result", "tool_use_id": f"call_{n}", "content": f"table {n}: " + "a row. " * 60}
+                messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [read]}]
+                time.sleep(0.02)
+        own = [request for request in provider.requests if "Pause the task" in request.text]
+    assert own
+    for request in own:
+        assert request.usage is not None
+        assert request.usage.cached > 0.9 * request.usage.prompt
+        assert request.raw.count(b'"cache_control"') <= 2 + marked

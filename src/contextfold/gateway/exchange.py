@@ -302,7 +302,8 @@ class Exchanges:
         async def post(data: bytes) -> UpstreamAnswer:
             return await self.client.send("POST", url, headers, data)
 
-        return asking(post, conversation.wire, conversation.body, call.model)
+        wire, body = conversation.wire, conversation.body
+        return asking(post, wire, body, call.model, _last_mark(body) if wire is MESSAGES else None)
 
     async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
         try:

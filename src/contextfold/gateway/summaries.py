@@ -42,11 +42,18 @@ def summarizer_of(settings: GatewaySettings) -> Any:
     return SummaryModel(settings.summarizer, base_url=settings.base_url)
 
 
-def asking(post: Callable[[bytes], Awaitable[UpstreamAnswer]], wire: GatewayWire, body: Body, model: str) -> Ask:
+def asking(
+    post: Callable[[bytes], Awaitable[UpstreamAnswer]],
+    wire: GatewayWire,
+    body: Body,
+    model: str,
+    mark: Callable[[Any], Any] | None,
+) -> Ask:
     """How the model of a request is asked for a summary of it.
 
     A whole view goes out as the request itself would, made of the client's bytes, so that the provider reads it from
-    its cache; only what makes the answer a stream, or keeps it at the provider, is different.
+    its cache; only what makes the answer a stream, or keeps it at the provider, is different. ``mark``: puts the mark
+    of the cache that the newest message has on another one, for a view that ends before it.
     """
 
     async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
@@ -57,7 +64,10 @@ def asking(post: Callable[[bytes], Awaitable[UpstreamAnswer]], wire: GatewayWire
             changes: dict[str, Any] = {one: None for one in ("stream", "stream_options") if one in body.fields}
             changes |= {name: max(limit, answer_tokens)} if limit is not None else {}
             changes |= {"store": False} if wire is RESPONSES else {}
-            data = body.with_view(messages, wire.key, changes)
+            # Marks are counted: one more is refused. So it moves, and never beside the message that has it.
+            *_, newest = body.open
+            is_left_out = not any(message is newest for message in messages)
+            data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
         else:
             alone: dict[str, Any] = {"model": model, wire.key: messages}
             alone |= {"max_tokens": ANSWER_TOKENS} if wire is MESSAGES else {}
