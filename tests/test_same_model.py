@@ -216,7 +216,9 @@ def test_behind_newest_results_the_request_is_the_last_one_with_an_instruction(f
 
 
 def test_roles_take_turns_where_a_provider_insists() -> None:
-    for asked in agent("bedrock-converse", work(0, 60)).behind:
+    told = agent("bedrock-converse", work(0, 60))
+    assert told.behind
+    for asked in told.behind:
         assert all(one["role"] != other["role"] for one, other in pairwise(asked))
 
 
@@ -323,3 +325,10 @@ def test_a_face_that_sends_nothing_refuses_it_when_it_is_made(face: Callable[...
     with pytest.raises(PolicyError, match="same"):
         face(window=20_000, summarizer="same")
     assert face(window=20_000, summarizer="extractive")
+
+
+def test_a_node_that_is_given_no_compactor_says_so() -> None:
+    from contextfold.integrations.langgraph import Context
+
+    with pytest.raises(PolicyError, match="must be a Compactor"):
+        Context("no compactor")  # type: ignore[arg-type]

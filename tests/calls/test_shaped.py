@@ -39,6 +39,12 @@ SHAPED: dict[str, dict[str, Any]] = {
     "a call is required, in Gemini": {"config": {"tool_config": {"function_calling_config": {"mode": "ANY"}}}},
     "a schema, in Gemini": {"config": {"response_schema": Found}},
     "any JSON, in Gemini": {"config": {"response_mime_type": "application/json"}},
+    "a call is required, as Gemini's API writes it": {
+        "config": {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
+    },
+    "any JSON, as Gemini's API writes it": {"config": {"responseMimeType": "application/json"}},
+    "a schema, as Gemini's API writes it": {"config": {"responseSchema": {"type": "OBJECT"}}},
+    "a class, in Responses": {"text_format": Found},
 }
 FREE: dict[str, dict[str, Any]] = {
     "nothing": {},

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from contextfold.calls.usage import get, read_usage
+from contextfold.formats import gemini_shapes
 from contextfold.formats.base import Format
 from contextfold.messages import Message, Text
 from contextfold.summary.summarizer import Answer, to_answer
@@ -70,14 +71,14 @@ def is_shaped(arguments: Mapping[str, Any]) -> bool:
     that no summary has: a call of a tool, or JSON. Asked otherwise, it would not be read from the cache: what forces
     the shape is a part of the prompt.
     """
-    config = arguments.get("config")  # google-genai's
-    calling = get(get(config, "tool_config"), "function_calling_config")
-    choices = (*(arguments.get(name) for name in ("tool_choice", "function_call")), get(calling, "mode"))
-    output = get(arguments.get("output_config"), "format")  # Anthropic's
-    formats = [arguments.get("response_format"), arguments.get("output_format"), output]
-    formats += [get(arguments.get("text"), "format")]  # of OpenAI's Responses
-    formats += [get(config, name) for name in ("response_schema", "response_json_schema")]
-    is_json = "json" in str(get(config, "response_mime_type") or "")
+    choices = [arguments.get(name) for name in ("tool_choice", "function_call")]
+    formats = [arguments.get(name) for name in ("response_format", "output_format", "text_format")]
+    formats += [get(arguments.get("output_config"), "format"), get(arguments.get("text"), "format")]
+    config = arguments.get("config")  # google-genai's, which takes both spellings of a name
+    calling = gemini_shapes.get(gemini_shapes.get(config, "tool_config"), "function_calling_config")
+    choices += [gemini_shapes.get(calling, "mode")]
+    formats += [gemini_shapes.get(config, name) for name in ("response_schema", "response_json_schema")]
+    is_json = "json" in str(gemini_shapes.get(config, "response_mime_type") or "")
     return is_json or any(map(_forces, choices)) or any(map(_is_format, formats))
 
 

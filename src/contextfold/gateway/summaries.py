@@ -65,7 +65,7 @@ def asking(
             changes |= {name: max(limit, answer_tokens)} if limit is not None else {}
             changes |= {"store": False} if wire is RESPONSES else {}
             # Marks are counted: one more is refused. So it moves, and never beside the message that has it.
-            *_, newest = body.open
+            newest = body.open[-1]
             is_left_out = not any(message is newest for message in messages)
             data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
         else:

@@ -33,3 +33,12 @@ def checked_compactor(value: Any) -> Compactor:
     if not isinstance(value, Compactor):
         raise PolicyError(f"compactor must be a Compactor of contextfold, not {type(value).__name__}")
     return value
+
+
+def sending_nothing(value: Any) -> Compactor:
+    """The compactor that a caller gave to a face that never sends a request itself. Raises ``PolicyError`` for what is
+    none, and for ``summarizer="same"``, which asks the model that a request goes to.
+    """
+    compactor = checked_compactor(value)
+    compactor._needs_no_model()
+    return compactor

@@ -35,7 +35,7 @@ from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError
 from contextfold.formats import gemini_shapes as shapes
-from contextfold.integrations.given import checked_compactor, listed, reading
+from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.google_genai import declared, system_text
 from contextfold.integrations.known_lists import shared
 from contextfold.overflow import classify
@@ -87,8 +87,7 @@ class CompactionPlugin(BasePlugin):
         super().__init__(name=name)
         if compactor is not None and options:
             raise TypeError(f"give either a compactor or {', '.join(options)}, not both: they are its options")
-        self.compactor = Compactor(**options) if compactor is None else checked_compactor(compactor)
-        self.compactor._needs_no_model()
+        self.compactor = sending_nothing(Compactor(**options) if compactor is None else compactor)
         self._known: OrderedDict[tuple[str, ...], _Known] = OrderedDict()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
@@ -217,8 +216,7 @@ class EventsSummarizer(BaseEventsSummarizer):
     def __init__(self, summarizer: Any = None, *, window: int = 100_000) -> None:
         # ADK has decided that these events go: no threshold of ours stands in the way, and as little as can be is kept
         policy = Policy(trigger=None, keep=("messages", 1), minimum_gain=0)
-        self.compactor = Compactor(window=window, policy=policy, summarizer=summarizer)
-        self.compactor._needs_no_model()
+        self.compactor = sending_nothing(Compactor(window=window, policy=policy, summarizer=summarizer))
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         """One event that stands for these; None, and a line in the log, where no summary could be made.

@@ -34,7 +34,7 @@ except ImportError as error:
 from contextfold import formats
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import CannotFit, PolicyError, SummaryFailed, held, shown, whole_number
-from contextfold.integrations.given import listed, reading
+from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.known_lists import KnownLists
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
@@ -100,7 +100,7 @@ class ContextfoldCompactor:
         self.result: CompactionResult | None = None
         self._originals = Originals(formats.get(FORMAT))
         self._lists = KnownLists()
-        self._compactor(1_000)._needs_no_model()  # says at once what is wrong
+        sending_nothing(self._compactor(1_000))  # says at once what is wrong
 
     # ---- their protocol ----
 

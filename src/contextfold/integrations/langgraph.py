@@ -28,6 +28,7 @@ from langgraph.graph import MessagesState
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError
 from contextfold.integrations.bounded import Bounded
+from contextfold.integrations.given import sending_nothing
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.threads import thread_key
 from contextfold.observe import logger
@@ -95,8 +96,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         view_key: str = "llm_input_messages",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        compactor._needs_no_model()  # a node that makes messages sends none
-        self.compactor = compactor
+        self.compactor = sending_nothing(compactor)
         self.system = system
         self.tools = tools
         self.messages_key = messages_key

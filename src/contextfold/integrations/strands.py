@@ -24,7 +24,7 @@ from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, text_of
-from contextfold.integrations.given import checked_compactor, listed, reading
+from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
 from contextfold.overflow import classify
@@ -75,8 +75,7 @@ class CompactionManager(ConversationManager):
         super().__init__()
         if compactor is not None and settings:
             raise PolicyError(f"give either a compactor or {', '.join(settings)}: they are settings of a compactor")
-        self.compactor = checked_compactor(compactor) if compactor is not None else Compactor(**settings)
-        self.compactor._needs_no_model()
+        self.compactor = sending_nothing(Compactor(**settings) if compactor is None else compactor)
         self.compaction = previous
         """The record in force."""
         self.calibration: Calibration | None = None

@@ -1,7 +1,8 @@
 """The summary by the model of the request itself, asked behind the view that its provider has in the cache.
 
 What belongs here: composing that request, and what its answer is worth. What does not: sending it and reading answers
-(``calls.same``), and the usual way, which is gone where this one brings no summary (``perform``).
+(``calls.same``), and the usual way, from the text of what leaves, which follows where this one brings no summary
+(``perform``).
 """
 
 from __future__ import annotations

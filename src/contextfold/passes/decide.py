@@ -477,8 +477,8 @@ class _Pass:
         return found, left
 
     def _prose(self, budget: int) -> int:
-        policy, asked = self.question.policy, self.question
-        share = policy.budgets.prose_of(budget, built_in=asked.summary_is_free, behind_view=asked.is_behind_view)
+        question, policy = self.question, self.question.policy
+        share = policy.budgets.prose_of(budget, built_in=question.summary_is_free, behind_view=question.is_behind_view)
         prose = max(min(budget, SMALLEST_SUMMARY), share if policy.evidence else budget)
         cap = policy.summary.max_tokens
         return min(budget, prose if cap is None else cap)

@@ -44,7 +44,7 @@ class Recording(Model):
         return ModelResponse(output=[said], usage=Usage(), response_id=None)
 
     def stream_response(self, *arguments: Any, **beside: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("these runs do not stream")
 
 
 @pytest.mark.parametrize("is_json", [False, True])
