@@ -77,8 +77,13 @@ def write(
         return "".join(_pieces(value, comma, colon, sort_keys, skipkeys, default))
 
 
-def strings(value: Any, skipped: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Every string inside, in order, but those under ``skipped`` keys. A loop, because nothing limits the depth.
+def _but(found: dict[str, Any], skipped: frozenset[str]) -> list[Any]:
+    return [entry for key, entry in found.items() if key not in skipped]
+
+
+def strings(value: Any, skipped: Callable[[dict[str, Any]], frozenset[str]]) -> Iterator[str]:
+    """Every string inside, in order, but those under the ``skipped`` keys of each object. A loop, because nothing
+    limits the depth.
 
     Raises ``ValueError`` for a value that contains itself, or has more values than any message.
     """
@@ -99,7 +104,7 @@ def strings(value: Any, skipped: frozenset[str] = frozenset()) -> Iterator[str]:
             _enter(found, around)
             # left behind its last value: an object that stands in two places does not contain itself
             waiting.append((_END, id(found)))
-            inner = [entry for key, entry in found.items() if key not in skipped] if isinstance(found, dict) else found
+            inner: list[Any] = found if isinstance(found, list) else _but(found, skipped(found))
             waiting.extend((None, entry) for entry in reversed(inner))
     raise ValueError(f"it holds more than {MOST_VALUES:,} values or {MOST_CHARACTERS:,} characters")
 

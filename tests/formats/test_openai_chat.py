@@ -35,6 +35,7 @@ def test_every_kind_of_content_becomes_its_part() -> None:
                 {"type": "file", "file": {"file_data": "data:application/pdf;base64,BBBB"}},
                 {"type": "file", "file": {}},
                 {"type": "input_audio", "input_audio": {"data": "CCCC", "format": "wav"}},
+                {"type": "video_url", "video_url": {"url": "https://a.b/c.mp4"}},
                 "bare",
             ],
         }
@@ -47,7 +48,8 @@ def test_every_kind_of_content_becomes_its_part() -> None:
         Media("image", url="https://a.b/c.png"),
         Media("document", "application/pdf", data="BBBB"),
         Opaque("file"),
-        Opaque("input_audio", "wav"),
+        Media("audio", "audio/wav", data="CCCC"),
+        Media("video", url="https://a.b/c.mp4"),
         Text("bare"),
     )
 

@@ -45,7 +45,7 @@ SHELL = {"type": "local_shell_call", "call_id": "s", "action": {"type": "exec", 
                 Media("document", "application/pdf", data="BBBB"),
                 Opaque("input_file"),
                 Opaque("input_image"),
-                Opaque("input_audio", "wav"),
+                Media("audio", "audio/wav", data="CCCC"),
             ),
         ),
         (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
+import random
 import re
 from typing import Any
 
@@ -163,3 +165,14 @@ def test_a_history_that_only_knows_a_limit_is_asked_for_no_more() -> None:
             return []
 
     assert "[0] user: the port" in HistoryTools(Plain()).dispatch(SEARCH, {"query": "port"})
+
+
+def test_a_picture_that_the_provider_drew_is_found_by_what_is_said_of_it_and_shown_without_its_data() -> None:
+    data = base64.b64encode(random.Random(1).randbytes(30_000)).decode()
+    drawn = {"type": "image_generation_call", "id": "ig_1", "result": data, "revised_prompt": "a cat on a roof"}
+    found = search([{"role": "user", "content": "draw it"}, drawn], "roof", format="openai-responses")
+    assert [hit.index for hit in found] == [1]
+    (entry,) = MessageSearch([drawn], format="openai-responses").read()
+    assert "a cat on a roof" in entry.text
+    assert "40,000 characters" in entry.text
+    assert len(entry.text) < 300

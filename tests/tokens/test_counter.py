@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 import contextfold
 from contextfold.errors import PolicyError
+from contextfold.formats import FORMATS
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens import TokenCounter, count_tokens, estimate
 from contextfold.tokens.counter import CALL_OVERHEAD, MESSAGE_OVERHEAD, TOOL_OVERHEAD
@@ -65,6 +66,58 @@ def test_an_opaque_block_is_its_text_or_its_json_without_base64() -> None:
     assert COUNTER.part(Opaque("x", source={"type": "x", "blob": data, "url": f"data:a/b;base64,{data}"})) < 40
     assert LENGTHS.part(Opaque("x")) == 0
     assert LENGTHS.part(Opaque("x", source=object())) == len('"object"')
+
+
+PNG = "data:image/png;base64,"
+PIXELS = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (512).to_bytes(4) * 2 + bytes(90_000)).decode()
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXELS}}
+PAGE = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(b"%PDF /Type /Page /").decode()}
+HIDDEN = base64.b64encode(bytes(4_000)).decode()
+LINES = "The port is 8443. " * 200
+
+
+@pytest.mark.parametrize(
+    ("format", "wire", "tokens"),
+    [
+        ("openai-responses", {"type": "image_generation_call", "id": "i", "result": PIXELS}, 255),
+        (
+            "openai-responses",
+            {"type": "code_interpreter_call", "outputs": [{"type": "image", "url": f"data:image/png;base64,{PIXELS}"}]},
+            255,
+        ),
+        ("openai-chat", {"role": "assistant", "images": [{"image_url": {"url": f"{PNG}{PIXELS}"}}]}, 255),
+        (
+            "openai-chat",
+            {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "A" * 1_280_000}}]},
+            600,
+        ),
+        ("anthropic", {"type": "mcp_tool_result", "tool_use_id": "m", "content": [IMAGE]}, 350),
+        (
+            "anthropic",
+            {"type": "web_search_tool_result", "content": [{"url": "u", "encrypted_content": HIDDEN}] * 3},
+            3_000,
+        ),
+        ("anthropic", {"type": "web_fetch_tool_result", "content": {"content": {"source": PAGE}}}, 2_250),
+        (
+            "anthropic",
+            {"type": "web_fetch_tool_result", "content": {"source": {"type": "text", "data": LINES}}},
+            estimate(LINES),
+        ),
+    ],
+)
+def test_what_a_provider_fetched_drew_or_searched_has_its_price(format: str, wire: dict[str, Any], tokens: int) -> None:
+    """Neither its base64, nor nothing."""
+    if format == "anthropic":
+        wire = {"role": "assistant", "content": [wire]}
+    message = FORMATS[format].decode(wire)
+    counter = TokenCounter(media_rule="anthropic" if format == "anthropic" else "openai")
+    assert counter.message(message) == pytest.approx(tokens, rel=0.05, abs=20)
+
+
+def test_a_page_that_the_provider_fetched_as_text_can_be_read() -> None:
+    fetched = {"type": "web_fetch_tool_result", "content": {"source": {"type": "text", "data": LINES}}}
+    message = FORMATS["anthropic"].decode({"role": "assistant", "content": [fetched]})
+    assert any(isinstance(part, Opaque) and LINES in part.text for part in message.parts)
 
 
 def test_the_same_opaque_block_has_the_same_size_twice() -> None:

@@ -50,7 +50,6 @@ CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "argum
 """Content blocks that are calls, and where each keeps its arguments: Anthropic, LangChain's own, OpenAI Responses."""
 WHERE = ("url", "file_data", "image_url", "file_url", "file_uri", "file_id", "id")
 """Keys of a media block that say where its data is; ``data:`` URLs hold it."""
-AUDIO_TYPES = {"mp3": "audio/mpeg"}
 MEDIA_BLOCKS: Mapping[str, MediaKind] = {
     "image": "image",
     "input_image": "image",
@@ -253,8 +252,8 @@ def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
     # integrations take: Anthropic's ``source``, OpenAI's ``file``, ``input_...``, Google's ``media``.
     held = next((block[key] for key in ("source", "file", "input_audio") if isinstance(block.get(key), dict)), block)
     media_type = values.optional_text(held, "mime_type") or values.optional_text(held, "media_type")
-    if media_type is None and kind == "audio" and isinstance(held.get("format"), str):
-        media_type = AUDIO_TYPES.get(held["format"], f"audio/{held['format']}")
+    if media_type is None and kind == "audio":
+        media_type = values.audio_type(values.optional_text(held, "format"))
     data = values.optional_text(held, "base64") or values.optional_text(held, "data")
     if data is not None and "text" not in (held.get("type"), held.get("source_type")):
         return Media(_kind_of(media_type, kind, block), media_type=media_type, data=data, source=block)

@@ -22,12 +22,16 @@ from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
 from contextfold.formats.base import Rules
 from contextfold.formats.marks import CHAT_ROLES
-from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
-FIELDS = ("refusal", "audio", *REASONING_FIELDS)
+FIELDS = ("refusal", "audio", "images", *REASONING_FIELDS)
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
+LINKED: Mapping[str, MediaKind] = {"video_url": "video", "audio_url": "audio"}
+"""Blocks of servers that speak this API and take more than OpenAI does (vLLM, OpenRouter)."""
+SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+"""What the API takes as ``input_audio``."""
 NAME = re.compile(r"[^\s<|\\/>]{1,64}")  # what the API allows as the name of a participant
 
 InnerPart = Text | Media | Opaque
@@ -124,7 +128,9 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> InnerPart:
         return _decode_image(block, index)
     if kind == "file":
         return _decode_file(block)
-    return values.opaque(block)
+    if kind in LINKED and isinstance(held := block.get(kind), dict) and isinstance(held.get("url"), str):
+        return values.media_from_url(LINKED[kind], held["url"], source=block)
+    return values.input_audio(block) or values.opaque(block)
 
 
 def _decode_image(block: dict[str, Any], index: int | None) -> Media:
@@ -356,4 +362,6 @@ def _build_media_block(media: Media) -> dict[str, Any]:
     if media.kind == "document" and media.data is not None:
         name = f"document.{(media.media_type or 'application/pdf').rpartition('/')[2]}"
         return {"type": "file", "file": {"filename": name, "file_data": values.data_url(media)}}
+    if media.data is not None and media.media_type in SOUNDS:
+        return {"type": "input_audio", "input_audio": {"data": media.data, "format": SOUNDS[media.media_type]}}
     return {"type": "text", "text": values.media_note(media).text}

@@ -130,7 +130,7 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Text | Media | Op
         where = block.get("file_data") or block.get("file_url") or block.get("file_id")
         if isinstance(where, str):
             return values.media_from_url("document", where, source=block)
-    return local_tools.decoded_chunk(block) or values.opaque(block)
+    return values.input_audio(block) or local_tools.decoded_chunk(block) or values.opaque(block)
 
 
 # ---- encoding what was edited ----------------------------------------------------------------------------------------

@@ -290,6 +290,19 @@ def media_from_url(kind: str, url: str, *, detail: str | None = None, source: An
     return Media(kind, media_type=held[0], data=held[1], detail=detail, source=source)  # type: ignore[arg-type]
 
 
+def input_audio(block: Mapping[str, Any]) -> Media | None:
+    """The sound in a block of OpenAI's, ``{"type": "input_audio", "input_audio": {"data", "format"}}``, else None."""
+    held = block.get("input_audio")
+    if block_type(block) != "input_audio" or not isinstance(held, dict) or not isinstance(held.get("data"), str):
+        return None
+    return Media("audio", media_type=audio_type(optional_text(held, "format")), data=held["data"], source=block)
+
+
+def audio_type(short: str | None) -> str | None:
+    """The media type of a sound that OpenAI names by ``wav`` or ``mp3``."""
+    return None if short is None else "audio/mpeg" if short == "mp3" else f"audio/{short}"
+
+
 def is_link(media: Media) -> bool:
     """Whether the media is at a URL that any provider can fetch (a file id is known to one provider only)."""
     return media.data is None and media.url is not None and "://" in media.url
@@ -302,10 +315,15 @@ def media_note(media: Media) -> Text:
     return Text(f"[{kind}: {where}]")
 
 
+def _unreadable(entry: Mapping[str, Any]) -> frozenset[str]:
+    # a document of plain text, such as a page that the provider fetched
+    return _UNREADABLE_KEYS - {"data"} if entry.get("type") == "text" else _UNREADABLE_KEYS
+
+
 def readable(value: Any) -> str:
     """Every string of a JSON value that a person could read, one to a line; identifiers and ciphertext left out."""
     try:
-        return "\n".join(text for text in json_values.strings(value, _UNREADABLE_KEYS) if text.strip())
+        return "\n".join(text for text in json_values.strings(value, _unreadable) if text.strip())
     except ValueError as error:
         raise FormatError(f"a block cannot be read: {error}") from None
 

@@ -7,18 +7,19 @@ What belongs here: hits and entries, and searching a list. What does not: scores
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from contextfold import formats
+from contextfold import formats, json_values
 from contextfold.errors import InputError, shown, whole_number
-from contextfold.messages import Message, Reasoning, well_formed
+from contextfold.messages import Message, Opaque, Part, Reasoning, well_formed
 from contextfold.recall.markdown import as_markdown
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import Order, rank
 from contextfold.recall.snippets import snippet
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.recall.words import Query, parse_query
+from contextfold.summary.render import without_blobs
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MOST_NEIGHBORS = 20
@@ -127,9 +128,17 @@ class MessageSearch:
 
 
 def readable(message: Message) -> str:
-    """What a message says, as markdown: words, calls and results; no hidden reasoning, media by their size."""
-    parts = tuple(part for part in message.parts if not isinstance(part, Reasoning))
+    """What a message says, as markdown: words, calls and results; no hidden reasoning, media by their size, also those
+    inside of blocks that we do not interpret.
+    """
+    parts = tuple(_without_data(part) for part in message.parts if not isinstance(part, Reasoning))
     return as_markdown(message.with_parts(parts), lambda data, kind: f"{kind or 'media'}, {len(data):,} bytes")
+
+
+def _without_data(part: Part) -> Part:
+    if not isinstance(part, Opaque) or not part.source:
+        return part
+    return replace(part, text=without_blobs(json_values.write(part.source, default=str)), source=None)
 
 
 def indexed(entries: Iterable[HistoryEntry], roles: tuple[str, ...] | None = None) -> MemoryIndex:

@@ -10,16 +10,16 @@ frame a message, and about eight a tool call or the declaration of a tool. Other
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
 from contextfold.errors import InputError, PolicyError, reason, shown
-from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens.estimate import estimate
 from contextfold.tokens.known import KnownSizes
-from contextfold.tokens.media import Rule, media_tokens
+from contextfold.tokens.media import Rule, image_size, media_tokens
 
 MESSAGE_OVERHEAD = 4
 CALL_OVERHEAD = 8
@@ -27,6 +27,10 @@ TOOL_OVERHEAD = 8
 
 _CIPHERTEXTS = ("encrypted_content", "data", "signature")
 _BYTES_PER_TOKEN = 4
+_SHORTEST_DATA = 64
+_DATA_URL = re.compile(r"data:((?:image|audio|video)/[\w.+-]+|application/pdf)(?:;[\w.=-]+){0,8};base64,")
+_IMAGES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
+"""How PNG, JPEG, GIF and WebP begin in base64."""
 _DATA = re.compile(r"data:[^,]{0,200};base64,|[A-Za-z0-9+/=_\s-]{512,}\Z")
 
 
@@ -105,11 +109,22 @@ class TokenCounter:
         return max(self.text(part.text), _ciphertext_tokens(part.source, keys))
 
     def _opaque(self, part: Opaque) -> int:
-        """Its readable text, or its ciphertext, or the compact JSON of its source without base64 in it."""
-        if part.text:
-            return self.text(part.text)
-        hidden = _ciphertext_tokens(part.source, _CIPHERTEXTS[:1])
-        return hidden or (self.text(compact_json(_without_data(part.source))) if part.source is not None else 0)
+        """Its readable text and what else is in it: media by the provider's rule, and texts that only the provider can
+        read. Where there is nothing of these, the compact JSON of its source without base64 in it.
+        """
+        source = getattr(part.source, "value", part.source)  # a key of the message itself
+        if part.text and isinstance(source, Mapping) and isinstance(source.get("encrypted_content"), str):
+            return self.text(part.text)  # the same in clear
+        words, held = part.text, 0
+        for found in _held_in(source):
+            if isinstance(found, Media):
+                held += media_tokens(found, self._media_rule)
+                words = words.replace(found.url or found.data or "", "")
+            else:
+                held += len(found) * 3 // 4 // _BYTES_PER_TOKEN
+        if words.strip():
+            return held + self.text(words)
+        return held or (self.text(compact_json(_without_data(part.source))) if part.source is not None else 0)
 
 
 def compact_json(value: Any) -> str:
@@ -139,6 +154,38 @@ def _ciphertext_tokens(source: Any, keys: Iterable[str]) -> int:
     # about four bytes. The few hundred bytes that a cipher adds are left in.
     held = [source[key] for key in keys if isinstance(source.get(key), str)]
     return max((len(value) * 3 // 4 // _BYTES_PER_TOKEN for value in held), default=0)
+
+
+def _held_in(value: Any) -> Iterator[Media | str]:
+    """The media inside of a block that we do not interpret (a picture that was drawn, a plot, a page that was fetched),
+    and the ciphertexts: Anthropic's search results are hidden, and billed.
+    """
+    waiting = [value]
+    for _ in range(json_values.MOST_VALUES):
+        if not waiting:
+            return
+        found = waiting.pop()
+        if isinstance(found, list | tuple):
+            waiting.extend(found)
+        elif isinstance(found, Mapping):
+            data, media_type = found.get("data"), found.get("media_type")
+            if found.get("type") == "base64" and isinstance(data, str):
+                said = media_type if isinstance(media_type, str) else None
+                yield Media(_media_kind(said), media_type=said, data=data)
+                continue
+            if isinstance(hidden := found.get("encrypted_content"), str):
+                yield hidden
+            waiting.extend(inner for key, inner in found.items() if key != "encrypted_content")
+        elif isinstance(found, str) and len(found) >= _SHORTEST_DATA:
+            if url := _DATA_URL.match(found):
+                yield Media(_media_kind(url[1]), media_type=url[1], url=found)
+            elif found.startswith(_IMAGES) and image_size(found):
+                yield Media("image", data=found)
+
+
+def _media_kind(media_type: str | None) -> MediaKind:
+    kind = (media_type or "").partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "document"  # type: ignore[return-value]
 
 
 def _without_data(value: Any) -> Any:
