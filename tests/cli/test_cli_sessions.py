@@ -187,3 +187,29 @@ def test_recall_searches_a_file_too(folder: Path) -> None:
         "recall", "talk.json", "x", "--since", "2031-01-01", code=BAD_INPUT
     )
     assert "there is no thread 'talk.json'" in run("recall", "talk.json", "port", "--namespace", "x", code=BAD_INPUT)
+
+
+def test_a_file_is_searched_also_where_the_environment_names_a_store(
+    imported: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEXTFOLD_STORE", "sqlite:///other.db")
+    assert "TCK-0007" in run("recall", "talk.json", "TCK-0007")
+    assert "no thread" in run("recall", "talk.json", "TCK-0007", "--store", "sqlite:///contextfold.db", code=BAD_INPUT)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("view", "talk.json", "--out", "talk.json"),
+        ("view", "talk.json", "--out", "link.json"),
+        ("view", "--store", "sqlite:///contextfold.db", "talk", "--out", "contextfold.db"),
+        ("sessions", "export", "talk", "--output", "contextfold.db"),
+    ],
+)
+def test_no_output_takes_the_place_of_what_it_is_made_from(
+    arguments: tuple[str, ...], imported: list[dict[str, Any]], folder: Path
+) -> None:
+    (folder / "link.json").symlink_to("talk.json")
+    assert "is read as well" in run(*arguments, code=BAD_INPUT)
+    assert json.loads((folder / "talk.json").read_text()) == imported
+    assert json.loads(run("sessions", "export", "talk")) == imported

@@ -30,6 +30,7 @@ USER = {"role": "user", "content": "go"}
         (rows(USER) + b"{broken\n" + rows(USER), ["line 2, column 2", "not valid JSON", "repair or delete that line"]),
         (rows(USER) + b"[" * 100_000 + b"\n" + rows(USER), ["line 2", "nested too deeply"]),
         (b"[" * 100_000, ["nested too deeply"]),
+        (b"\x1f\x8b\x08\x00", ["it is packed (gzip)", "unpack it first"]),
         (
             b'{"role": "user", "content": "\xff"}',
             ["byte 0xff at offset 29", "save the file as UTF-8"],

@@ -65,8 +65,10 @@ def _read_bytes(file: str) -> bytes:
         raise InputError(f"{display_name(file)} cannot be read: {_reason(error)}") from error
 
 
-def check_writable(output: str, option: str = "--output") -> None:
-    """Raise ``InputError`` if ``output`` plainly cannot be written, so that no one waits for a summary in vain."""
+def check_writable(output: str, option: str = "--output", *, read: str | None = None) -> None:
+    """Raise ``InputError`` if ``output`` plainly cannot be written, so that no one waits for a summary in vain, or if
+    it is the file that is ``read``: originals would be gone.
+    """
     path = Path(output)
     try:
         is_folder, has_folder = path.is_dir(), path.absolute().parent.is_dir()
@@ -76,6 +78,15 @@ def check_writable(output: str, option: str = "--output") -> None:
         raise InputError(f"{option} {output} is a folder: name a file in it")
     if not has_folder:
         raise InputError(f"{option} {output}: there is no folder {path.absolute().parent}")
+    # By real paths: under two names, a link for instance, an output would still take the place of its own input.
+    if read not in (None, STANDARD) and path.is_file() and os.path.realpath(output) == os.path.realpath(read):
+        raise InputError(f"{option} {output} is read as well, and would be gone: name another file")
+
+
+def of_database(url: str) -> str | None:
+    """The file of a database URL, None where it has none (a server, or a database in memory)."""
+    scheme, _, rest = url.partition(":///")
+    return (rest.partition("?")[0] or None) if scheme.startswith("sqlite") else None
 
 
 def write_json(value: Any, output: str = STANDARD) -> None:

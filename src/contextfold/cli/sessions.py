@@ -157,7 +157,7 @@ def export(
     """Write the messages of a thread as a JSON list."""
     with plain_errors(thread):
         if output != files.STANDARD:
-            files.check_writable(output)
+            files.check_writable(output, read=files.of_database(store))
         session = _existing(thread, store, namespace, window=window)
         messages = session.view() if view else session.history()
         files.write_json([_plain(message) for message in messages], output)
@@ -257,6 +257,7 @@ def _moment(text: str) -> datetime:
 
 @app.command()
 def recall(
+    context: typer.Context,
     thread: Annotated[
         str, typer.Argument(metavar="THREAD|FILE", help="The id of a thread, or a conversation or session file.")
     ],
@@ -292,7 +293,9 @@ def recall(
     with plain_errors(thread):
         options: dict[str, Any] = {"limit": limit or 20, "order": order.value, "neighbors": neighbors}
         options["roles"] = [one.value for one in role] if role else None
-        if store == DEFAULT_STORE and not namespace and Path(thread).is_file():
+        # A store that the environment names is where threads are, and no wish to look there for a file.
+        named = getattr(context.get_parameter_source("store"), "name", "") == "COMMANDLINE"
+        if not named and not namespace and Path(thread).is_file():
             if since or until:
                 raise InputError("--since and --until are for threads of a store: a file does not say when it was said")
             hits = _searched_file(thread, source_format, pick, query, options)

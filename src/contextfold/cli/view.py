@@ -92,7 +92,7 @@ def view(
         named = Named(summarizer or EXTRACTIVE, base_url)
         # Before the replay, which may take a while.
         if out is not None and out != files.STANDARD:
-            files.check_writable(out, "--out")
+            files.check_writable(out, "--out", read=file if store is None else files.of_database(store))
         if store is not None and out is None and compare is None:
             _serve(_live(store, file, namespace, given, named, allow_changes), port, no_open)
             return

@@ -61,11 +61,16 @@ def parse(data: bytes, name: str) -> TranscriptFile:
     return TranscriptFile(name, text, value)
 
 
+_PACKED = ((b"\x1f\x8b", "gzip"), (b"(\xb5/\xfd", "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03", "zip"))
+
+
 def _decoded(data: bytes, name: str) -> str:
     try:
         # Windows editors put a byte order mark first, and JSON takes none.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if packed := next((kind for mark, kind in _PACKED if data.startswith(mark)), None):
+            raise InputError(f"{name}: it is packed ({packed}): unpack it first") from None
         place = f"byte {data[error.start]:#04x} at offset {error.start}"
         raise InputError(f"{name}: {place} is not valid UTF-8: save the file as UTF-8") from None
 
