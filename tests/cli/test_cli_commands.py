@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -377,3 +378,28 @@ def test_real_files_of_every_kind_are_inspected_and_compacted(transcripts: Path)
         report: dict[str, Any] = json.loads(result.stdout)
         assert sum(report["ledger"]["counts"].values()) == report["messages_before"]
         assert run("inspect", str(path), *chosen).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "unbuffered"),
+    [("inspect big.json", "1"), ("inspect big.json --report json", ""), ("--help", "")],
+)
+def test_a_reader_who_leaves_early_ends_the_program_in_order(command: str, unbuffered: str, tmp_path: Path) -> None:
+    (tmp_path / "big.json").write_text(json.dumps(SMALL * 200), encoding="utf-8")
+    read, write = os.pipe()
+    os.close(read)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    program = [sys.executable, "-m", "contextfold", *command.split()]
+    done = subprocess.run(program, stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", [["inspect"], ["inspect", "--report", "json"], ["compact", "--output", "-", "-q"]])
+def test_a_full_standard_output_is_told_in_one_line(command: list[str], small: Path) -> None:
+    program = [sys.executable, "-m", "contextfold", command[0], str(small), *command[1:]]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"contextfold: standard output cannot be written: no space left on device\n"

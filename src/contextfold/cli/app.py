@@ -42,6 +42,7 @@ from contextfold.cli.options import (
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.cli.view import view
+from contextfold.errors import ContextfoldError
 
 if TYPE_CHECKING:
     from contextfold.compactor import CompactionResult, Compactor
@@ -65,8 +66,14 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show must not end the program
             stream.reconfigure(errors="replace")
+    sys.stdout = files.guarded(sys.stdout)  # None where it is closed
     try:
         code = app(standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except ContextfoldError as error:  # printed without an input at hand: a help text, say, on a full disk
+        complain(str(error))
+        code = BAD_INPUT
     except UsageError as error:
         said = error.format_message()  # type: ignore[attr-defined]  # str() leaves out which option it is
         if said.strip():  # a group without a command has shown its help, and says nothing more

@@ -5,11 +5,12 @@ What belongs here: paths, streams, and errors that name them. What does not: wha
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -117,6 +118,30 @@ def write_atomically(output: str, data: bytes) -> None:
                 file.write(data)
     except OSError as error:
         raise InputError(f"--output {output} cannot be written: {_reason(error)}") from error
+
+
+class _Output(io.FileIO):
+    """Standard output whose reader may leave, as ``head`` does: then all is done. Where it is full, ``InputError``."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            # What is left in buffers goes nowhere, so that the interpreter does not fail once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(0) from None
+            raise InputError(f"standard output cannot be written: {_reason(error)}") from error
+
+
+def guarded(stdout: TextIO | None) -> TextIO | None:
+    """Standard output that ends the program in order where it cannot be written. What is no file is left as it is."""
+    if not isinstance(stdout, io.TextIOWrapper):
+        return stdout
+    if type(getattr(stdout.buffer, "raw", stdout.buffer)) is not io.FileIO:  # a console of Windows
+        return stdout
+    file = io.BufferedWriter(_Output(stdout.fileno(), "wb", closefd=False))
+    return io.TextIOWrapper(file, stdout.encoding, stdout.errors, line_buffering=stdout.line_buffering)
 
 
 def _reason(error: OSError) -> str:
