@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from contextfold import formats
-from contextfold.errors import InputError
+from contextfold.errors import FormatError, InputError
+from contextfold.formats import FORMATS
 
 PLAIN = {"role": "user", "content": "hello"}
 
@@ -81,3 +82,17 @@ known.encode(formats.decode([{"role": "user", "content": "x"}], formats.get("ope
 assert not [name for name in sys.modules if name.startswith("langchain")], "imported"
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("key", ["parts", "text", "message"])
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses", "anthropic", "bedrock-converse", "gemini"])
+def test_words_under_a_key_that_is_not_read_are_refused_and_not_left_out_as_empty(
+    name: str, key: str, role: str
+) -> None:
+    """Such as the AI SDK's messages of a page, which have ``parts`` of a type."""
+    where, key = ("parts", "content" if key == "parts" else key) if name == "gemini" else ("content", key)
+    value = [{"type": "text", "text": "hello"}] if key in ("parts", "content") else "hello"
+    role = "model" if (name, role) == ("gemini", "assistant") else role
+    with pytest.raises(FormatError, match=f"no '{where}', and '{key}' is not read"):
+        FORMATS[name].decode({"role": role, key: value}, 0)

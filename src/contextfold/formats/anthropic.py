@@ -40,9 +40,12 @@ class Anthropic:
     def decode(self, wire: Any, index: int | None = None) -> Message:
         entry = values.as_object(wire, index, "an Anthropic message")
         role = values.role_of(entry, ROLES, index)
+        parts = values.decoded_content(entry.get("content"), _decode_block, index)
+        if not parts:
+            values.said_elsewhere(entry, "content", index)
         return Message(
             role=role,  # type: ignore[arg-type]
-            parts=values.decoded_content(entry.get("content"), _decode_block, index),
+            parts=parts,
             id=values.optional_text(entry, "id"),
             metadata=values.metadata_of(entry),
             source=wire,

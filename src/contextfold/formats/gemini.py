@@ -62,6 +62,8 @@ class Gemini:
         parts = shapes.get(wire, "parts")
         if parts is not None and not isinstance(parts, list | tuple):
             raise FormatError(f"'parts' is a list, and this is {values.kind_of(parts)}", index=index)
+        if not parts:
+            values.said_elsewhere(wire, "parts", index)
         return Message(
             role=role,  # type: ignore[arg-type]
             parts=_decoded_parts(parts or (), index),

@@ -63,6 +63,8 @@ class OpenAIChat:
             parts = values.decoded_content(entry.get("content"), _decode_block, index)
         if role == "assistant":
             parts = (*_decode_fields(entry), *parts, *_decode_calls(entry, index))
+        if not parts:
+            values.said_elsewhere(entry, "content", index)
         return Message(
             role=_role(role),
             parts=parts,
@@ -207,6 +209,8 @@ def _arguments(body: Mapping[str, Any], key: str, index: int | None) -> str:
 
 def _decode_result(entry: Mapping[str, Any], role: str, index: int | None) -> ToolResult:
     content = values.decoded_content(entry.get("content"), _decode_inner_block, index)
+    if not content:
+        values.said_elsewhere(entry, "content", index)
     name = values.optional_text(entry, "name")
     call_id = _legacy_id(name or "") if role == "function" else _answered(entry, index)
     return ToolResult(call_id, content, name=name, is_error=bool(entry.get("error")), source=entry)

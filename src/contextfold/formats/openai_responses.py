@@ -69,7 +69,10 @@ class OpenAIResponses:
 def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Part, ...]]:
     kind = item.get("type")
     if kind == "message" or (kind is None and "role" in item):
-        return values.role_of(item, ROLES, index), values.decoded_content(item.get("content"), _decode_block, index)
+        parts = values.decoded_content(item.get("content"), _decode_block, index)
+        if not parts:
+            values.said_elsewhere(item, "content", index)
+        return values.role_of(item, ROLES, index), parts
     if not isinstance(kind, str):
         raise FormatError(
             f"it has neither a 'type' nor a 'role'; messages have a role ({', '.join(ROLES)}), other items a type",

@@ -32,6 +32,9 @@ P = TypeVar("P", bound=Part)
 F = TypeVar("F")
 V = TypeVar("V", Message, Part)
 
+_SAYING = ("content", "parts", "text", "message")
+"""Keys under which a message may hold what it says, in one shape or another."""
+
 _UNREADABLE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
 )
@@ -192,6 +195,16 @@ def decoded_content(
         else:
             raise FormatError(f"block {position} of {what} is {kind_of(block)}, not an object", index=index)
     return tuple(parts)
+
+
+def said_elsewhere(wire: Any, where: str, index: int | None) -> None:
+    """Raise ``FormatError`` if a message that has nothing in ``where`` says something under another key: frameworks
+    have shapes of their own, and what is not read would be taken for an empty message, and left out.
+    """
+    found = [key for key in _SAYING if key != where and wire.get(key)] if isinstance(wire, Mapping) else ()
+    if found:
+        said = f"it has no {where!r}, and {found[0]!r} is not read: put what it says in {where!r}"
+        raise FormatError(said, index=index)
 
 
 def rebuilt_content(original: Any, parts: Sequence[P], encode_block: Callable[[P], Any]) -> Any:
