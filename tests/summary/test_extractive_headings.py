@@ -68,7 +68,7 @@ def test_lines_of_a_diagram_are_no_statements_and_marks_of_lists_no_part_of_them
 def test_no_statement_stands_under_a_label_that_its_speaker_did_not_give_it() -> None:
     what = ["database", "gateway", "invoice", "ledger", "calendar", "printer", "payroll", "archive", "mirror", "proxy"]
     said = [f"FACT: The {name} of the {name}s is {name}-{n}." for n, name in enumerate(what)]
-    said.insert(6, "The cache is only a backstop.")
+    said.insert(6, "The cache serves only as a backstop.")
     messages = [Message("user", (Text(text),)) for text in said]
     made = extractive.summarize(messages, budget=150, count=estimate, for_rules=120)
     assert "FACT:\n" in made, "labels are told once"
@@ -78,9 +78,7 @@ def test_no_statement_stands_under_a_label_that_its_speaker_did_not_give_it() ->
 
 def test_a_statement_that_is_labeled_goes_before_words_that_may_be_no_rule() -> None:
     """An "only" in passing is worth less than what someone marked."""
-    passing = [
-        Message("user", (Text(f"The cache of part {n} is only a backstop, as the queue is."),)) for n in range(9)
-    ]
+    passing = [Message("user", (Text(f"The cache of part {n} serves only as a backstop."),)) for n in range(9)]
     marked = [Message("user", (Text("FACT: The staging database is db-staging-4711.internal."),))]
     made = extractive.summarize([*marked, *passing], budget=60, count=estimate, for_rules=40)
     assert "db-staging-4711.internal" in made

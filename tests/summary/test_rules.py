@@ -40,6 +40,10 @@ def standing(*said: str) -> list[str]:
         "절대 배포하지 마세요.",
         "Gebruik nooit de oude tabel.",
         "Non toccare mai la base dati.",
+        "Only a maintainer merges to main.",
+        "This is only for the staging database.",
+        "Nur ein Betreuer führt zusammen.",
+        "Solo una persona firma los contratos.",
     ],
 )
 def test_a_rule_is_known_by_its_words(rule: str) -> None:
@@ -63,6 +67,14 @@ def test_questions_and_plain_words_are_no_rules() -> None:
         "It is important to me that people listen.",
         "Don't worry, it went well in the end.",
         "I'm always here for you!",
+        "The cache is event-driven; the TTL is only a backstop.",
+        "It was only an idea of mine.",
+        "Das ist nur ein Vorschlag.",
+        "Y es solo una idea mía.",
+        "C'est seulement une idée.",
+        "È soltanto un'idea.",
+        "Isso é apenas um exemplo.",
+        "Dat is alleen een voorbeeld.",
     ],
 )
 def test_what_people_say_of_their_lives_is_no_rule(talk: str) -> None:

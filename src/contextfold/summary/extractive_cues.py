@@ -62,13 +62,28 @@ _DEMANDS = (
 )
 """``you must ask`` is a demand; ``it must have been great``, ``I've always wanted to`` and ``don't worry`` are talk."""
 
+
+def _only(words: str, articles: str, *verbs: str) -> str:
+    """Words for ``only`` that limit. ``It is only a backstop`` says how little something is, and limits nothing."""
+    is_apart = "".join(rf"(?<!\b{verb} )" for verb in verbs)
+    return rf"(?:(?:{words})(?! (?:{articles})\b)|{is_apart}(?:{words}))"
+
+
+_ONLY_ENGLISH = _only("only", "an?", "is", "was", "are", "were")
+_ONLY_GERMAN = _only("nur", "ein|eine", "ist", "war", "sind", "waren")
+_ONLY_FRENCH = _only("seulement|uniquement", "une?", "est", "était", "sont")
+_ONLY_SPANISH = _only("sólo|solo|solamente|únicamente", "un|una", "es", "era", "son")
+_ONLY_ITALIAN = _only("soltanto", "un|una|uno", "è", "era", "sono")
+_ONLY_PORTUGUESE = _only("somente|apenas", "um|uma", "é", "era", "são")
+_ONLY_DUTCH = _only("alleen", "een", "is", "was", "zijn")
+
 CONSTRAINT = Cue(
     rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
-    r"|\b(?:should(?: not|n['’]t)?(?! i\b| we\b)|avoid|only|without|prefer|at (?:most|least)"
+    rf"|\b(?:should(?: not|n['’]t)?(?! i\b| we\b)|avoid|{_ONLY_ENGLISH}|without|prefer|at (?:most|least)"
     r"|no (?:more|less|longer) than|make sure|be sure|ensure|required?|forbidden|not allowed|keep|stick to"
     r"|important|constraint|rule|remember|leave .{1,40} (?:alone|as (?:it is|they are)|untouched))\b"
-    r"|\b(?:nicht|nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|soll(?:en|te)?|nur|ohne|immer|unbedingt|höchstens"
-    r"|mindestens|bitte kein\w*|vermeide\w*|wichtig)\b"
+    rf"|\b(?:nicht|nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|soll(?:en|te)?|{_ONLY_GERMAN}|ohne|immer"
+    r"|unbedingt|höchstens|mindestens|bitte kein\w*|vermeide\w*|wichtig)\b"
     r"|必须|必需|务必|一定要|不要|不能|不可|不得|不许|禁止|严禁|切勿|千万别|别再|只能|只用|仅限|仅用"
     r"|始终|永远|确保|避免|至少|至多|最多"
     r"|不超过|以内|优先|记住|注意"
@@ -89,22 +104,23 @@ CONSTRAINT = Cue(
 
 PROHIBITION = Cue(
     rf"{_DEMANDS}"
-    r"|\b(?:forbidden|not allowed|prohibited|only|at (?:most|least)|no (?:more|less|later|longer|earlier) than"
+    rf"|\b(?:forbidden|not allowed|prohibited|{_ONLY_ENGLISH}|at (?:most|least)"
+    r"|no (?:more|less|later|longer|earlier) than"
     r"|make sure|(?<!how )important(?=:| that\b| to (?!me\b|us\b|you\b))|not exceed|budget|deadline"
     r"|due (?:on|by|date)|unless|under no circumstances|stop and"
     r"|(?:rule|constraint|requirement|policy|restriction|limit)s?:|(?:limit|cap)(?:ed)? (?:is|of|to|at)|report all"
     r"|up to \$?\d|by (?:\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|jan|feb|mar(?:ch)?\b|apr|may \d|june?\b"
     r"|july?\b|aug|sep|oct|nov|dec|tomorrow|tonight|noon|midnight|next (?:week|month)|(?:the )?end of|eod\b))"
-    r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|nur|unbedingt|immer|höchstens|mindestens|spätestens|frist"
-    r"|bis (?:zum|spätestens|\d)|nicht mehr als|auf keinen fall|verboten)\b"
-    r"|\b(?:jamais|toujours|doit|doivent|devez|seulement|uniquement|interdit\w*|au (?:plus|moins|maximum)"
+    rf"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|{_ONLY_GERMAN}|unbedingt|immer|höchstens"
+    r"|mindestens|spätestens|frist|bis (?:zum|spätestens|\d)|nicht mehr als|auf keinen fall|verboten)\b"
+    rf"|\b(?:jamais|toujours|doit|doivent|devez|{_ONLY_FRENCH}|interdit\w*|au (?:plus|moins|maximum)"
     r"|pas plus de|ne .{1,40} pas|avant le \d|obligatoire\w*|échéance)\b"
-    r"|\b(?:nunca|siempre|debe[ns]?|sólo|solo|solamente|únicamente|prohibido|como máximo|al menos|no más de"
+    rf"|\b(?:nunca|siempre|debe[ns]?|{_ONLY_SPANISH}|prohibido|como máximo|al menos|no más de"
     r"|presupuesto|antes del|no (?:uses|hagas|toques|cambies|borres|envíes)|obligatorio|plazo)\b"
-    r"|\b(?:sempre|devem?|somente|apenas|proibid\w*|no máximo|pelo menos|não (?:mais|use|faça|altere|apague|envie)"
-    r"|orçamento|prazo|até (?:o|a|dia) \w+|obrigatóri\w*)\b"
-    r"|\b(?:non .{1,40}\bmai|soltanto|devono|vietato|al massimo|almeno|non (?:usare|toccare|cambiare|fare)"
-    r"|entro (?:il|le)|nooit|altijd|alleen|hoogstens|minstens|niet meer dan|uiterlijk)\b"
+    rf"|\b(?:sempre|devem?|{_ONLY_PORTUGUESE}|proibid\w*|no máximo|pelo menos"
+    r"|não (?:mais|use|faça|altere|apague|envie)|orçamento|prazo|até (?:o|a|dia) \w+|obrigatóri\w*)\b"
+    r"|\b(?:non .{1,40}\bmai|devono|vietato|al massimo|almeno|non (?:usare|toccare|cambiare|fare)"
+    rf"|entro (?:il|le)|nooit|altijd|{_ONLY_DUTCH}|hoogstens|minstens|niet meer dan|uiterlijk)\b"
     r"|\b(?:никогда|всегда|должен|должна|должны|нельзя|только|запрещ\w*|не более|не менее|обязательно|бюджет\w*"
     r"|срок\w*|не (?:трогай|меняй|удаляй|отправляй|используй)\w*|до \d)"
     r"|절대|반드시|항상|하지 ?마|금지|최대|최소|까지|예산|만 사용"
