@@ -3,6 +3,7 @@
 # ruff: noqa: E402 - imports follow the question whether the framework is installed
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,8 @@ theirs = pytest.importorskip("pydantic_ai.messages")
 
 from contextfold import formats
 from contextfold.formats.pydantic_ai import split
-from contextfold.messages import ToolCall
+from contextfold.messages import Media, Opaque, ToolCall
+from contextfold.tokens import TokenCounter
 
 KNOWN = formats.get("pydantic-ai")
 IMAGE = theirs.BinaryContent(b"\x89PNG" * 9, media_type="image/png")
@@ -53,6 +55,19 @@ def test_what_did_not_change_is_the_very_object(message: Any) -> None:
     rebuilt = KNOWN.encode([decoded.with_parts(decoded.parts)])[0]
     assert rebuilt == message
     assert all(one is other for one, other in zip(rebuilt.parts, message.parts, strict=True))
+
+
+def test_what_a_tool_of_the_provider_gave_is_read_and_priced_as_what_it_is() -> None:
+    hidden = base64.b64encode(bytes(4_000)).decode()
+    found = [{"url": f"https://a.example/{n}", "encrypted_content": hidden} for n in range(3)]
+    given = theirs.NativeToolReturnPart("web_search", [*found, IMAGE], "n1")
+    message = KNOWN.decode(theirs.ModelResponse([given]))
+    (part,) = message.parts
+    assert isinstance(part, Opaque)
+    assert "https://a.example/2" in part.text
+    assert hidden not in part.text
+    assert TokenCounter().message(message) == pytest.approx(3_000 + TokenCounter().part(Media("image")) + 40, abs=40)
+    assert KNOWN.encode([message])[0] is message.source
 
 
 def test_an_edit_touches_its_own_part_only() -> None:

@@ -43,12 +43,13 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True, slots=True, eq=False)
 class Of:
     """Where a part of ours stands: in which part of theirs, and which item of its content. ``behind``: cache marks that
-    follow it, which say nothing and go where it goes.
+    follow it, which say nothing and go where it goes. ``value``: what a tool that the provider runs gave, as JSON.
     """
 
     part: Any
     item: Any = None
     behind: tuple[Any, ...] = ()
+    value: Any = None
 
     def __repr__(self) -> str:
         return repr(self.part if self.item is None else self.item)
@@ -152,7 +153,8 @@ def _decoded(part: Any) -> Iterable[Part]:
         return [_binary(part.content, Of(part, part.content))]
     if kind == "speech":
         return [Opaque("speech", part.transcript or "", source=source)]
-    return [Opaque(kind, _readable(part), source=source)]
+    given = _plain(getattr(part, "content", None))
+    return [Opaque(kind, _readable(part, given), source=Of(part, value=given))]
 
 
 def _contents(part: Any, content: Any) -> list[Text | Media | Opaque]:
@@ -228,10 +230,19 @@ def _thought(part: Any) -> dict[str, Any]:
     return {"type": kind, "signature": part.signature, "id": part.id, "part": part}
 
 
-def _readable(part: Any) -> str:
+def _readable(part: Any, given: Any) -> str:
     """What can be read of a part that is not interpreted: of a tool that the provider runs, its input or output."""
-    said = [getattr(part, name, None) for name in ("tool_name", "args", "content")]
-    return "\n".join(_text_of(value) for value in said if value)
+    said = [_text_of(value) for name in ("tool_name", "args") if (value := getattr(part, name, None))]
+    return "\n".join([*said, given if isinstance(given, str) else values.readable(given)]).rstrip("\n")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; objects of the framework, such as pictures, as mappings with their data in base64."""
+    if not value or isinstance(value, str):
+        return value
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=repr, bytes_mode="base64", inf_nan_mode="constants")
 
 
 def _text_of(value: Any) -> str:

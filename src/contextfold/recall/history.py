@@ -138,6 +138,8 @@ def readable(message: Message) -> str:
 def _without_data(part: Part) -> Part:
     if not isinstance(part, Opaque) or not part.source:
         return part
+    if part.text and not isinstance(part.source, dict):  # an object of a framework
+        return replace(part, text=without_blobs(part.text), source=None)
     return replace(part, text=without_blobs(json_values.write(part.source, default=str)), source=None)
 
 

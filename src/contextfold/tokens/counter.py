@@ -169,8 +169,8 @@ def _held_in(value: Any) -> Iterator[Media | str]:
             waiting.extend(found)
         elif isinstance(found, Mapping):
             data, media_type = found.get("data"), found.get("media_type")
-            if found.get("type") == "base64" and isinstance(data, str):
-                said = media_type if isinstance(media_type, str) else None
+            said = media_type if isinstance(media_type, str) else None
+            if isinstance(data, str) and (found.get("type") == "base64" or (said and "type" not in found)):
                 yield Media(_media_kind(said), media_type=said, data=data)
                 continue
             if isinstance(hidden := found.get("encrypted_content"), str):
