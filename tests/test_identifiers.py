@@ -63,6 +63,22 @@ RECOGNISED = [
     ("person", "Anna Kowalska"),
     ("person", "José"),
     ("person", "Hooker Valley"),
+    ("address", "52:54:00:ab:cd:ef"),
+    ("address", "::ffff:10.0.12.7"),
+    ("address", "fe80::1ff:fe23:4567:890a"),
+    ("address", "2001:db8::/32"),
+    ("address", "2001:0db8:85a3:0000:0000:8a2e:0370:7334"),
+    ("address", "::1"),
+    ("name", "Straße_12"),
+    ("name", "größeMax"),
+    ("name", "données.csv"),
+    ("name", "отчёт_2024.xlsx"),
+    ("path", "src/übung/aufgabe_3.py"),
+    ("path", "/home/jürgen/.bashrc"),
+    ("path", "C:\\Users\\José\\informe.docx"),
+    ("email", "jürgen@müller.example"),
+    ("url", "https://www.example.cn/新闻/京东外卖日订单破千万-ar-AA1DTNeP"),
+    ("url", "https://müller.example/straße?größe=3"),
 ]
 
 WRAPPERS = {"title": "run `{}` now"}
@@ -79,7 +95,7 @@ def test_an_identifier_is_found_whole_in_a_sentence(kind: str, text: str) -> Non
     ("kind", "text"), [pair for pair in RECOGNISED if pair[0] not in ("person", "title") and pair[1].isascii()]
 )
 def test_an_identifier_may_touch_chinese_or_japanese_text(kind: str, text: str) -> None:
-    for sentence in (f"请打开{text}，然后继续", f"「{text}」を確認して"):
+    for sentence in (f"请打开{text}，然后继续", f"「{text}」を確認して", f"请打开{text}看看"):
         assert text in identifiers.names(sentence)
 
 
@@ -95,6 +111,7 @@ def test_titles_in_quotation_marks_are_found_without_the_marks(title: str) -> No
         "a plain sentence, with nothing in it that would have to be exact.",
         "Yes. No! Why? Because of that and/or this, e.g. read/write access.",
         "没有什么特别的内容，只是一句话。",
+        "ÖFFNEN? größer übt. Où ça? Где это лежит.",
         "12 + 7 = 19, and 404 more",
         "A" * 400,
     ],
@@ -145,7 +162,7 @@ def test_every_identifier_stands_where_it_says(text: str) -> None:
     _holds(text)
 
 
-@given(st.text(alphabet="aB3_-./:@#$%&=?~+\\`「」 \n,", max_size=120))
+@given(st.text(alphabet="aB3f_-./:@#$%&=?~+\\`「」 \n,ßÄя京", max_size=120))
 def test_every_identifier_stands_where_it_says_in_dense_text(text: str) -> None:
     _holds(text)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-Kind = Literal["url", "email", "date", "uuid", "path", "name", "member", "number", "flag", "title", "person"]
+Kind = Literal["url", "email", "address", "date", "uuid", "path", "name", "member", "number", "flag", "title", "person"]
 
 LONGEST = 300
 """Characters. A longer string without a blank is data (base64, minified code), not a name."""
@@ -38,16 +38,41 @@ class Identifier(NamedTuple):
     parts: tuple[str, ...] = ()
 
 
-_SIGN = r"[\w@#~$%+/.:\\&=?-]"
-_PLAIN = r"[A-Za-z]?+[a-z]*+[.:?-]*+"
-_PLAIN_WORD = re.compile(_PLAIN)
+_SPACED_LETTERS = "À-ÖØ-öø-ɏḀ-ỿͰ-ϿЀ-ԯ"
+"""Letters beyond ASCII of scripts that have blanks between words (Latin, Greek, Cyrillic), for a character class."""
 
-CHUNK = re.compile(rf"(?<!{_SIGN})(?!{_PLAIN}(?!{_SIGN})){_SIGN}{{3,}}+", re.ASCII)
-"""What may hold an identifier. Plain words are most of a text, and passed over here."""
+
+def _sign(letters: str = "") -> str:
+    return rf"[\w{letters}@#~$%+/.:\\&=?-]"
+
+
+def _chunk(letters: str = "", first: str = "") -> str:
+    """The pattern of a chunk, whose words have these ``letters`` besides those of ASCII. ``first`` is tried before."""
+    sign = _sign(letters)
+    plain = rf"[A-Za-z{letters}]?+[a-z{letters}]*+[.:?-]*+"
+    return rf"(?<!{sign})(?!{plain}(?!{sign}))(?:{first}{sign}{{3,}}+)"
+
+
+_PLAIN_WORD = re.compile(r"[A-Za-z]?+[a-z]*+[.:?-]*+")
+
+# In a text that has no blanks between words, what follows an identifier mostly is no part of it. In an address of the
+# web it is where it stands behind a sign: ``/新闻/``, but not ``/index看看``.
+_WORDS_OF_URL = rf"(?<=[/=?&#_-])[{CJK}]+(?:\d+[{CJK}]+)*"
+_URL_WITH_WORDS = rf"[A-Za-z][A-Za-z0-9+.-]{{1,15}}://(?:{_sign(_SPACED_LETTERS)}|{_WORDS_OF_URL})++|"
+_CHUNK = re.compile(_chunk(), re.ASCII)
+_WIDE_CHUNK = re.compile(_chunk(_SPACED_LETTERS, _URL_WITH_WORDS), re.ASCII)
+
+
+def chunk_pattern(text: str) -> re.Pattern[str]:
+    """What may hold an identifier in a text. Plain words are most of it, and passed over."""
+    return _CHUNK if text.isascii() else _WIDE_CHUNK
+
 
 _WEB = r"""
       (?P<url>    [A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s\\]{3,} )
     | (?P<email>  [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
+    | (?P<address> (?<![\w:])(?= [0-9A-Fa-f]*(?::[0-9A-Fa-f]+)*:: | (?:[0-9A-Fa-f]{1,4}:){5} )
+                   [0-9A-Fa-f:.]*(?:[0-9A-Fa-f]|::)(?:/\d{1,3})?(?!\w) )
     |"""
 _DATE = r"""
       (?P<date>   \d{4}(?P<separator>[-/.])\d\d?(?P=separator)\d\d?
@@ -63,10 +88,8 @@ _WORDS = r"""
     | (?P<number> [$]?\d+(?:\.\d+)*(?:%|[A-Za-z]{1,3})?(?![.-]?\w) )
     | (?P<name>   [@#$.]?\w+(?:(?:[.-]|::)\w+)* )
 """
-_SHAPE, _SHAPE_OF_PATHS, _SHAPE_OF_WORDS = (
-    re.compile(pattern, re.VERBOSE | re.ASCII)
-    for pattern in (_WEB + _DATE + _PATH + _WORDS, _DATE + _PATH + _WORDS, _DATE + _WORDS)
-)
+_SHAPES = (_WEB + _DATE + _PATH + _WORDS, _DATE + _PATH + _WORDS, _DATE + _WORDS)
+_SHAPE, _SHAPE_OF_PATHS, _SHAPE_OF_WORDS = (re.compile(pattern, re.VERBOSE | re.ASCII) for pattern in _SHAPES)
 _SPACED = re.compile(
     r"""
       (?P<title>  [《「『【“][^》」』】”\n]{2,40}[》」』】”] | `[^`\n]{3,80}` )
@@ -95,23 +118,24 @@ _THOUSAND = re.compile(r",\d\d\d", re.ASCII)
 MAY_BE_SPACED = re.compile(r" [A-ZÀ-Þ]|,\d\d\d|[`《「『【“€£¥￥年月万亿億円元°]", re.ASCII)
 """What every match of ``_SPACED`` has in it, or stands behind."""
 
+_DEVICE = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")
 _MEMBER = re.compile(r"[A-Za-z_]\w*\.(?!\w{1,4}$)\w+|[A-Za-z_]\w{0,2}\.\w+", re.ASCII)
 """``state.version`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone."""
 
-_WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*", re.ASCII)
+_WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*")
 _SEGMENTS = re.compile(r"[/\\]")
 _PARTS = re.compile(r"[/\\:?&=]+")
 _CASE_CHANGE = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_LETTER = re.compile(r"[A-Za-z]")
+_LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d", re.ASCII)
 _ENDING = ".:?-&=+%/\\"
-_ENDINGS: dict[Kind, str] = {"number": ".", "url": ".:?-&=+%", "date": ""}
+_ENDINGS: dict[Kind, str] = {"number": ".", "url": ".:?-&=+%", "date": "", "address": ""}
 """Signs that belong to the sentence, not to the identifier before them."""
 
 
 def find(text: str) -> Iterator[Identifier]:
     """The identifiers of a text: those without blanks in order, then those with. No two of one pass overlap."""
-    for chunk in CHUNK.finditer(text):
+    for chunk in chunk_pattern(text).finditer(text):
         offset = chunk.start()
         for found in in_chunk(chunk.group()):
             yield Identifier(found.text, found.kind, offset + found.start, offset + found.end, found.parts)
@@ -158,7 +182,7 @@ def endings(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=2_048)
 def in_chunk(chunk: str) -> tuple[Identifier, ...]:
-    """The identifiers of one match of ``CHUNK``, placed by its beginning."""
+    """The identifiers of one match of ``chunk_pattern``, placed by its beginning."""
     if len(chunk) > LONGEST:
         return ()
     if chunk.isidentifier():  # most chunks: what the patterns below say of nothing but letters, digits and underscores
@@ -181,7 +205,8 @@ def _assigned(name: str, value: str) -> tuple[Identifier, ...]:
 def _by_shape(chunk: str) -> tuple[Identifier, ...]:
     found = []
     # the alternatives that a chunk has no sign for are not tried at each of its places
-    shape = _SHAPE if "@" in chunk or ":" in chunk else _SHAPE_OF_PATHS if "/" in chunk else _SHAPE_OF_WORDS
+    shapes = (_SHAPE, _SHAPE_OF_PATHS, _SHAPE_OF_WORDS) if chunk.isascii() else _wide_shapes()
+    shape = shapes[0 if "@" in chunk or ":" in chunk else 1 if "/" in chunk else 2]
     for match in shape.finditer(chunk):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         text = match.group().rstrip(_ENDINGS.get(kind, _ENDING))
@@ -192,8 +217,16 @@ def _by_shape(chunk: str) -> tuple[Identifier, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1)
+def _wide_shapes() -> tuple[re.Pattern[str], ...]:
+    """The shapes of chunks with letters beyond ASCII. Made when the first one is met: most texts have none."""
+    return tuple(re.compile(pattern, re.VERBOSE) for pattern in _SHAPES)
+
+
 def _closer(kind: Kind, text: str) -> Kind:
     """Attributes are told from other names; versions and addresses with several dots are names, not amounts."""
+    if kind == "address" and not _is_address(text):
+        return "name"
     if kind == "name" and _MEMBER.fullmatch(text):
         return "member"
     return "name" if kind == "number" and text.count(".") > 1 else kind
@@ -223,6 +256,22 @@ def is_name(text: str) -> bool:
 
 is_named_part = lru_cache(maxsize=2_048)(is_name)
 """The same, remembered: the paths of a conversation share most of their parts."""
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is the address of a device, or one of the sixth version of IP, maybe with the size of a network.
+
+    Those of the fourth are names with dots.
+    """
+    if _DEVICE.fullmatch(text):
+        return True
+    from ipaddress import IPv6Interface  # few conversations have any
+
+    try:
+        IPv6Interface(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_path(text: str) -> bool:

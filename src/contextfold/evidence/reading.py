@@ -243,7 +243,7 @@ def _read(texts: Sequence[str], source: Source, lines: Lines) -> None:
 
 def _split(text: str) -> tuple[list[str], list[_Chunk], str]:
     """What stands between the chunks of a text, what these name, and the text with all these names hidden."""
-    parts = _BY_CHUNKS(text)
+    parts = _by_chunks(text)
     between, chunks = parts[::2], list(map(_CHUNKS.__getitem__, parts[1::2]))
     parts[1::2] = [chunk[0] for chunk in chunks]
     if _IN_NAME in text or _IN_WORD in text:  # no sign of the text itself may pass for a name
@@ -352,7 +352,7 @@ def _chunks(text: str) -> list[tuple[int, int, Named]]:
     """What the chunks of a text name, in order: from where to where, and how it may be called."""
     return [
         (chunk.start() + first, chunk.start() + last, names)
-        for chunk in identifiers.CHUNK.finditer(text)
+        for chunk in identifiers.chunk_pattern(text).finditer(text)
         for first, last, names in _found_in(chunk.group())
     ]
 
@@ -371,7 +371,7 @@ def plain_words(text: str) -> list[tuple[int, int]]:
     if text.isascii() and _IN_WORD not in text:
         has_spaced = identifiers.MAY_BE_SPACED.search(text) and any(identifiers.spaced(text))
         if not has_spaced:  # most lines: what chunks name is known
-            parts = _BY_CHUNKS(text)
+            parts = _by_chunks(text)
             parts[1::2] = [_CHUNKS[chunk][0] for chunk in parts[1::2]]
             return [word.span() for word in _WORD_APART.finditer("".join(parts))]
     taken = named_spans(text)
@@ -389,8 +389,15 @@ def plain_words(text: str) -> list[tuple[int, int]]:
 # ---- chunks ----
 
 
-_BY_CHUNKS = re.compile(f"({identifiers.CHUNK.pattern})", re.ASCII).split
-"""What stands between chunks, and the chunks, in turns. Quicker than one match after the other."""
+_BY_CHUNKS, _BY_WIDE_CHUNKS = (
+    re.compile(f"({identifiers.chunk_pattern(text).pattern})", re.ASCII).split for text in ("a", "ä")
+)
+
+
+def _by_chunks(text: str) -> list[str]:
+    """What stands between chunks, and the chunks, in turns. Quicker than one match after the other."""
+    return (_BY_CHUNKS if text.isascii() else _BY_WIDE_CHUNKS)(text)
+
 
 Named = Sequence[tuple[str, float]]
 """A name and the parts that it may be called by, each with what it would cost to get it wrong."""
