@@ -120,6 +120,12 @@ class Reasoning(_WellFormed):
         )
 
 
+_OUTPUTS = ("_result", "_output", "-return", "executionresult", "searchresult", "toolresult")
+"""How the types of blocks end that hold what a tool gave: Anthropic, LangChain, pydantic-ai, Gemini, Bedrock. Those of
+OpenAI Responses end with ``_call``, since one item holds a call and what it gave.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Opaque(_WellFormed):
     """A block that we do not interpret. ``label`` is its wire type; ``text`` is what can be read of it."""
@@ -128,6 +134,14 @@ class Opaque(_WellFormed):
     label: str
     text: str = ""
     source: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it holds what a tool gave, though it stands in a message of the assistant's: a page that was fetched,
+        the output of code. The provider ran the tool, and no one said what it gave.
+        """
+        label = self.label.lower()
+        return label.endswith(_OUTPUTS) or (label.endswith("_call") and isinstance(self.source, Mapping))
 
     @property
     def is_mark(self) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 from contextfold import identifiers, json_values
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
-from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
+from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult, texts
 
 # Passages of 160 to 240 characters lost against single lines at every budget that was tried.
 WIDTH = 160
@@ -152,6 +152,8 @@ def _entries(message: Message) -> Iterator[_Entry]:
         return
     for part in message.parts:
         if isinstance(part, ToolResult):
+            yield "tool", False, _cut_lines(weighed("\n".join(texts(part))))
+        elif isinstance(part, Opaque) and part.is_output:
             yield "tool", False, _cut_lines(weighed(part.text))
         elif isinstance(part, ToolCall):
             yield from _of_call(part)

@@ -283,7 +283,11 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
 
 
 def _own_words(message: Message, *, noted: bool = True) -> str:
-    texts = (part.text for part in message.parts if isinstance(part, Text | Opaque))
+    texts = [
+        part.text
+        for part in message.parts
+        if isinstance(part, Text) or (isinstance(part, Opaque) and not part.is_output)
+    ]
     text = "\n".join(texts if noted else map(without_notes, texts))
     return text if len(text) <= PASTED else f"{text[: PASTED // 2]}\n{text[-PASTED // 2 :]}"
 

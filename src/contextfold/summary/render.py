@@ -53,6 +53,10 @@ def render_message(message: Message, names: Mapping[str, str] | None = None) -> 
             blocks += _spoken(message, said)
             said = []
             blocks.append(_call(part) if isinstance(part, ToolCall) else _result(part, names or {}))
+        elif isinstance(part, Opaque) and part.is_output:
+            blocks += _spoken(message, said)
+            said = []
+            blocks.append(_result(ToolResult("", (part,), name=part.label), {}))
         else:
             said += _content(part)
     blocks += _spoken(message, said)
