@@ -22,9 +22,8 @@ already adds nothing.
 **How is that quick?** A choice lowers what others would add, except for its neighbors, so a heap with lazy updates
 finds the next one (Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978). What each
 line adds at first is computed in arrays. The lines far ahead go on the heap; when the next ones may be better, those
-that were ahead at first are weighed again, together. A line is counted when it comes to the front; until then it goes
-by the fewest tokens that it can have, so most lines are never counted. In whole numbers, so that the outcome is that of
-a plain greedy choice that weighs every line again.
+that were ahead at first are weighed again, together. In whole numbers, so that the outcome is that of a plain
+greedy choice that weighs every line again.
 """
 
 from __future__ import annotations
@@ -224,15 +223,9 @@ class _Material:
         self.row = Blocks([block for _, block in blocks])
         self.ends = [end for end, _ in blocks]
         self.vocabulary = words
-        self._counting = sizes
-        self.sizes = sizes.known(self.row.blocks)
-        """Tokens of each line; of lines that were not counted the negative of a bound below (``Sizes.known``)."""
+        self.sizes = sizes.of(self.row.blocks)
+        """Tokens of each line."""
         self.bonuses = self._once(is_talk)
-
-    def learn(self, lines: Numbers) -> Ints:
-        """Tokens of these lines, counted now."""
-        self.sizes[lines] = found = self._counting.learn(self.row, lines)
-        return found
 
     def _once(self, is_talk: bool) -> Floats:
         """The bonus of each line; of lines that say the same only the newest has one."""
@@ -298,7 +291,6 @@ class _Choice:
 
     def __init__(self, material: _Material, weights: Floats, needless: Flags) -> None:
         row = self.row = material.row
-        self._material = material
         self.weights = weights
         material.bonuses[needless] = 0.0
         units = in_units(weights)[row.shown]
@@ -309,9 +301,7 @@ class _Choice:
         self._starts: Numbers = np.concatenate([[0], np.cumsum(known)])[ends]
         offered = (np.diff(self._starts) > 0) | (material.bonuses > 0)
         poor = offered & (row.words < ENOUGH_WORDS)
-        self._sizes: Numbers = np.abs(material.sizes).astype(np.int64) + 1  # 1: the line break
-        self._is_counted: Flags = material.sizes > 0
-        """The lines whose sizes are not bounds below."""
+        self._sizes: Numbers = material.sizes.astype(np.int64) + 1  # 1: the line break
         self._bonuses: Numbers = in_units(material.bonuses) * QUALITIES[-1]
         self._shown = np.zeros(len(weights), dtype=np.uint8)
         """How well each name or term is shown, by its place in ``LEVELS``."""
@@ -374,15 +364,12 @@ class _Choice:
         chosen: list[int] = []
         best: list[tuple[float, int, int]] = []
         least = math.inf
-        counted = _view(self._is_counted)
         while self._left > 0:
             if not best or -best[0][0] <= least:
                 best, least = self._best()
                 if not best:
                     break
             expected, order, span = heapq.heappop(best)
-            if not (counted[self._views.first[span]] and counted[self._views.last[span]]):
-                self._count(np.array([span]))  # it came to the front by a line beside it
             gain = self._gain(span)
             if gain < -expected:
                 if gain > 0:
@@ -408,14 +395,6 @@ class _Choice:
             # What a span adds never grows but by a line beside it, so those far behind at first are not weighed again.
             behind = float(self._bounds[self._reached]) if self._reached < len(self._bounds) else 0.0
             is_best, least = _ahead_of(behind, gains)
-            # Lines whose sizes are bounds below are counted when they come to the front, which few do.
-            many = _AT_ONCE
-            while not self._is_exact(pool[is_best]).all():
-                many *= 2  # others come to the front then: few rounds are worth some lines more
-                near = np.flatnonzero(_ahead_of(behind, gains, many)[0])
-                new = near[self._count(pool[near])]
-                gains[new] = self._gains(pool[new])
-                is_best, least = _ahead_of(behind, gains)
             if self._reached == len(self._ahead) or 2 * np.count_nonzero(is_best) > _AT_ONCE:
                 break
             more = self._ahead[self._reached :][: max(4 * _AT_ONCE, len(pool))]
@@ -432,22 +411,6 @@ class _Choice:
         new = spans[~self._is_pooled[spans]]
         self._is_pooled[new] = True
         return new
-
-    def _is_exact(self, spans: Numbers) -> Flags:
-        """Of which of these spans all lines are counted."""
-        is_exact: Flags = self._is_counted[self._first[spans]] & self._is_counted[self._last[spans]]
-        return is_exact
-
-    def _count(self, spans: Numbers) -> Flags:
-        """The lines of these spans get their sizes. Returns of which spans one had none."""
-        first, last = self._first[spans], self._last[spans]
-        is_new: Flags = ~self._is_exact(spans)
-        if is_new.any():
-            lines = np.unique(np.concatenate([first[is_new], last[is_new]]))
-            lines = lines[~self._is_counted[lines]]
-            self._is_counted[lines] = True
-            self._sizes[lines] = self._material.learn(lines) + 1
-        return is_new
 
     def _gains(self, spans: Numbers) -> Floats:
         """What each of these spans adds per token by now; 0 for what is chosen or has no room."""
@@ -535,10 +498,10 @@ class _Choice:
         return np.flatnonzero(is_missing)
 
 
-def _ahead_of(behind: float, gains: Floats, most: int = _AT_ONCE) -> tuple[Flags, float]:
+def _ahead_of(behind: float, gains: Floats) -> tuple[Flags, float]:
     """Which gains are the highest, all of them above ``behind``; and what no other exceeds."""
-    if len(gains) > most:
-        enough = np.partition(gains, len(gains) - most)[len(gains) - most]
+    if len(gains) > _AT_ONCE:
+        enough = np.partition(gains, len(gains) - _AT_ONCE)[len(gains) - _AT_ONCE]
         behind = max(behind, float(gains[gains < enough].max(initial=0.0)))
     is_best: Flags = gains > behind
     return is_best, behind

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from contextfold.evidence.blocks import Block, Blocks, Ints, Numbers
-from contextfold.tokens.estimate import SYMBOLS, hundredths, remember, rounded, sizes
+from contextfold.evidence.blocks import Block, Ints
+from contextfold.tokens import arrays
+from contextfold.tokens.estimate import SYMBOLS, estimate, hundredths, remember, rounded
 
 _REMEMBERED = 4_096
 """Parts of lines, about half a megabyte."""
@@ -24,24 +25,14 @@ class Sizes:
         self.text = count
         self._again: dict[str, int] = {}
 
-    def known(self, blocks: Sequence[Block]) -> Ints:
-        """Tokens of each line of some blocks, which keep them. Where a line is not counted yet, the negative of what it
-        has at least: most lines are never near to being chosen.
-        """
-        for block in blocks:
-            if block.sizes is None:
-                block.sizes = np.array(self.each(block.texts), dtype=np.int32)
+    def of(self, blocks: Sequence[Block]) -> Ints:
+        """Tokens of each line of some blocks, which keep them."""
+        if new := [block for block in blocks if block.sizes is None]:
+            ends = np.cumsum([len(block) for block in new])
+            found = np.array(self.each([text for block in new for text in block.texts]), dtype=np.int32)
+            for block, own in zip(new, np.split(found, ends[:-1]), strict=True):
+                block.sizes = own.copy()  # a part of the whole would keep all of it
         return np.concatenate([np.empty(0, np.int32), *(block.sizes for block in blocks if block.sizes is not None)])
-
-    def learn(self, row: Blocks, lines: Numbers) -> Ints:
-        """Count these lines, by their numbers in ``row``. Their blocks keep it."""
-        found = self.each([row.texts[n] for n in lines.tolist()])
-        starts = np.cumsum(row.lines) - row.lines
-        of_block = row.of_block[lines]
-        for number, n, size in zip(of_block.tolist(), (lines - starts[of_block]).tolist(), found, strict=True):
-            if (sizes := row.blocks[number].sizes) is not None:
-                sizes[n] = size
-        return np.array(found, dtype=np.int32)
 
     def each(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each of these texts."""
@@ -76,17 +67,13 @@ class EstimatedSizes(Sizes):
         super().__init__(count)
         self._known: dict[str, int] = {}
 
-    def known(self, blocks: Sequence[Block]) -> Ints:
-        new = [block for block in blocks if block.sizes is None]
-        if new:
-            ends = np.cumsum([len(block) for block in new])
-            bounds = -least([text for block in new for text in block.texts])
-            for block, own in zip(new, np.split(bounds, ends[:-1]), strict=True):
-                block.sizes = own.copy()  # a part of the whole would keep all of it
-        return super().known(blocks)
-
     def each(self, texts: Sequence[str]) -> list[int]:
-        return sizes(texts)
+        distinct = list(dict.fromkeys(texts))
+        prices, _ = arrays.prices(distinct)
+        sizes = np.maximum(1, (prices + 50) // 100).tolist()
+        for n in np.flatnonzero(prices < 0).tolist():
+            sizes[n] = estimate(distinct[n])
+        return list(map(dict(zip(distinct, sizes, strict=True)).__getitem__, texts))
 
     def joined(self, lines: Sequence[str]) -> int:
         units, prices = self._priced(self._units(lines))
@@ -103,8 +90,11 @@ class EstimatedSizes(Sizes):
         return size
 
     def _priced(self, units: list[str]) -> tuple[list[str], list[int]]:
-        known = self._known.get
-        return units, [known(unit) or self._price(unit) for unit in units]
+        if new := [unit for unit in units if unit not in self._known]:
+            prices, breaks = arrays.prices(new)
+            for unit, price in zip(new, (prices + breaks).tolist(), strict=True):
+                self._known[unit] = price if price >= 0 else self._price(unit)
+        return units, list(map(self._known.__getitem__, units))
 
     def _units(self, lines: Sequence[str]) -> list[str]:
         """The lines, those joined that are not priced by themselves."""
@@ -116,53 +106,9 @@ class EstimatedSizes(Sizes):
 
     def _price(self, unit: str) -> int:
         """Hundredths of a token for a line and its end."""
-        price = self._known.get(unit)
-        if price is None:
-            if _DEPENDS.search(unit):
-                price = _DEPENDENT
-            else:
-                price = _LOOSE if unit[:1].isspace() or unit[-1:].isspace() or not unit else hundredths(f"{unit}\n")
-            self._known[unit] = price
-        return price
-
-
-_SPACE, _LETTER, _FIGURE, _SYMBOL, _BREAK = range(5)
-_KINDS = np.full(256, _SYMBOL, dtype=np.uint8)
-_KINDS[[9, 32]] = _SPACE
-_KINDS[10:14] = _BREAK
-_KINDS[48:58] = _FIGURE
-_KINDS[65:91] = _KINDS[97:123] = _LETTER
-_KINDS[128:] = _BREAK
-
-_LONGEST = 4_096
-"""Characters. Encoded data of that length and more is priced by samples."""
-
-
-def least(texts: Sequence[str]) -> Ints:
-    """Tokens that each of these texts has at least, as ``estimate`` counts: a fifth less for a usual line of ASCII.
-
-    No piece of a text holds two words, figures with anything else, or symbols on both sides of something else, and each
-    is a token at least. That is counted in arrays, at a tenth of the time that pieces take. One token is all that is
-    said of a text with other signs or with breaks in it.
-    """
-    if not texts:
-        return np.zeros(0, dtype=np.int32)
-    lengths = np.array(list(map(len, texts)))
-    signs = np.frombuffer(" ".join(texts).encode("latin-1", "replace") + b" ", dtype=np.uint8)
-    kinds = _KINDS[signs]
-    before, after = np.roll(kinds, 1), np.roll(kinds, -1)
-    pieces = (kinds == _FIGURE) & (before != _FIGURE)
-    is_small = (signs >= ord("a")) & (signs <= ord("z"))
-    pieces |= (kinds == _LETTER) & ~is_small & np.roll(is_small, 1)
-    # the letters behind an apostrophe may belong to the word before it
-    pieces |= (kinds == _LETTER) & (before != _LETTER) & (np.roll(signs, 1) != ord("'"))
-    # a symbol by itself may belong to the word behind it
-    pieces |= (kinds == _SYMBOL) & (before != _SYMBOL) & (after != _LETTER)
-    starts = np.cumsum(lengths + 1) - lengths - 1
-    found = np.add.reduceat(pieces, starts, dtype=np.int32)
-    is_other = np.logical_or.reduceat(kinds == _BREAK, starts) | (lengths >= _LONGEST)
-    bounds: Ints = np.where(is_other, 1, np.maximum(found, 1)).astype(np.int32)
-    return bounds
+        if _DEPENDS.search(unit):
+            return _DEPENDENT
+        return _LOOSE if unit[:1].isspace() or unit[-1:].isspace() or not unit else hundredths(f"{unit}\n")
 
 
 def _bound(units: Sequence[str], prices: Sequence[int]) -> list[str]:
@@ -196,15 +142,8 @@ class ScaledSizes(Sizes):
         self._sizes = sizes
         self._scale = scale
 
-    def known(self, blocks: Sequence[Block]) -> Ints:
-        sizes = self._sizes.known(blocks)
-        scaled: Ints = np.sign(sizes) * self._scaled(np.abs(sizes))  # bounds stay bounds: more is never scaled to less
-        return scaled
-
-    def learn(self, row: Blocks, lines: Numbers) -> Ints:
-        return self._scaled(self._sizes.learn(row, lines))
-
-    def _scaled(self, sizes: Ints) -> Ints:
+    def of(self, blocks: Sequence[Block]) -> Ints:
+        sizes = self._sizes.of(blocks)
         table = [self._scale(size) for size in range(int(sizes.max(initial=0)) + 1)]
         return np.array(table, dtype=np.int32)[sizes]
 

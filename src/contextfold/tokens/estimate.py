@@ -25,8 +25,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from contextfold.tokens import rates
@@ -62,9 +62,6 @@ _KNOWN = KnownSizes()
 
 _STRETCH = 16_384
 """Characters. Some milliseconds of counting."""
-
-_TOGETHER = 100
-"""Short texts that are cut together, no more than a stretch."""
 
 _CUT = re.compile(r"(?<=[a-z0-9])[ ,\t\n](?=[A-Za-z0-9])")
 """Where a word or a number ends, and a blank or comma is followed by another."""
@@ -127,28 +124,6 @@ def stretches(text: str) -> Iterator[str]:
         else:
             look = cut.start() + 200
     yield text[start:]
-
-
-@cache
-def _apart() -> re.Pattern[str]:
-    """The pieces of texts that stand apart, with the sign between them. Compiled with the first pass."""
-    return re.compile(f"{PIECES.pattern}|{PLACE}")
-
-
-def sizes(texts: Sequence[str]) -> list[int]:
-    """What ``estimate`` gives for each of these texts, many of them short: one search cuts them all into pieces."""
-    found: dict[str, int] = {}
-    short = [text for text in dict.fromkeys(texts) if text.isascii() and 0 < len(text) < WORTH_KEEPING]
-    for first in range(0, len(short), _TOGETHER):
-        part = [text for text in short[first : first + _TOGETHER] if not text[-1].isspace()]
-        pieces = _apart().findall("".join(f"{text}{PLACE}" for text in part))
-        prices = list(map(piece_price, pieces))
-        start = 0
-        for text in part:
-            end = pieces.index(PLACE, start)
-            found[text] = max(1, (sum(prices[start:end]) + 50) // 100)
-            start = end + 1
-    return [found.get(text) or estimate(text) for text in texts]
 
 
 def _price(text: str, is_russian: bool | None = None) -> int:
