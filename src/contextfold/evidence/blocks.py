@@ -57,11 +57,12 @@ Numbers = npt.NDArray[np.int64]
 class Vocabulary:
     """Names and terms by number. It only grows; numbers are given in the order of first use."""
 
-    __slots__ = ("_are_pairs", "_lengths", "_numbers", "_texts", "clips", "lines")
+    __slots__ = ("_are_pairs", "_endings", "_lengths", "_numbers", "_texts", "clips", "lines")
 
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._texts: list[str] = []
+        self._endings: dict[str, dict[int, None]] = {}
         self._lengths = np.zeros(0, dtype=np.int32)
         self._are_pairs = np.zeros(0, dtype=np.bool_)
         self.clips: Any = None
@@ -101,6 +102,13 @@ class Vocabulary:
     def numbers(self, texts: Iterable[str]) -> list[int]:
         """The same for several."""
         return list(map(self._numbers.__getitem__, texts))
+
+    def endings(self, path: str) -> dict[int, None]:
+        """The numbers of what a path can also be called by. Agents name the same files again and again."""
+        found = self._endings.get(path)
+        if found is None:
+            found = self._endings[path] = dict.fromkeys(self.numbers(identifiers.endings(path)))
+        return found
 
     def known(self, text: str) -> int | None:
         """The number of a name or term, None if no block has it."""
@@ -200,9 +208,11 @@ def _shown(lines: Lines, numbers: Sequence[int], words: Vocabulary) -> tuple[Seq
     shown: list[int] = []
     for n in sorted(telling.union(lines.terms)):
         start, end = ends[n] - lines.counts[n], ends[n]
-        names = lines.names[start:end]
-        endings = [ending for name in names if "/" in name for ending in identifiers.endings(name)]
-        own = words.numbers(dict.fromkeys((*names, *lines.terms.get(n, ()), *endings)))
+        own = dict.fromkeys(numbers[start:end])
+        own.update(dict.fromkeys(words.numbers(lines.terms.get(n, ()))))
+        for name in lines.names[start:end]:
+            if "/" in name:
+                own.update(words.endings(name))
         shown += numbers[done:start]
         shown += own
         counts[n], done = len(own), end

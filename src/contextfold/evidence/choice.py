@@ -93,7 +93,7 @@ off what a line adds, instead of weighing the line again."""
 MOST = 10_000.0
 """What a weight counts at most. A line names some 200 things; their units, in thousandths, then fit in 64 bits."""
 
-_AT_ONCE = 400
+_AT_ONCE = 200
 """Spans that are looked at one by one before all are weighed again. Most others never are."""
 
 _TABLE = 1 << 16
