@@ -93,8 +93,9 @@ off what a line adds, instead of weighing the line again."""
 MOST = 10_000.0
 """What a weight counts at most. A line names some 200 things; their units, in thousandths, then fit in 64 bits."""
 
-_AT_ONCE = 200
-"""Spans that are looked at one by one before all are weighed again. Most others never are."""
+_AT_ONCE = 300
+"""Spans that are weighed together, the ones that may add most, before half of them and more are looked at one by one.
+Most others never are."""
 
 _TABLE = 1 << 16
 """Places in a table of hashes: many more than there are lines with a bonus."""
@@ -307,7 +308,8 @@ class _Choice:
         """How well each name or term is shown, by its place in ``LEVELS``."""
         self._is_chosen = bytearray(len(offered))
         self._spans(offered, poor)
-        self._in_order()
+        self._bounds = self._at_first()
+        """What each span adds per token at most: what it added when it was weighed last."""
 
     def _spans(self, offered: Flags, poor: Flags) -> None:
         words, singles, pairs = self.row.words, np.flatnonzero(offered), np.flatnonzero(self._pairs(poor))
@@ -330,19 +332,13 @@ class _Choice:
         near = (row.of_block[:-1] == row.of_block[1:]) & (row.characters[:-1] + row.characters[1:] <= JOINED)
         return np.append(near & (poor[:-1] | poor[1:]), False)
 
-    def _in_order(self) -> None:
-        """All spans by what they add per token at first, or by a bound above that, the best first."""
+    def _at_first(self) -> Floats:
+        """What each span adds per token as long as nothing is chosen."""
         first, last = self._first, self._last
         sums = np.concatenate([[0], np.cumsum(self._units)])  # a span's lines stand side by side, and so their names
         value = LEVELS[self._level] * (sums[self._starts[last + 1]] - sums[self._starts[first]])
-        gains = (value + _over(self._bonuses, first, last)) / _over(self._sizes, first, last)
-        self._ahead = np.argsort(-gains)[: np.count_nonzero(gains > 0)]
-        self._bounds = gains[self._ahead]
-        self._reached = 0
-        """How many of those are in the pool."""
-        self._pool: list[Numbers] = [self._ahead[:0]]
-        """The spans that are weighed again: those that added most at first, and what became better."""
-        self._is_pooled = np.zeros(len(gains), dtype=bool)
+        gains: Floats = (value + _over(self._bonuses, first, last)) / _over(self._sizes, first, last)
+        return gains
 
     def make(self, budget: int) -> list[int]:
         """Numbers of the chosen lines, best first, within ``budget`` tokens."""
@@ -359,6 +355,8 @@ class _Choice:
             units=_view(self._units),
             words=_view(self.row.words),
             of_block=_view(self.row.of_block),
+            order=_view(self._order),
+            bounds=_view(self._bounds),
         )
         self._left = budget
         chosen: list[int] = []
@@ -377,40 +375,35 @@ class _Choice:
                 continue
             new = self._take(span)
             chosen += new
-            better = [(-gain, span) for span in self._around(new) if (gain := self._gain(span)) > 0]
-            for gain, span in better:
-                heapq.heappush(best, (gain, int(self._order[span]), span))
-            if better:
-                self._pool.append(self._not_pooled(np.array([span for _, span in better])))
+            for span in self._around(new):
+                if (gain := self._gain(span)) > 0:
+                    heapq.heappush(best, (-gain, self._views.order[span], span))
+                    self._views.bounds[span] = gain
         return chosen
 
     def _best(self) -> tuple[list[tuple[float, int, int]], float]:
         """(-gain, order, span) of the spans that add most per token by now, as a heap, and what no other exceeds."""
-        pool = np.concatenate(self._pool)
-        gains = self._gains(pool)
+        many = _AT_ONCE
         while True:
-            is_open = gains > 0
-            self._is_pooled[pool[~is_open]] = False  # a line beside them may bring them back
-            pool, gains = pool[is_open], gains[is_open]
-            # What a span adds never grows but by a line beside it, so those far behind at first are not weighed again.
-            behind = float(self._bounds[self._reached]) if self._reached < len(self._bounds) else 0.0
-            is_best, least = _ahead_of(behind, gains)
-            if self._reached == len(self._ahead) or 2 * np.count_nonzero(is_best) > _AT_ONCE:
+            spans, least = self._ahead(many)
+            # What a span adds never grows but by a line beside it, so those with lower bounds are not weighed again.
+            self._bounds[spans] = gains = self._gains(spans)
+            is_best = gains > least
+            if not least or 2 * np.count_nonzero(is_best) > _AT_ONCE:
                 break
-            more = self._ahead[self._reached :][: max(4 * _AT_ONCE, len(pool))]
-            self._reached += len(more)
-            more = self._not_pooled(more)
-            pool, gains = np.concatenate([pool, more]), np.concatenate([gains, self._gains(more)])
-        self._pool = [pool]
-        spans = pool[is_best]
+            many *= 2
+        spans = spans[is_best]
         best = list(zip((-gains[is_best]).tolist(), self._order[spans].tolist(), spans.tolist(), strict=True))
         heapq.heapify(best)
         return best, least
 
-    def _not_pooled(self, spans: Numbers) -> Numbers:
-        new = spans[~self._is_pooled[spans]]
-        self._is_pooled[new] = True
-        return new
+    def _ahead(self, many: int) -> tuple[Numbers, float]:
+        """The spans with the highest bounds, and the highest bound of the others: 0 where there are none."""
+        spans = np.flatnonzero(self._bounds > 0)
+        if len(spans) <= many:
+            return spans, 0.0
+        order = np.argpartition(self._bounds[spans], len(spans) - many - 1)
+        return spans[order[-many:]], float(self._bounds[spans[order[-many - 1]]])
 
     def _gains(self, spans: Numbers) -> Floats:
         """What each of these spans adds per token by now; 0 for what is chosen or has no room."""
@@ -498,15 +491,6 @@ class _Choice:
         return np.flatnonzero(is_missing)
 
 
-def _ahead_of(behind: float, gains: Floats) -> tuple[Flags, float]:
-    """Which gains are the highest, all of them above ``behind``; and what no other exceeds."""
-    if len(gains) > _AT_ONCE:
-        enough = np.partition(gains, len(gains) - _AT_ONCE)[len(gains) - _AT_ONCE]
-        behind = max(behind, float(gains[gains < enough].max(initial=0.0)))
-    is_best: Flags = gains > behind
-    return is_best, behind
-
-
 class _Views(NamedTuple):
     """Views of the arrays of a choice."""
 
@@ -521,6 +505,8 @@ class _Views(NamedTuple):
     units: memoryview
     words: memoryview
     of_block: memoryview
+    order: memoryview
+    bounds: memoryview
 
 
 def _view(array: npt.NDArray[Any]) -> memoryview:
