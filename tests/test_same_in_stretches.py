@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import contextfold.tokens.estimate  # noqa: F401 - the name of the package's own is the function
 from contextfold import identifiers
 from contextfold.evidence import EstimatedSizes, reading
-from contextfold.evidence.sizes import least
 from contextfold.messages import Text, ToolResult
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary import extractive_facts
 from contextfold.tiers import pieces
+from contextfold.tokens import arrays
 from effort import examples
 
 counting = sys.modules["contextfold.tokens.estimate"]
@@ -198,19 +198,48 @@ def test_a_chunk_without_some_signs_names_what_the_full_pattern_finds_in_it(chun
             )
 
 
-@given(st.lists(st.lists(st.sampled_from([*PIECES, *SAID, *SIGNS, "'", "aB"]), min_size=1).map("".join), max_size=5))
-@example(texts=["a',b", "it's ,'a,,' x", ";\n//", "x" * 6, "=" * 70])
-@settings(max_examples=examples(300), deadline=None)
-def test_no_text_has_fewer_tokens_than_is_said_without_counting_it(texts: list[str]) -> None:
-    assert all(bound <= counting.estimate(text) for bound, text in zip(least(texts).tolist(), texts, strict=True))
+RUNS = ["a" * 6, "B" * 33, "-" * 64, "=" * 65, " " * 33, "\x1c", "\x00", "\x0b", "\r"]
 
 
-@given(st.lists(st.lists(st.sampled_from([*PIECES, *SAID]), max_size=9).map("".join), max_size=12))
-@settings(max_examples=examples(150), deadline=None)
-def test_texts_that_are_cut_together_have_the_sizes_that_each_has(texts: list[str]) -> None:
+@given(
+    st.lists(st.lists(st.sampled_from([*PIECES, *SAID, *SIGNS, *RUNS, "'", "aB", " (", "\t"])).map("".join), max_size=9)
+)
+@example(
+    texts=[
+        "a',b",
+        "it's ,'a,,' x",
+        "they'll'm x",
+        ";\n//",
+        "/",
+        "it's",
+        "HTMLParser fooBar A1b",
+        "x  (y",
+        "x\t(y",
+        "a" * 5,
+    ]
+)
+@settings(max_examples=examples(400), deadline=None)
+def test_texts_that_are_priced_in_arrays_cost_what_each_costs(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "_TOGETHER", 3)
-        assert counting.sizes(texts) == list(map(counting.estimate, texts))
+        patch.setattr(arrays, "_TOGETHER", 50)
+        prices, breaks = arrays.prices(texts)
+    for text, price, more in zip(texts, prices.tolist(), breaks.tolist(), strict=True):
+        if price < 0:
+            assert more < 0
+        else:
+            assert price == counting.hundredths(text)
+            assert price + more == counting.hundredths(f"{text}\n")
+    assert EstimatedSizes(counting.estimate).each(texts) == list(map(counting.estimate, texts))
+
+
+def test_lines_of_a_program_are_all_priced_in_arrays() -> None:
+    lines = [
+        "def read(self, *, limit: int = 4_096) -> list[Line]:  # don't cut",
+        "    ".join("ab"),
+        "GET /api/v2/users?id=7",
+    ]
+    prices, _ = arrays.prices(lines)
+    assert prices.tolist() == list(map(counting.hundredths, lines))
 
 
 @given(st.lists(st.sampled_from([*PIECES[:-1], *SAID, "\n\n", "\n  - "]), max_size=60).map("".join))
