@@ -63,6 +63,7 @@ ALLOWED = {
     ("inspector/server.py", "anyio"): "it serves pages; a store blocks, so it is asked in worker threads",
     ("inspector/records.py", "sqlalchemy"): "only where the records are in a database",
     ("inspector/server.py", "starlette"): "only contextfold view imports it, when it serves a page",
+    ("tokens/arrays.py", "numpy"): "sizes of the lines that are weighed; loaded with them",
     ("evidence/", "numpy"): "lines are weighed in arrays; loaded with the first choice, not with contextfold",
     ("integrations/deepagents/", "deepagents"): "only users of deepagents import these modules",
     ("integrations/", "langchain"): "only users of LangChain import these modules",

@@ -356,7 +356,6 @@ class _Choice:
             words=_view(self.row.words),
             of_block=_view(self.row.of_block),
             order=_view(self._order),
-            bounds=_view(self._bounds),
         )
         self._left = budget
         chosen: list[int] = []
@@ -378,7 +377,7 @@ class _Choice:
             for span in self._around(new):
                 if (gain := self._gain(span)) > 0:
                     heapq.heappush(best, (-gain, self._views.order[span], span))
-                    self._views.bounds[span] = gain
+                    self._bounds[span] = gain
         return chosen
 
     def _best(self) -> tuple[list[tuple[float, int, int]], float]:
@@ -506,7 +505,6 @@ class _Views(NamedTuple):
     words: memoryview
     of_block: memoryview
     order: memoryview
-    bounds: memoryview
 
 
 def _view(array: npt.NDArray[Any]) -> memoryview:

@@ -138,9 +138,9 @@ def _priced(texts: Sequence[str], lengths: Numbers) -> tuple[Numbers, Numbers]:
     text = "\n".join(["", *texts, ""])  # with a break before the first one, so every sign has a neighbor
     signs = np.frombuffer(text.encode(), dtype=np.uint8)
     kinds = _KINDS[signs]
-    for found in _ENDINGS.finditer(text):
-        if kinds[found.start() - 1] in (_UPPER, _LOWER):
-            kinds[found.start() : found.end()] = _ENDING
+    for ending in _ENDINGS.finditer(text):
+        if kinds[ending.start() - 1] in (_UPPER, _LOWER):
+            kinds[ending.start() : ending.end()] = _ENDING
     starts = np.cumsum(lengths + 1) - lengths
     costs = np.zeros(len(signs), dtype=np.int32)
     is_odd = kinds == _OTHER
@@ -162,6 +162,7 @@ def _runs(is_one: Flags) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def _words(signs: Bytes, kinds: Bytes, changes: Ints, costs: Ints, is_odd: Flags) -> None:
+    """What words cost, written where they begin, as the costs of all pieces are."""
     codes = np.where((kinds == _UPPER) | (kinds == _LOWER), _CODES[signs], np.uint8(_NONE))
     neighbors = codes[:-1] * np.uint16(64) + codes[1:]
     first, last = np.flatnonzero(_BEGINS.ravel()[neighbors]) + 1, np.flatnonzero(_ENDS.ravel()[neighbors])
