@@ -297,6 +297,8 @@ def test_events_reach_the_callers_hook() -> None:
         ({"window": 0}, "window"),
         ({"summarizer": 7}, "summarizer"),
         ({"trigger": "80%"}, "trigger"),
+        ({"model": 5}, "model is 5"),
+        *(({name: 5}, f"{name} is 5") for name in ("on_event", "on_start", "on_stream", "on_progress", "on_end")),
     ],
 )
 def test_wrong_settings_are_refused_on_construction(settings: dict[str, Any], problem: str) -> None:

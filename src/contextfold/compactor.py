@@ -15,7 +15,7 @@ from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
-from contextfold.errors import InputError, PolicyError, held, shown
+from contextfold.errors import InputError, PolicyError, functions, held, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
@@ -99,6 +99,7 @@ class Compactor:
             raise PolicyError(f"remembered is {shown(remembered)}: it must be a whole number of conversations")
         self._views = Views(self.policy, self.windows, self.summarizer, count_text, remembered, same=self._is_same)
         self._count_text = count_text
+        functions(on_event=on_event, on_start=on_start, on_stream=on_stream, on_progress=on_progress, on_end=on_end)
         self._on_event = on_event
         self._hooks = Hooks(on_start, on_stream, on_progress, on_end)
 

@@ -79,6 +79,13 @@ def held(value: object, name: str) -> Any:
         return None
 
 
+def functions(**given: object) -> None:
+    """Raise ``PolicyError`` for a hook that is neither a function nor None: it would fail in the middle of a run."""
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            raise PolicyError(f"{name} is {shown(value)}: it must be a function, or None")
+
+
 def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
     if isinstance(value, bool) or not isinstance(value, int):

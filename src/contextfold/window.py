@@ -206,6 +206,8 @@ def name_and_profile(model: Any) -> tuple[str | None, int | None]:
     """
     if model is None or isinstance(model, str):
         return (None if model is None else str.__str__(model)), None
+    if isinstance(model, int | float | bytes | list | tuple | dict | set):
+        raise PolicyError(f"model is {shown(model)}: it must be a name such as 'openai:gpt-5', or a model object")
     profile = held(model, "profile")
     tokens = profile.get("max_input_tokens") if isinstance(profile, dict) else None
     named = (held(model, attribute) for attribute in ("model_name", "model", "model_id"))

@@ -242,6 +242,11 @@ def test_a_thread_id_that_no_database_takes_is_refused(sqlite_store: SQLStore, n
         Compactor(window=16_000).session("t", sqlite_store, namespace=name or "n" * 201)
 
 
+def test_an_option_that_there_is_not_is_told_with_those_that_there_are(sqlite_store: SQLStore) -> None:
+    with pytest.raises(InputError, match="no option archives; there are: namespace, options, user"):
+        Compactor(window=16_000).session("t", sqlite_store, archives="originals")
+
+
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "x" * 10_000, "会话-一", "it's; DROP TABLE session_messages--", "%_"]
 )

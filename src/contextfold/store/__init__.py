@@ -51,6 +51,9 @@ __all__ = [
     "open_store",
 ]
 
+_OPTIONS = ("namespace", "options", "user", "get_optimization_config", "format", "archive")
+"""What a session takes besides its thread and store."""
+
 _opened: dict[str, SQLStore] = {}
 
 
@@ -76,6 +79,8 @@ def open_session(means: EngineParts, thread_id: str, store: Any, **options: Any)
     What refusals teach of the window of a model that has a name is kept in the store, if that can, unless the compactor
     keeps it elsewhere.
     """
+    if unknown := options.keys() - _OPTIONS:
+        raise InputError(f"there is no option {', '.join(sorted(unknown))}; there are: {', '.join(_OPTIONS)}")
     opened = open_store(store) if isinstance(store, str) else store
     if means.windows.model and hasattr(opened, "save_window"):
         means = replace(means, windows=means.windows.kept_in(opened))

@@ -558,6 +558,12 @@ def test_two_instances_in_one_agent_keep_their_own_records() -> None:
         ({"trigger": ("pages", 5)}, "unknown unit"),
         ({"window": -1}, "window"),
         ({"summarizer": 42}, "summarizer is 42"),
+        ({"on_event": 42}, "on_event is 42"),
+        ({"before_compaction": "veto"}, "before_compaction is 'veto'"),
+        ({"after_compaction": []}, "after_compaction"),
+        ({"archive": "file:///var/lib/agent"}, "open_archive"),
+        ({"records": {}}, "records"),
+        ({"instructions": 42}, "instructions is 42"),
     ],
 )
 def test_wrong_settings_are_refused_when_it_is_made(options: dict[str, Any], problem: str) -> None:

@@ -24,7 +24,7 @@ from langgraph.errors import InvalidUpdateError
 from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor
-from contextfold.errors import PolicyError, is_control_flow
+from contextfold.errors import PolicyError, functions, held, is_control_flow, shown
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
@@ -136,6 +136,14 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         name: str | None = None,
     ) -> None:
         super().__init__()
+        functions(before_compaction=before_compaction, after_compaction=after_compaction, on_event=on_event)
+        if archive is not None and not isinstance(archive, FileArchive) and not callable(held(archive, "save")):
+            way = "open_archive(ADDRESS) of contextfold.archive makes one"
+            raise PolicyError(f"archive is {shown(archive)}: it must have a method save(thread_id, messages); {way}")
+        if records is not None and not all(callable(held(records, method)) for method in ("get", "put")):
+            raise PolicyError(f"records is {shown(records)}: it must have methods get(thread) and put(thread, text)")
+        if not isinstance(instructions, str):
+            raise PolicyError(f"instructions is {shown(instructions)}: it must be a text")
         self._name = name or type(self).__name__
         # By its name: two instances in one agent keep their records apart.
         self._key = f"_contextfold_{self._name}"

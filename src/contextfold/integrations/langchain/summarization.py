@@ -27,6 +27,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
+from contextfold.errors import PolicyError, functions, shown
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
@@ -97,6 +98,9 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         trigger, keep = renamed(trigger, keep, deprecated_kwargs)
         if counting not in ("contextfold", "langchain"):
             raise ValueError(f"counting is {counting!r}: it must be 'contextfold' or 'langchain'")
+        functions(on_event=on_event)
+        if not isinstance(instructions, str):
+            raise PolicyError(f"instructions is {shown(instructions)}: it must be a text")
         known = is_known(trigger)
         super().__init__(
             model,
