@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import ToolCall
 
-from contextfold import count_tokens
+from contextfold import Compactor, count_tokens
 from contextfold.recall import HistoryTools, MessageSearch, search
 from contextfold.recall.tools import READ, SEARCH
 
@@ -176,3 +176,38 @@ def test_a_picture_that_the_provider_drew_is_found_by_what_is_said_of_it_and_sho
     assert "a cat on a roof" in entry.text
     assert "40,000 characters" in entry.text
     assert len(entry.text) < 300
+
+
+RESULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "anthropic": (
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "the zebra is loose"}]},
+        {"type": "text", "text": "mind the giraffe"},
+    ),
+    "gemini": (
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "the zebra is loose"}}}]},
+        {"text": "mind the giraffe"},
+    ),
+    "bedrock-converse": (
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "the zebra is loose"}]}}]},
+        {"text": "mind the giraffe"},
+    ),
+}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("format", list(RESULTS))
+def test_what_a_tool_returned_in_a_message_of_the_users_is_the_tools(format: str, stored: bool) -> None:
+    result, words = RESULTS[format]
+    key = "parts" if format == "gemini" else "content"
+    both = {**result, key: [*result[key], words]}
+
+    def roles(message: dict[str, Any], asked: str, only: str | None = None) -> list[str]:
+        if stored:
+            session = Compactor(window=8_000).session("t", "sqlite://", format=format)
+            session.append([message])
+            return [hit.role for hit in session.search(asked, roles=only)]
+        return [hit.role for hit in search([message], asked, roles=only, format=format)]
+
+    assert roles(result, "zebra") == roles(result, "zebra", "tool") == ["tool"]
+    assert roles(result, "zebra", "user") == []
+    assert roles(both, "giraffe") == roles(both, "giraffe", "user") == ["user"]

@@ -12,7 +12,8 @@ from typing import Any
 
 from contextfold import formats, json_values
 from contextfold.errors import InputError, shown, whole_number
-from contextfold.messages import Message, Opaque, Part, Reasoning, well_formed
+from contextfold.harness import without_notes
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolResult, well_formed
 from contextfold.recall.markdown import as_markdown
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import Order, rank
@@ -81,7 +82,7 @@ class MessageSearch:
     def __init__(self, messages: Sequence[Any], *, format: str | None = None) -> None:
         source = formats.get(format) if format else formats.detect(messages)
         self._entries = [
-            HistoryEntry(n, message.role, readable(message))
+            HistoryEntry(n, said_by(message), readable(message))
             for n, message in enumerate(formats.decode(messages, source))
         ]
         self._indexes: dict[tuple[str, ...] | None, MemoryIndex] = {}
@@ -133,6 +134,17 @@ def readable(message: Message) -> str:
     """
     parts = tuple(_without_data(part) for part in message.parts if not isinstance(part, Reasoning))
     return as_markdown(message.with_parts(parts), lambda data, kind: f"{kind or 'media'}, {len(data):,} bytes")
+
+
+def said_by(message: Message) -> str:
+    """Who says what a message says. Several formats have results of tools in messages of the user's; they are a tool's,
+    unless a person wrote beside them.
+    """
+    if message.role != "user" or not message.tool_results:
+        return message.role
+    others = [part for part in message.parts if not isinstance(part, ToolResult)]
+    spoken = any(without_notes(part.text) if isinstance(part, Text) else isinstance(part, Media) for part in others)
+    return "user" if spoken else "tool"
 
 
 def _without_data(part: Part) -> Part:

@@ -14,7 +14,7 @@ from functools import partial
 from contextfold import formats
 from contextfold.errors import InputError, shown, whole_number
 from contextfold.ports import Ports
-from contextfold.recall.history import HistoryEntry, Hit, beside, checked, readable
+from contextfold.recall.history import HistoryEntry, Hit, beside, checked, readable, said_by
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import Order, Ranked, rank
 from contextfold.recall.snippets import snippet
@@ -134,5 +134,5 @@ def _decoded(messages: Sequence[StoredMessage], source: str) -> list[HistoryEntr
     entries = []
     for stored in messages:
         message = decode(stored.wire, stored.sequence)
-        entries.append(HistoryEntry(stored.sequence, message.role, readable(message)))
+        entries.append(HistoryEntry(stored.sequence, said_by(message), readable(message)))
     return entries

@@ -18,8 +18,8 @@ from sqlalchemy import Connection, text
 
 from contextfold import formats
 from contextfold.errors import StoreError
+from contextfold.recall.history import readable, said_by
 from contextfold.store import payload, search
-from contextfold.store.finding import readable
 from contextfold.store.values import Thread
 
 
@@ -45,7 +45,7 @@ def _index_all(connection: Connection) -> None:
         "(SELECT 1 FROM searched_sessions s WHERE s.namespace = a.namespace AND s.session_id = a.session_id)"
     )
     messages = text(
-        "SELECT sequence, role, payload FROM session_messages WHERE namespace = :namespace "
+        "SELECT sequence, payload FROM session_messages WHERE namespace = :namespace "
         "AND session_id = :session_id AND sequence >= :first AND sequence < :stop ORDER BY sequence"
     )
     for namespace, session_id, thread_id, format, count in connection.execute(sessions).all():
@@ -59,12 +59,12 @@ _PAGE = 1_000
 
 
 def _readable(format: str, rows: Sequence[Any]) -> Iterator[tuple[int, str, str]]:
-    for sequence, role, stored in rows:
+    for sequence, stored in rows:
         try:
             message = formats.get(format).decode(payload.loads(stored), sequence)
         except ValueError:  # a damaged row: reading it says so, and no upgrade should fail on it
             continue
-        yield sequence, role, readable(message)
+        yield sequence, said_by(message), readable(message)
 
 
 DIALECTS: Mapping[str, Mapping[str, str]] = {

@@ -11,8 +11,8 @@ from typing import Any
 from contextfold import formats
 from contextfold.formats.base import Format
 from contextfold.ports import Ports
+from contextfold.recall.history import readable, said_by
 from contextfold.store import payload
-from contextfold.store.finding import readable
 from contextfold.store.loading import counter_for
 from contextfold.store.reading import Reader, ask
 from contextfold.store.values import NewMessage
@@ -69,5 +69,5 @@ def encoded(wire: Sequence[Any], source: Format, count_text: Callable[[str], int
         message = source.decode(entry, index)
         text = payload.dumps(entry, index, takes_bytes=source.rules.takes_bytes)
         name = payload.storable(message.id) if message.id else message.id
-        rows.append(NewMessage(text, message.role, name, counter.message(message), readable(message)))
+        rows.append(NewMessage(text, said_by(message), name, counter.message(message), readable(message)))
     return rows
