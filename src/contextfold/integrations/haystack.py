@@ -133,10 +133,11 @@ class ContextfoldCompactor:
         """What ``to_dict`` wrote."""
         with reading("the stored compactor"):
             given = dict(data.get("init_parameters", {}))
-            given["policy"] = Policy(**given.get("policy") or {})
+            given["policy"] = _policy_read(given.get("policy") or {})
             if isinstance(given.get("summarizer"), dict):
                 deserialize_component_inplace(given, key="summarizer")
-            read = {name: _read(value) for name, value in given.items()}
+            # Instructions are words, with dots as well: never the name of a function.
+            read = {name: value if name == "instructions" else _read(value) for name, value in given.items()}
         made: ContextfoldCompactor = default_from_dict(cls, {**data, "init_parameters": read})
         return made
 
@@ -271,9 +272,20 @@ def _writing(summarizer: Any) -> Any:
 
 def _policy_written(policy: Policy) -> dict[str, Any]:
     """The knobs that were set, as they are written in a file."""
-    plain = policy.model_dump(mode="json", exclude_defaults=True, exclude={"trigger", "target"})
+    left_out: dict[str, Any] = {"trigger": True, "target": True, "pins": {"predicate"}}
+    plain = policy.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
+    if policy.pins.predicate is not None:
+        plain["pins"] = {**plain.get("pins", {}), "predicate": serialize_callable(policy.pins.predicate)}
     sizes = {name: value for name in plain if isinstance(value := getattr(policy, name), Size)}
     return {**plain, **{name: [size.unit, size.value] for name, size in sizes.items()}}
+
+
+def _policy_read(plain: dict[str, Any]) -> Policy:
+    """What ``_policy_written`` wrote."""
+    pins = plain.get("pins")
+    if isinstance(pins, dict) and isinstance(pins.get("predicate"), str):
+        plain = {**plain, "pins": {**pins, "predicate": deserialize_callable(pins["predicate"])}}
+    return Policy(**plain)
 
 
 def _written(value: Any) -> Any:

@@ -19,7 +19,7 @@ import copy
 import operator
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 try:
@@ -29,6 +29,7 @@ try:
     from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters, StreamedResponse
     from pydantic_ai.models.wrapper import WrapperModel
     from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.usage import RequestUsage
 except ImportError as error:
     raise ImportError(
         "contextfold.integrations.pydantic_ai needs pydantic-ai: pip install 'contextfold[pydantic-ai]'"
@@ -79,7 +80,8 @@ class Compaction(AbstractCapability[Any]):
         instructions: for the summarizer, in every compaction.
         archive: ``open_archive(...)``, which saves originals before they leave the view.
         before, after: hooks around a pass, as for ``Compactor.compact``.
-        on_result: gets the ``CompactionResult`` of each request that was answered.
+        on_result: gets the ``CompactionResult`` of each request that was answered, and of a pass that was made while
+            the tokens of a request were counted (``UsageLimits(count_tokens_before_request=True)``).
         settings: as for ``Compactor``: ``trigger``, ``target``, ``keep`` or ``policy``; ``summarizer``, which may be a
             ``Model`` of pydantic-ai, too; ``count_text``, ``on_event`` and the rest.
 
@@ -150,6 +152,10 @@ class Compaction(AbstractCapability[Any]):
     def _remember(self, conversation: str | None, kept: _Kept) -> None:
         self._kept.put(conversation, kept)
 
+    def _tell(self, result: CompactionResult) -> None:
+        if self.on_result is not None:
+            self.on_result(result)
+
 
 class _Compactors:
     """One compactor for each window that a model says it has; one for all where the caller gave it."""
@@ -200,6 +206,13 @@ class _Whole:
     contextfold_usage: Usage
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    usage: RequestUsage
+    contextfold_usage: Usage = field(default_factory=Usage)
+    """Nothing was answered: the request itself teaches what its view takes."""
+
+
 class _CompactingModel(WrapperModel):
     def __init__(self, wrapped: Model, owner: Compaction) -> None:
         super().__init__(wrapped)
@@ -222,6 +235,27 @@ class _CompactingModel(WrapperModel):
 
         answered: _Whole = await call.answered(send)
         return answered.response
+
+    async def count_tokens(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> RequestUsage:
+        """Of the view, which is what would be sent: limits of a run are held against it before the request."""
+        call = _Call(self, messages, model_settings, model_request_parameters)
+        if call.is_resumed:
+            return await self.wrapped.count_tokens(messages, model_settings, model_request_parameters)
+
+        async def count(view: list[Any], max_tokens: int | None) -> _Counted:
+            settings = _limited(model_settings, max_tokens)
+            return _Counted(await self.wrapped.count_tokens(call.joined(view), settings, model_request_parameters))
+
+        counted, result = await call.viewed(count)
+        if result.changed:  # a pass is told once: the request that follows finds its record
+            self.owner._tell(result)
+        usage: RequestUsage = counted.usage
+        return usage
 
     @asynccontextmanager
     async def request_stream(
@@ -299,8 +333,13 @@ class _Call:
 
     async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
         """The response to the view, or to the one that follows a refusal."""
-        saved = self.saved
-        base = saved.id if saved else None
+        response, result = await self.viewed(send)
+        self._take(result)
+        return response
+
+    async def viewed(self, send: Callable[..., Awaitable[Any]]) -> tuple[Any, CompactionResult]:
+        """What ``send`` made of the view, and the view's result. A summary is remembered, and nothing else is taken."""
+        saved, base = self.saved, self.base
         # A record that was made for this very history, by a run that failed before its response was kept.
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
         compactor = self.owner.compactors.for_model(self.model)
@@ -332,11 +371,15 @@ class _Call:
             on_result=results.append,
             **{**self.owner.options, "after": after},
         )
-        self._take(results[-1], base)
-        return response
+        return response, results[-1]
 
-    def _take(self, result: CompactionResult, base: str | None) -> None:
-        record = result.compaction
+    @property
+    def base(self) -> str | None:
+        """The id of the record that the history has."""
+        return self.saved.id if self.saved else None
+
+    def _take(self, result: CompactionResult) -> None:
+        record, base = result.compaction, self.base
         is_new = record is not None and record.id != base
         kept = replace(
             self.owner._remembered(self.conversation),
@@ -347,8 +390,7 @@ class _Call:
         self.owner._remember(self.conversation, kept)
         self.owner._unsaved = record if is_new else None
         self.owner._answered = result
-        if self.owner.on_result is not None:
-            self.owner.on_result(result)
+        self.owner._tell(result)
 
     async def _ask(self, messages: list[Any], whole: bool, answer_tokens: int) -> Answer | None:
         """The model itself, asked for a summary (``summarizer="same"``)."""

@@ -321,6 +321,20 @@ def test_settings_survive_a_stored_pipeline(monkeypatch: pytest.MonkeyPatch) -> 
     assert isinstance(ContextfoldCompactor.from_dict(generator.to_dict()).summarizer, MockChatGenerator)
 
 
+def _is_dear(message: Any) -> bool:
+    return bool(message.meta.get("dear"))
+
+
+def test_instructions_are_words_and_functions_of_a_policy_are_stored_by_their_names() -> None:
+    allow_deserialization_module(__name__)
+    said = "Keep every ticket number. Be brief."
+    made = ContextfoldCompactor(
+        instructions=said, on_event=_is_dear, policy=Policy(pins={"predicate": _is_dear, "tools": ["look.up"]})
+    )
+    read = ContextfoldCompactor.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert (read.instructions, read.policy, read.settings) == (said, made.policy, {"on_event": _is_dear})
+
+
 def test_a_stored_hook_brings_its_compactor_back_where_the_module_is_trusted() -> None:
     hook = CompactionHook(compactor=ContextfoldCompactor(window=9_000, keep=("messages", 4)), context_window=9_000)
     stored = json.loads(json.dumps({"type": "Hooks", "init_parameters": {"hook": hook.to_dict()}}))

@@ -20,6 +20,7 @@ from pydantic_ai import (
     ModelRetry,
     Tool,
     ToolDenied,
+    UsageLimits,
 )
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.exceptions import ModelHTTPError
@@ -378,6 +379,19 @@ def test_without_a_trigger_nothing_changes_on_the_way() -> None:
 
 
 # ---- the simple case ----
+
+
+def test_a_limit_on_what_a_request_takes_is_held_against_the_view_and_costs_no_second_summary(
+    server: ProviderServer,
+) -> None:
+    writer = Writer()
+    talk = Talk(server, "responses", summarizer=writer)
+    limits = UsageLimits(count_tokens_before_request=True, per_request_input_tokens_limit=WINDOW, request_limit=None)
+    for turn in range(24):
+        answered = talk.agent.run_sync(rooms.question(turn), message_history=talk.history, usage_limits=limits)
+        talk.history = answered.all_messages()
+    check(talk, server, 24)
+    assert talk.passes == len(writer.prompts) == len({r.compaction.id for r in talk.results if r.compaction})
 
 
 def test_a_history_processor_keeps_the_history_itself_short(server: ProviderServer) -> None:
