@@ -653,6 +653,20 @@ def test_without_its_store_the_gateway_goes_on(provider: ProviderServer, tmp_pat
     assert health.status == 200
 
 
+def test_why_the_store_cannot_be_used_is_said_at_the_start_and_with_each_failure(
+    provider: ProviderServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("contextfold.gateway"), "propagate", True)
+    monkeypatch.setattr(logging.getLogger("contextfold"), "propagate", True)
+    with InThread(settings_for(provider.url, tmp_path, store=f"sqlite:///{tmp_path}/no-folder/gateway.db")) as gateway:
+        at_start = [record.getMessage() for record in caplog.records]
+        play(gateway, "openai-chat")
+    assert len(at_start) == 1
+    failures = [record.getMessage() for record in caplog.records if "store failed" in record.getMessage()]
+    assert failures
+    assert all("no-folder" in said and "unable to open database file" in said for said in [*at_start, *failures])
+
+
 def test_a_full_disk_costs_no_turn(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As SQLite itself says it: "database or disk is full"."""
     from contextfold.store.database import Database

@@ -22,11 +22,13 @@ from emulator import ProviderServer
 from tests.gateway.conftest import WINDOW
 from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
+from contextfold import PolicyError
 from contextfold.cli.app import run as run_cli
 from contextfold.gateway.run import arguments_for, child_environment, settings_from
 from contextfold.gateway.serve import packed, set_up_logging, unpacked
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.policy import Policy
+from contextfold.summary.models import SummaryModel
 from effort import crossed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -267,6 +269,38 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert code == 2
     assert errors.startswith("contextfold: ")
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--upstream", "http://user:correcthorse@h/v1"],
+        ["--upstream", "openai=ftp://user:correcthorse@h/v1"],
+        ["--upstream", "x=http://h/v1", "--upstream", "x=http://user:correcthorse@h/v1"],
+        ["--summarizer", "openai:x", "--base-url", "ftp://user:correcthorse@h/v1"],
+        ["--summarizer", "same", "--base-url", "http://user:correcthorse@h/v1"],
+        ["--store", "mysql://user:correcthorse@h/x"],
+        ["--config", "http://user:correcthorse@h/x.yaml"],
+    ],
+)
+def test_a_password_in_an_address_is_not_told_where_that_is_refused(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, errors = typed(["gateway", *words], tmp_path, monkeypatch, capsys)
+    assert code == 2
+    assert errors.startswith("contextfold: ")
+    assert "correcthorse" not in errors
+
+
+def test_nor_is_it_in_the_error_of_a_setting() -> None:
+    for make in (
+        lambda url: GatewaySettings(upstreams={"openai": f"{url}?"}),
+        lambda url: GatewaySettings(upstreams={"a b": url}),
+        lambda url: SummaryModel("openai:x", base_url=url),
+    ):
+        with pytest.raises(PolicyError) as caught:
+            make("ftp://user:correcthorse@h/v1")
+        assert "correcthorse" not in str(caught.value)
 
 
 def typed(

@@ -16,6 +16,7 @@ import typer
 
 from contextfold.cli import files
 from contextfold.errors import CannotFit, ContextfoldError, PolicyError, SummaryFailed
+from contextfold.observe import scrub
 
 if TYPE_CHECKING:
     from contextfold.settings import Settings
@@ -162,5 +163,6 @@ def plain_errors(file: str) -> Iterator[None]:
 
 
 def complain(problem: str, place: str | None = None) -> None:
-    line = " ".join(problem.split())
+    # what was typed is quoted, and may be an address with a password
+    line = scrub(" ".join(problem.split()))
     typer.echo(f"contextfold: {place}: {line}" if place else f"contextfold: {line}", err=True)

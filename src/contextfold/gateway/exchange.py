@@ -92,6 +92,9 @@ class Exchanges:
         """Open what the first request needs. A store that is down does not keep a gateway from starting."""
         await asyncio.to_thread(self.compactor.windows.assumed, "gpt-5")  # loads the registry of models
         await self.shared.hash_key()
+        if self.shared.is_away:
+            # said at once: a mistake in its address would be found out only by the first request that wants a record
+            log.warning("the store cannot be used, so records stay in memory until it can: %s", self.shared.problem)
 
     async def close(self) -> None:
         for task in list(self._tasks):

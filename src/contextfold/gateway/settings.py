@@ -12,6 +12,7 @@ from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 from contextfold.errors import PolicyError
+from contextfold.observe import scrub
 from contextfold.policy import Policy
 
 DEFAULT_PORT = 8642
@@ -39,13 +40,13 @@ class Upstream:
         """Raises ``PolicyError`` for what is no address of a server."""
         if not re.fullmatch(r"[\w.~-]+", name, re.ASCII) or name in RESERVED:
             raise PolicyError(
-                f"upstream {name}={url}: {name!r} is no name for the path /{name}/v1/...: take letters, digits, "
+                f"upstream {name}={scrub(url)}: {name!r} is no name for the path /{name}/v1/...: take letters, digits, "
                 f"'.', '_', '~' and '-', and none of {', '.join(RESERVED)}"
             )
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not _has_host(parts) or parts.query or parts.fragment:
             raise PolicyError(
-                f"upstream {name}={url}: give the base URL that a client would be given, "
+                f"upstream {name}={scrub(url)}: give the base URL that a client would be given, "
                 "such as openai=https://api.openai.com/v1"
             )
         origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")

@@ -65,6 +65,8 @@ class SharedStore:
         self._secret = own_secret()
         self._spare_secret = secrets.token_bytes(32)
         self._back_at = 0.0
+        self.problem = ""
+        """What the database failed with when it did so last. The question that met it may have had no one to tell."""
         self._recent: OrderedDict[tuple[bytes, bytes], Compaction] = OrderedDict()
         self._windows: dict[tuple[str, str], tuple[int | None, float]] = {}
 
@@ -194,13 +196,13 @@ class SharedStore:
         # Asking a database that is down costs each request the full timeout; once in a while is enough to see that it
         # is back.
         if self.is_away:
-            raise StoreFailed("the store failed a moment ago, and is left alone")
+            raise StoreFailed(f"it is left alone for {STORE_PAUSE_SECONDS:g} seconds, since it failed: {self.problem}")
         try:
             return await asyncio.wait_for(asyncio.to_thread(ask, *arguments), STORE_SECONDS)
         except TimeoutError:
-            problem = f"no answer within {STORE_SECONDS:g} seconds"
+            problem = f"{self.records.name} gave no answer within {STORE_SECONDS:g} seconds"
         except Exception as error:  # noqa: BLE001 - whatever a driver raises: the agent goes on
             problem = reason(error)
             self.records.start_over()
-        self._back_at = time.monotonic() + STORE_PAUSE_SECONDS
+        self._back_at, self.problem = time.monotonic() + STORE_PAUSE_SECONDS, problem
         raise StoreFailed(problem)

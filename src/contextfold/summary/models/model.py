@@ -14,6 +14,7 @@ from typing import Any
 
 from contextfold import window as windows
 from contextfold.errors import PolicyError
+from contextfold.observe import scrub
 from contextfold.summary.models.clients import SDKS, Sdk, SdkModel, sdk_of
 from contextfold.summary.models.settings import RequestSettings
 
@@ -76,7 +77,7 @@ class SummaryModel:
             raise PolicyError("give either client or base_url, not both: a client knows its address")
         if self.base_url is not None and not re.match(r"https?://[^/\s]", str(self.base_url)):
             raise PolicyError(
-                f"base_url is {self.base_url!r}: it must be an address such as 'http://localhost:8000/v1'"
+                f"base_url is {scrub(repr(self.base_url))}: it must be an address such as 'http://localhost:8000/v1'"
             )
         if isinstance(self.fallbacks, str):
             raise PolicyError(
