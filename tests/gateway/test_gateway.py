@@ -497,6 +497,21 @@ def test_a_refusal_leads_to_one_smaller_request_and_teaches_the_window(
     assert len(provider.requests) == 3
 
 
+def test_headers_that_speak_of_the_body_that_came_go_with_no_other(opened: Any, provider: ProviderServer) -> None:
+    """A provider that remembers a key would answer a view as it answered the original: that it is too long."""
+    gateway, wire = opened(window=None), "openai-chat"
+    given = {"Idempotency-Key": "turn-7", "content-md5": "abc", "content-digest": "sha-256=:abc=:"}
+    messages = list(turns(wire, ENOUGH))[-1]
+    for _ in range(2):  # the second time as a client does whose connection broke
+        assert post(gateway.url, PATHS[wire], compact(body_of(wire, messages)), given).status == 200
+    original, view, again = provider.requests
+    assert {name.lower(): original.headers[name.lower()] for name in given} == {k.lower(): v for k, v in given.items()}
+    assert view.headers["idempotency-key"] not in ("", "turn-7")
+    assert again.headers["idempotency-key"] == view.headers["idempotency-key"], "one body, one key"
+    assert again.raw == view.raw
+    assert not {"content-md5", "content-digest"} & {*view.headers, *again.headers}
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_refusal_inside_a_stream_that_began_with_success_is_one_too(
     opened: Any, provider: ProviderServer, wire: str

@@ -32,7 +32,8 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
             responses = []
             for messages in turns(wire, 26):
                 raw = compact(body_of(wire, messages, stream=wire == "openai-chat"))
-                responses.append(post(gateway.url, PATHS[wire], raw, {"authorization": "Bearer mine"}))
+                given = {"authorization": "Bearer mine", "idempotency-key": f"turn-{len(messages)}"}
+                responses.append(post(gateway.url, PATHS[wire], raw, given))
                 time.sleep(0.02)
         requests = list(provider.requests)
         assert {response.status for response in responses} == {200}
@@ -46,6 +47,8 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
     assert asked.usage is not None
     assert asked.usage.cached > 0.7 * asked.tokens or wire == "anthropic"  # where marks decide what is kept
     assert asked.body.get("store") in (None, False)
+    # The key is the request's: under it a provider would answer the request with the summary.
+    assert not any("idempotency-key" in requests[number].headers for number in own)
 
 
 def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:

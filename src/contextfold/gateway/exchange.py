@@ -14,6 +14,7 @@ any decision about a message.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -297,7 +298,7 @@ class Exchanges:
     def _ask(self, conversation: ManagedCall) -> Ask:
         """How the caller's own model is asked for a summary, under the caller's credential."""
         call = conversation.call
-        dropped = (b"accept-encoding", b"content-encoding", SWITCH)
+        dropped = {b"accept-encoding", SWITCH, *ABOUT_THE_BODY, *IDEMPOTENCY}
         headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
         headers += [(SWITCH, b"off"), (b"accept-encoding", b"identity")]
         url = call.upstream.url(call.path, call.query)
@@ -365,7 +366,7 @@ class Exchanges:
         if call.sent_at is None:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
-        headers = _headers_for(call, changed, self.settings)
+        headers = _headers_for(call, data, changed, self.settings)
         return await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
 
     async def _unshortened(self, call: GatewayCall) -> UpstreamAnswer:
@@ -471,14 +472,28 @@ def _full_size(result: CompactionResult) -> int:
     return result.tokens_after + max(0, record.summary.original_tokens - record.summary.tokens)
 
 
-def _headers_for(call: GatewayCall, changed: bool, settings: GatewaySettings) -> RawHeaders:
+def _headers_for(call: GatewayCall, data: bytes, changed: bool, settings: GatewaySettings) -> RawHeaders:
     if not changed:
         return call.headers
     # Usage that is to be told otherwise is rewritten in the answer, so that has to come uncompressed.
-    dropped = {b"content-encoding"} | ({b"accept-encoding"} if settings.usage == "history" else set())
-    headers = [(name, value) for name, value in call.headers if name.lower() not in dropped]
+    dropped = {*ABOUT_THE_BODY} | ({b"accept-encoding"} if settings.usage == "history" else set())
+    headers = [_of_body(name, value, data) for name, value in call.headers if name.lower() not in dropped]
     headers.append((SWITCH, b"off"))
     return headers if settings.usage == "provider" else [*headers, (b"accept-encoding", b"identity")]
+
+
+ABOUT_THE_BODY = (b"content-encoding", b"content-md5", b"digest", b"content-digest", b"repr-digest")
+"""They hold for the bytes that came."""
+IDEMPOTENCY = (b"idempotency-key", b"x-idempotency-key")
+
+
+def _of_body(name: bytes, value: bytes, data: bytes) -> tuple[bytes, bytes]:
+    """A header beside a body of ours. A key that a client sends once more with the same request names one body: with
+    another one, a provider would answer what it answered to the first, such as that this was too long.
+    """
+    if name.lower() not in IDEMPOTENCY:
+        return name, value
+    return name, value + b"-" + hashlib.blake2b(data, digest_size=8).hexdigest().encode()
 
 
 def _last_mark(body: Body) -> Callable[[Any], Any] | None:

@@ -127,7 +127,9 @@ class InputCompaction:
         return CompactingModel(model if isinstance(model, Model) else MultiProvider().get_model(model), self.send)
 
     def provider(self, provider: ModelProvider | None = None) -> CompactingProvider:
-        """The same for every model of a run: ``RunConfig(model_provider=...)``. None: the framework's own provider."""
+        """The same for every model of a run that is given by its name: ``RunConfig(model_provider=...)``. None: the
+        framework's own provider. A model that is given as an object is not asked for here: see ``model``.
+        """
         from agents.models.multi_provider import MultiProvider
 
         return CompactingProvider(provider or MultiProvider(), self.send)
