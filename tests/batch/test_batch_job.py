@@ -5,15 +5,17 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import lzma
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 from batch_talks import lines_of, make_talk, rows_of
 
-from contextfold import Compactor, InputError
+from contextfold import Compactor, InputError, StoreError
 from contextfold.batch import CheckBatch, CompactBatch
 from contextfold.batch.job import Job, JobOutcome, planned_job, run
 from contextfold.batch.pool import in_this_process
@@ -129,6 +131,101 @@ def test_an_input_that_changed_is_noticed_and_one_that_came_is_done(lines: Path,
     first.unlink()
     with pytest.raises(InputError, match=r"b\.jsonl is gone"):
         done(folder, output=output)
+
+
+@pytest.mark.parametrize("output", ["out", "out.jsonl", "deep/out.parquet"])
+@pytest.mark.parametrize("place", ["folder", "glob", "memory"])
+def test_an_output_among_the_inputs_is_no_input_of_the_same_command_again(
+    place: str, output: str, lines: Path, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "in") if place != "memory" else f"memory://{tmp_path.name}-{output}"
+    given = f"{folder}/**" if place == "glob" else folder
+    with fsspec.open(f"{folder}/talks.jsonl", "wb", auto_mkdir=True) as file:
+        file.write(lines.read_bytes())
+    for _ in range(3):
+        outcome = done(given, output=f"{folder}/{output}", kind=None if "." in output else "jsonl")
+        assert outcome.sums.rows == 14
+
+
+def test_a_result_in_a_folder_of_inputs_is_no_input_of_another_command(lines: Path, tmp_path: Path) -> None:
+    done(tmp_path, output=tmp_path / "compacted")
+    assert done(tmp_path, output=tmp_path / "checked", operation=CheckBatch(window=WINDOW)).sums.rows == 14
+
+
+def test_an_output_that_is_the_only_input_is_refused_before_it_is_touched(lines: Path) -> None:
+    before = lines.read_bytes()
+    with pytest.raises(InputError, match="is the output, too"):
+        done(lines, output=lines)
+    assert lines.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("url", "column", "format"),
+    [
+        ("/v1/chat/completions", "body", "openai-chat"),
+        ("/v1/responses", "body", "openai-responses"),
+        (None, "params", "anthropic"),
+    ],
+)
+def test_requests_of_a_providers_batch_are_rows_that_keep_their_names(
+    url: str | None, column: str, format: str, tmp_path: Path
+) -> None:
+    key = "input" if format == "openai-responses" else "messages"
+    said = [{"role": role, "content": f"{role} {turn}"} for turn in range(4) for role in ("user", "assistant")]
+    asked = [{"model": "m", "max_tokens": 9, key: said} for _ in range(3)]
+    beside = {"method": "POST", "url": url} if url else {}
+    path = tmp_path / "batch.jsonl"
+    path.write_text(
+        "".join(json.dumps({"custom_id": f"r{n}", **beside, column: one}) + "\n" for n, one in enumerate(asked))
+    )
+    outcome = done(path, output=tmp_path / "out")
+    rows = rows_of(tmp_path / "out")
+    assert (outcome.sums.failed, len(rows)) == (0, 3)
+    assert [row["row"] for row in rows] == [{"custom_id": f"r{n}", **beside} for n in range(3)]
+    assert {row["format"] for row in rows} == {format}
+
+
+@pytest.mark.parametrize("room", [100, 10_000])
+def test_a_disk_without_room_is_said_and_the_same_job_goes_on_once_there_is_some(
+    room: int, lines: Path, tmp_path: Path
+) -> None:
+    """``room``: for no plan, or for the parts and not for the one file that they become."""
+    resource = pytest.importorskip("resource")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number, line in enumerate(lines.read_bytes().splitlines(keepends=True)[:4]):
+        (folder / f"{number}.jsonl").write_bytes(line)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        with pytest.raises(StoreError, match="cannot be written: file too large"):
+            done(folder, output=tmp_path / "out.jsonl")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "out.jsonl").exists()
+    outcome = done(folder, output=tmp_path / "out.jsonl")
+    assert (outcome.parts_before > 0) == (room > 1_000)
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 4
+
+
+def test_what_was_compressed_and_is_damaged_costs_only_what_cannot_be_read(lines: Path, tmp_path: Path) -> None:
+    folder, data = tmp_path / "in", lines.read_bytes()
+    folder.mkdir()
+    for suffix, kind in ((".gz", gzip), (".bz2", bz2), (".xz", lzma)):
+        packed = kind.compress(data)
+        (folder / f"cut.jsonl{suffix}").write_bytes(packed[: len(packed) - 40])
+        (folder / f"none.jsonl{suffix}").write_bytes(b"nothing that was compressed")
+    (folder / "whole.jsonl").write_bytes(data)
+    outcome = done(folder, output=tmp_path / "out")
+    assert not outcome.failed_parts
+    rows = rows_of(tmp_path / "out")
+    of = {name: [row for row in rows if row["source"].endswith(name)] for name in ("whole.jsonl", "cut.jsonl.gz")}
+    assert len(of["whole.jsonl"]) == 14
+    *read, damaged = of["cut.jsonl.gz"]
+    assert read
+    assert [row["view"] for row in read] == [row["view"] for row in of["whole.jsonl"][: len(read)]]
+    assert "is damaged behind byte" in damaged["error"]
+    assert all(row["error"] for row in rows if "none.jsonl" in row["source"])
 
 
 def test_folders_globs_and_files_of_every_kind_are_read(tmp_path: Path) -> None:

@@ -285,9 +285,9 @@ def _differences(stored: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
 def _parts(job: Job, stored: Mapping[str, Any] | None) -> list[Part]:
     """The parts that were planned, and behind them those of inputs that came since."""
     if stored is None:
-        return sources.planned(job.inputs, job.reading)
+        return sources.planned(job.inputs, job.reading, output=job.output)
     known = [Part.of(data) for data in stored["parts"]]
-    return [*known, *sources.planned(job.inputs, job.reading, known)]
+    return [*known, *sources.planned(job.inputs, job.reading, known, job.output)]
 
 
 def _finished(place: ResultFolder, count: int) -> dict[int, dict[str, Any]]:
@@ -377,7 +377,10 @@ Work = Callable[[PartTask, Sequence[tuple[int, Part]]], Iterator[Happened]]
 
 
 def run(ready: PlannedJob, work: Work, on_progress: Callable[[JobProgress], object] | None = None) -> JobOutcome:
-    """Do what is left of a job. What it wrote is complete when this returns; what raises or is stopped can go on."""
+    """Do what is left of a job. What it wrote is complete when this returns; what raises or is stopped can go on.
+
+    Raises ``StoreError`` where what came of it cannot be written, or its parts cannot be put together.
+    """
     started = time.perf_counter()
     sums = Sums()
     for report in ready.done.values():
@@ -438,5 +441,6 @@ def _as_one_file(ready: PlannedJob) -> None:
     place = ready.task.output
     target = ResultFolder(folder or ("/" if ready.job.output.startswith("/") else "."))
     names = [outputs.part_name(number, ready.task.kind) for number in range(len(ready.parts))]
-    outputs.join(place, names, ready.task.kind, target, name)
+    with outputs.writing(ready.job.output):
+        outputs.join(place, names, ready.task.kind, target, name)
     place.remove_all()

@@ -25,7 +25,7 @@ from typing import IO, Any
 from contextfold import json_values
 from contextfold.batch.operations import as_json
 from contextfold.batch.tables import ARROW_TYPES, ColumnType, arrow_array
-from contextfold.errors import InputError, shown
+from contextfold.errors import InputError, StoreError, shown
 
 JOB = "_job"
 KINDS = ("jsonl", "parquet")
@@ -42,6 +42,15 @@ def needs(library: str, purpose: str) -> InputError:
 def is_remote(address: str) -> bool:
     """Whether an address is one that fsspec opens (``s3://...``), and no path on this machine."""
     return "://" in address
+
+
+@contextlib.contextmanager
+def writing(address: str) -> Iterator[None]:
+    """What the disk, or the store behind an address, says inside is a ``StoreError`` about writing to ``address``."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{shown(address)} cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 class ResultFolder:
@@ -87,8 +96,8 @@ class ResultFolder:
         return sorted(str(path).rstrip("/").rpartition("/")[2] for path in listed)
 
     def write(self, name: str, data: bytes) -> None:
-        """A whole file, or nothing."""
-        with self.opened(name) as file:
+        """A whole file, or nothing. Raises ``StoreError`` where it cannot be written."""
+        with writing(f"{self.address}/{name}"), self.opened(name) as file:
             file.write(data)
 
     @contextlib.contextmanager

@@ -22,6 +22,9 @@ from contextfold.transcripts import read
 COLUMNS = ("messages", "conversation", "text", "bytes")
 """Where a conversation is looked for, unless a column is named: the first of these that there is."""
 
+OF_BATCHES = ("body", "params")
+"""The same in a line of a provider's batch API, which has a ``custom_id`` beside the request: OpenAI's, Anthropic's."""
+
 BESIDE = ("format", "tools", "system")
 """What else of a row is read."""
 
@@ -40,7 +43,8 @@ class Given:
 
 def column_of(names: Sequence[str], named: str | None) -> str:
     """The column that holds conversations. Raises ``InputError`` that says which columns there are."""
-    found = named if named in names else next((name for name in COLUMNS if name in names), None)
+    wanted_first = (*COLUMNS, *OF_BATCHES) if "custom_id" in names else COLUMNS
+    found = named if named in names else next((name for name in wanted_first if name in names), None)
     if found is None or (named is not None and named not in names):
         wanted = f"no column {named}" if named else f"none of the columns {', '.join(COLUMNS)}"
         raise InputError(f"{wanted}: there are {', '.join(names) or 'none'}; name the one with the messages (column=)")

@@ -17,15 +17,16 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from contextfold import json_values
-from contextfold.batch.outputs import is_remote, needs
-from contextfold.batch.rows import COLUMNS, Given, column_of, read_row
-from contextfold.errors import ContextfoldError, InputError
+from contextfold.batch.outputs import JOB, is_remote, needs
+from contextfold.batch.rows import COLUMNS, OF_BATCHES, Given, column_of, read_row
+from contextfold.errors import ContextfoldError, InputError, reason
 from contextfold.store.addresses import shown
 from contextfold.transcripts import read
 
@@ -102,14 +103,15 @@ def is_store(address: str) -> bool:
     return address.startswith(STORES)
 
 
-def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = ()) -> list[Part]:
+def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = (), output: str = "") -> list[Part]:
     """The parts of all inputs, in an order that depends on nothing but their names.
 
-    ``known``: parts that were planned before. Then only what is not in them is planned. Raises ``InputError`` for an
-    input that is not there or holds nothing that is read, and where a file of the known parts is not as it was.
+    ``known``: parts that were planned before. Then only what is not in them is planned. ``output``: where the result
+    goes; it may stand among the inputs, and is none of them. Raises ``InputError`` for an input that is not there,
+    holds nothing that is read, or is the output, and where a file of the known parts is not as it was.
     """
     stores = [one for one in inputs if is_store(one)]
-    found = dict(pair for one in inputs if not is_store(one) for pair in _found(one))
+    found = dict(pair for one in inputs if not is_store(one) for pair in _found(one, output))
     before = _sizes(known)
     for name, size in before.items():
         if found.get(name) != size:
@@ -192,11 +194,29 @@ def _threads(store: str, namespace: str) -> list[tuple[str, int]]:
     return sorted((state.thread.id, state.token_count * BYTES_PER_TOKEN) for state in states)
 
 
-def _found(given: str) -> list[tuple[str, int]]:
+def _found(given: str, output: str = "") -> list[tuple[str, int]]:
     found = _found_remote(given) if is_remote(given) else _found_local(given)
+    if found and found[0][0] == given and _is_of(given, output):
+        raise InputError(f"{given} is the output, too: give another --output")
+    # The same command goes on with a job, and would find what that has written as conversations that came since.
+    found = [pair for pair in found if not _is_of(pair[0], output)]
     if not found:
         raise InputError(f"{given}: there is no file that ends in {', '.join(SUFFIXES)}, compressed or not")
     return found
+
+
+_PLAN = f"/{JOB}/plan.json"
+_PART = re.compile(r"part-\d{5,}\.(?:jsonl|parquet)")
+
+
+def _is_of(name: str, output: str) -> bool:
+    """Whether a file is an output, or a part of it."""
+    if not output or is_remote(name) != is_remote(output):
+        return False
+    name, output = (one if is_remote(one) else os.path.realpath(one).replace(os.sep, "/") for one in (name, output))
+    output = output.rstrip("/")
+    folder, _, base = name.rpartition("/")
+    return name == output or (folder in (output, f"{output}.parts") and _PART.fullmatch(base) is not None)
 
 
 def _found_local(given: str) -> list[tuple[str, int]]:
@@ -207,12 +227,13 @@ def _found_local(given: str) -> list[tuple[str, int]]:
         names = [
             os.path.join(folder, name)
             for folder, inside, names in os.walk(path)
-            if not inside.sort() and not _is_hidden(os.path.relpath(folder, path))
+            if not inside.sort() and not _is_hidden(os.path.relpath(folder, path)) and not _is_result(folder, str(path))
             for name in names
         ]
     elif glob.has_magic(given):
         names = [name for name in glob.glob(given, recursive=True) if os.path.isfile(name)]
-        return [(name, os.path.getsize(name)) for name in names if not _is_hidden(_base(name))]
+        fixed = _before_magic(given)
+        return [(name, os.path.getsize(name)) for name in names if not _is_hidden(name.removeprefix(fixed))]
     else:
         raise InputError(f"{given}: there is no such file or folder")
     return [(name, os.path.getsize(name)) for name in names if _is_read(name)]
@@ -223,7 +244,9 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
     scheme = given.partition("://")[0]
     try:
         if glob.has_magic(path):
+            fixed = _before_magic(path)
             listed = system.glob(path, detail=True)
+            listed = {name: info for name, info in listed.items() if not _is_hidden(name.removeprefix(fixed))}
         elif system.isfile(path):
             info = system.info(path)
             return [(given, int(info.get("size") or 0))]
@@ -232,7 +255,13 @@ def _found_remote(given: str) -> list[tuple[str, int]]:
             raise InputError(f"{given}: there is no such file or folder, or nothing answers there")
         else:
             listed = system.find(path, detail=True)
-            listed = {name: info for name, info in listed.items() if _is_read(name[len(path) :])}
+            below = {name: name[len(path) :] for name in listed}
+            results = tuple(f"{name.removesuffix(_PLAN)}/" for name in listed if _PLAN in below[name][1:])
+            listed = {
+                name: info
+                for name, info in listed.items()
+                if _is_read(name) and not _is_hidden(below[name]) and not name.startswith(results)
+            }
     except FileNotFoundError:
         raise InputError(f"{given}: there is no such file or folder") from None
     except OSError as error:
@@ -256,6 +285,16 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(("_", ".")) and part not in (".", "..") for part in path.replace(os.sep, "/").split("/"))
 
 
+def _before_magic(pattern: str) -> str:
+    """The folders of a pattern that are named in full."""
+    return re.split(r"[*?\[]", pattern, maxsplit=1)[0].rpartition("/")[0]
+
+
+def _is_result(folder: str, given: str) -> bool:
+    """Whether a folder below the given one holds the result of a job."""
+    return folder != given and os.path.isfile(folder + _PLAN)
+
+
 def _is_read(name: str) -> bool:
     plain = name
     for suffix in COMPRESSED:
@@ -274,9 +313,12 @@ def _holds_lines(name: str, reading: Reading) -> bool:
         return False
     value = _first_line(name)
     if isinstance(value, dict):
+        if "custom_id" in value and any(isinstance(value.get(column), dict) for column in OF_BATCHES):
+            return True
         # where a named column is missing, these are rows all the same, and each is to say so
         columns = (*COLUMNS, reading.column) if reading.column else COLUMNS
-        return any(isinstance(value.get(column), list | str) for column in columns) and "role" not in value
+        is_named = reading.column is not None and isinstance(value.get(reading.column), dict)
+        return "role" not in value and (is_named or any(isinstance(value.get(one), list | str) for one in columns))
     return isinstance(value, list)
 
 
@@ -284,7 +326,12 @@ def _first_line(name: str) -> Any:
     """The value of the first line that is not blank; None where there is none, or it is no JSON."""
     with _opened(name) as file:
         for _ in range(_PEEK):
-            line = file.readline(_LONGEST_FIRST_LINE)
+            try:
+                line = file.readline(_LONGEST_FIRST_LINE)
+            except Exception as error:  # noqa: BLE001 - each library has its own
+                if _is_damage(error):
+                    return None  # one row says so, when the file is read
+                raise InputError(f"{name} cannot be read: {reason(error)}") from None
             if not line:
                 return None
             if line.strip():
@@ -331,6 +378,18 @@ def _opened(name: str) -> Any:
         raise InputError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
+def _is_damage(error: Exception) -> bool:
+    """Whether what was compressed cannot be decompressed: a matter of the file, which another attempt does not mend."""
+    import gzip
+    import lzma
+    import zlib
+
+    if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error | lzma.LZMAError):
+        return True
+    is_bz2 = isinstance(error, OSError) and error.errno is None and "Invalid data stream" in str(error)
+    return is_bz2 or type(error).__name__ == "ZstdError"
+
+
 def _parquet(file: Any, name: str) -> Any:
     try:
         from pyarrow import ArrowInvalid, parquet
@@ -369,7 +428,16 @@ def _items_of_lines(part: Part, reading: Reading) -> Iterator[Item]:
             file.seek(at - 1)
             at += len(file.readline()) - 1  # of a line that began before: it belongs to the part before
         while part.stop is None or at < part.stop:
-            line = file.readline()
+            try:
+                line = file.readline()
+            except Exception as error:
+                if not _is_damage(error):
+                    raise
+                # what was read before is sound: it is not to be lost for what cannot be read
+                yield Item(
+                    name, at, error=InputError(f"{name} is damaged behind byte {at:,} of its text: {reason(error)}")
+                )
+                return
             if not line:
                 return
             if line.strip():

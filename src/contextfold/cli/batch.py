@@ -39,12 +39,14 @@ from contextfold.cli.options import (
     whole,
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.errors import StoreError
 
 if TYPE_CHECKING:
     from contextfold.batch.job import Job, JobOutcome, JobProgress, Operation, PlannedJob, Work
 
 WIDEST = 160
 """Characters of an error in the summary; the rows have all of it."""
+GOES_ON = "finished parts are kept, and the same command goes on from there"
 NOT_ALL_PARTS = 1
 NOT_ALL_ROWS = 3
 
@@ -208,8 +210,11 @@ def _run(operation: Operation, typed: Typed) -> None:
         with _progress(ready, typed.quiet or typed.report is ReportKind.json) as told:
             outcome = run(ready, work, told)
     except KeyboardInterrupt:
-        complain("interrupted; finished parts are kept, and the same command goes on from there")
+        complain(f"interrupted; {GOES_ON}")
         raise typer.Exit(INTERRUPTED) from None
+    except StoreError as error:
+        complain(f"{error}; {GOES_ON}")
+        raise typer.Exit(NOT_ALL_PARTS) from None
     if not typed.quiet:
         _show(outcome, typed.report)
     raise typer.Exit(_exit_code(outcome, typed.strict))
