@@ -57,7 +57,9 @@ def read_row(row: Mapping[str, Any], column: str, format: str | None = None) -> 
     ``format``: that of all rows, if the row names none itself. Raises ``InputError`` for what is no conversation.
     """
     value = plain(row.get(column))
-    named = _text_or_none(row, "format") or format
+    # Anthropic's alone has this field. Messages without a block look like those of any chat.
+    is_anthropic = column == "params" and "custom_id" in row
+    named = _text_or_none(row, "format") or format or ("anthropic" if is_anthropic else None)
     tools, system = _list_or_none(row, "tools"), _text_or_none(row, "system")
     if isinstance(value, Mapping):
         value = json_values.write(value)
