@@ -34,6 +34,15 @@ def test_the_files_of_sqlite_are_for_their_owner_alone(tmp_path: Path, url: str)
     store.close()
 
 
+@pytest.mark.parametrize("url", ["sqlite:///:memory:", "sqlite://", "sqlite:///file::memory:?uri=true"])
+def test_a_database_in_memory_leaves_no_file(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = open_store(url)
+    Compactor().session("thread", store).append(turns(2))
+    assert modes_of(tmp_path) == {}
+    store.close()
+
+
 def test_a_database_that_is_there_keeps_the_mode_that_its_owner_gave(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     path.touch(0o640)
