@@ -34,7 +34,10 @@ def test_the_files_of_sqlite_are_for_their_owner_alone(tmp_path: Path, url: str)
     store.close()
 
 
-@pytest.mark.parametrize("url", ["sqlite:///:memory:", "sqlite://", "sqlite:///file::memory:?uri=true"])
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite:///:memory:", "sqlite://", "sqlite:///file::memory:?uri=true", "sqlite:///file:a?mode=memory&uri=true"],
+)
 def test_a_database_in_memory_leaves_no_file(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = open_store(url)

@@ -216,7 +216,11 @@ def _import_psycopg() -> None:
 
 
 def _is_in_memory(url: URL) -> bool:
-    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+    if url.get_backend_name() != "sqlite":
+        return False
+    named = url.database or ":memory:"
+    as_uri = named.startswith("file:") and (named.startswith("file::memory:") or url.query.get("mode") == "memory")
+    return as_uri or named == ":memory:"
 
 
 def _file_of(url: URL) -> str | None:
@@ -227,7 +231,7 @@ def _file_of(url: URL) -> str | None:
     if not named.startswith("file:"):
         return named
     path, _, _ = named.removeprefix("file:").partition("?")
-    if url.query.get("mode") in ("ro", "memory") or path.startswith(":"):
+    if url.query.get("mode") == "ro":
         return None
     return unquote("/" + path.lstrip("/") if path.startswith("/") else path)
 
