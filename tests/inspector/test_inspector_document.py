@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from talks import WINDOW, conversation, document, fates, shown, tool_loop
 
-from contextfold import CannotFit, Compactor, Policy
+from contextfold import CannotFit, Compactor, Policy, formats
 from contextfold.inspector import document as document_module
 from contextfold.inspector.document import VERSION, as_json, pieces
 from contextfold.inspector.replayed import Setting, replayed
@@ -202,3 +202,14 @@ def test_two_settings_have_two_runs_over_the_same_requests() -> None:
 def test_the_module_that_says_what_a_document_is_names_every_field(made: dict[str, Any]) -> None:
     told = document_module.__doc__ or ""
     assert [name for name in (*made, *made["runs"][0]) if name not in told] == []
+
+
+def test_a_line_of_what_a_tool_of_the_provider_gave_leads_to_it_by_the_tools_name() -> None:
+    given = {"type": "mcp_call", "id": "m", "name": "look", "output": "the port is 8443"}
+    found = {"type": "search_result", "content": [{"text": "the host is alpha"}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [found]}]}
+    cases = (("openai-responses", given, "the port is 8443"), ("anthropic", result, "the host is alpha"))
+    for format, wire, said in cases:
+        origins = document_module.Origins(formats.decode([wire], formats.get(format)))
+        assert origins.of("tool", said, ()) == 0
+        assert origins.of("assistant", said, ()) is None

@@ -41,7 +41,7 @@ from typing import Any
 from contextfold import evidence as lines_for_quoting
 from contextfold.conversation.ledger import Run
 from contextfold.inspector.money import LISTS, described
-from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, texts
 from contextfold.observe import scrub
 from contextfold.recall.tools import READ, SEARCH
 from contextfold.record.compaction import Compaction, Edit, Recalled, SummaryRecord, reduce
@@ -272,12 +272,14 @@ class Origins:
             return
         for part in message.parts:
             if isinstance(part, ToolResult):
-                self._note("tool", index, part.text, part.text.splitlines())
+                text = "\n".join(texts(part))
+                self._note("tool", index, text, text.splitlines())
             elif isinstance(part, ToolCall):
                 shown = lines_for_quoting.lines_of(Message("assistant", (part,)))
                 self._note("assistant", index, part.arguments, [line.text for line in shown])
             elif isinstance(part, Text | Opaque):
-                speaker = "user" if message.role == "user" else "assistant"
+                is_output = isinstance(part, Opaque) and part.is_output
+                speaker = "tool" if is_output else "user" if message.role == "user" else "assistant"
                 self._note(speaker, index, part.text, part.text.splitlines())
 
     def _note(self, speaker: str, index: int, text: str, lines: Iterable[str]) -> None:
