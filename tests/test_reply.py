@@ -49,6 +49,20 @@ def test_every_shape_is_read(response: Any, expected: Usage) -> None:
     "response",
     [
         {"usage": {"input_tokens": 9_000, "server_tool_use": {"web_search_requests": 3}}},
+        {"usage": {"input_tokens": 9_000}, "content": [{"type": "mcp_tool_use", "id": "m"}, {"type": "text"}]},
+        {"usage": {"input_tokens": 9_000}, "content": [SimpleNamespace(type="server_tool_use", name="code_execution")]},
+        {
+            "usage": {"inputTokens": 9_000},
+            "output": {"message": {"content": [{"toolUse": {"type": "server_tool_use", "toolUseId": "a"}}]}},
+        },
+        SimpleNamespace(
+            usage_metadata={"input_tokens": 9_000}, content=[{"type": "server_tool_call", "name": "web_search"}]
+        ),
+        SimpleNamespace(
+            usage_metadata={"input_tokens": 9_000},
+            content="It rains.",
+            additional_kwargs={"tool_outputs": [{"type": "web_search_call"}]},
+        ),
         SimpleNamespace(
             usage=SimpleNamespace(input_tokens=9_000, server_tool_use=SimpleNamespace(web_fetch_requests=1))
         ),

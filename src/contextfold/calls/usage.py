@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp")
+_HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp", "server_tool")
+"""How the types of what a provider's own tools did begin: items of Responses, blocks of Anthropic and LangChain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,12 @@ def _is_about_other_messages(response: object, usage: object) -> bool:
         return True
     if get(get(response, "context_management"), "applied_edits"):
         return True
-    output = get(response, "output")
-    items = output if isinstance(output, list | tuple) else ()
-    return any(str(get(item, "type") or "").startswith(_HOSTED) for item in items)
+    output = get(response, "output")  # Bedrock: a message
+    beside = get(get(response, "additional_kwargs"), "tool_outputs")
+    lists = (output, get(response, "content"), get(get(output, "message"), "content"), beside)
+    items = [item for several in lists if isinstance(several, list | tuple) for item in several]
+    kinds = [get(item, "type") or get(get(item, "toolUse"), "type") for item in items]
+    return any(str(kind or "").startswith(_HOSTED) for kind in kinds)
 
 
 def _values(value: object) -> list[Any]:
