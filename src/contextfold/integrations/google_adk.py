@@ -31,6 +31,7 @@ except ImportError as error:
     ) from error
 
 from contextfold import formats, json_values, quoting
+from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError
@@ -103,9 +104,9 @@ class CompactionPlugin(BasePlugin):
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """What the provider counted corrects the estimate of the next request."""
         known = self._conversation(callback_context)
-        used = getattr(llm_response.usage_metadata, "prompt_token_count", None)
+        used = read_usage(llm_response).input_tokens
         # A partial answer counts the prompt too, and would teach the same request several times.
-        if known.result is not None and isinstance(used, int) and used and not llm_response.partial:
+        if known.result is not None and used and not llm_response.partial:
             known.calibration = known.result.after_usage(used).calibration
             known.result = None
 

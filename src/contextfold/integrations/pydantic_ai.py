@@ -53,6 +53,9 @@ FORMAT = "pydantic-ai"
 KEY = "contextfold"
 """In the ``metadata`` of a response: the record that was in force behind it, as JSON."""
 
+RAN_THERE = ("builtin-tool-call", "builtin-tool-return")
+"""Kinds of parts of tools that the provider runs, in the answer itself."""
+
 MADE_UP = ("function", "test")
 """Systems whose usage is no count of what was sent."""
 
@@ -128,8 +131,9 @@ class Compaction(AbstractCapability[Any]):
     ) -> ModelResponse:
         """The response, with the record that is new in its metadata; the usage of a stream is learned here."""
         answered, self._answered = self._answered, None
-        if answered is not None and response.usage.input_tokens and response.provider_name not in MADE_UP:
-            learned = answered.after_usage(response.usage.input_tokens).calibration
+        read = usage_of(response).input_tokens
+        if answered is not None and read and response.provider_name not in MADE_UP:
+            learned = answered.after_usage(read).calibration
             kept = self._remembered(self._conversation)
             self._remember(self._conversation, replace(kept, calibration=learned))
         if self._unsaved is None:
@@ -192,6 +196,14 @@ def _writing(model: Model) -> Callable[[str], Awaitable[Answer]]:
         return _answer(await model.request([request], None, ModelRequestParameters()))
 
     return write
+
+
+def usage_of(response: ModelResponse) -> Usage:
+    """What a response says of its request. Where the provider ran its own tools, it counts what each round read."""
+    said = response.usage
+    if any(part.part_kind in RAN_THERE for part in response.parts):
+        return Usage(None, said.output_tokens or None)
+    return Usage(said.input_tokens or None, said.output_tokens or None)
 
 
 def _answer(response: ModelResponse) -> Answer:
@@ -432,7 +444,7 @@ class _Call:
         """What a response says of its request. The framework's models for tests make up their usage."""
         if self.model.system in MADE_UP:
             return Usage()
-        return Usage(response.usage.input_tokens or None, response.usage.output_tokens or None)
+        return usage_of(response)
 
     def _instructions(self) -> str | None:
         parts = self.parameters.instruction_parts

@@ -28,6 +28,8 @@ from pydantic_ai.messages import (
     BinaryContent,
     ModelRequest,
     ModelResponse,
+    NativeToolCallPart,
+    NativeToolReturnPart,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
@@ -37,9 +39,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.usage import RequestUsage
 
 from contextfold import Compactor, PolicyError, StillTooLong, count_tokens
-from contextfold.integrations.pydantic_ai import Compaction, history_processor
+from contextfold.integrations.pydantic_ai import Compaction, history_processor, usage_of
 from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer
@@ -435,3 +438,11 @@ def test_the_window_of_the_model_is_what_it_says_of_itself() -> None:
     model = FunctionModel(answer, profile={"context_window": 12_345})
     Agent(model, capabilities=[Compaction(on_result=seen.append)]).run_sync("hello")
     assert seen[0].window == 12_345
+
+
+def test_usage_of_an_answer_in_which_the_provider_ran_its_own_tools_teaches_nothing() -> None:
+    searched = [NativeToolCallPart("web_search", {"q": "a"}, "n1"), NativeToolReturnPart("web_search", [], "n1")]
+    usage = RequestUsage(input_tokens=9_000, output_tokens=7)
+    told = usage_of(ModelResponse([*searched, TextPart("It rains.")], usage=usage))
+    assert (told.input_tokens, told.output_tokens) == (None, 7)
+    assert usage_of(ModelResponse([TextPart("It rains.")], usage=usage)).input_tokens == 9_000
