@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import copy
 import itertools
 import json
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -241,6 +244,28 @@ def test_many_conversations_share_one_instance() -> None:
     first = [compactor.compact(wire) for wire in wires]
     for wire, out in zip(wires, first, strict=True):
         assert compactor.compact(wire, previous=out.compaction).messages == out.messages
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_compactor_can_be_copied_and_sent_to_another_process(copied: Callable[[Compactor], Compactor]) -> None:
+    """A copy has the same settings, and a memory of its own."""
+    wire = conversation(80)
+    made = Compactor(window=8_000, trigger=("tokens", 6_000))
+    first = made.compact(wire)
+    other = copied(made)
+    assert other.compact(wire).messages == first.messages
+    assert repr(other) == repr(made)
+    assert other.policy == made.policy
+
+
+@pytest.mark.parametrize("kind", [tuple, collections.deque, collections.UserList])
+def test_any_sequence_of_messages_is_a_conversation(kind: Callable[[Wire], Any]) -> None:
+    wire = conversation(80)
+    compactor = Compactor(window=8_000)
+    first = compactor.compact(kind(wire))
+    assert first.messages == compactor.compact(wire).messages
+    more = kind([*wire, {"role": "user", "content": "Go on."}])
+    assert compactor.compact(more, first.compaction).messages[:-1] == first.messages
 
 
 def test_a_call_compacts_before_it_sends_and_once_more_after_an_overflow() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -78,6 +79,7 @@ class Compactor:
         windows: WindowStore | None = None,
         remembered: int = REMEMBERED,
     ) -> None:
+        self._made_with = {name: value for name, value in locals().items() if name != "self" and value is not UNSET}
         given = {"trigger": trigger, "target": target, "keep": keep}
         given = {name: value for name, value in given.items() if value is not UNSET}
         if policy is not None and given:
@@ -246,6 +248,10 @@ class Compactor:
             f"<Compactor window={self.window.tokens:,} ({self.window.source}){model}, trigger={trigger}, "
             f"target={self.limits.target:,}, summarizer={'built-in' if self.summarizer is None else self.summarizer!r}>"
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, and one that was sent to another process, has the same settings and remembers no conversation."""
+        return partial(type(self), **self._made_with), ()
 
     def session(self, thread_id: str, store: Any = "sqlite:///contextfold.db", **options: Any) -> Session:
         """A conversation that outlives the process, on ``sqlite:///FILE``, ``postgresql+psycopg://...`` or an object

@@ -86,6 +86,20 @@ def functions(**given: object) -> None:
             raise PolicyError(f"{name} is {shown(value)}: it must be a function, or None")
 
 
+def message_list(value: object, hint: str = "pass the list inside it") -> list[Any] | tuple[Any, ...]:
+    """The messages that a caller gave: the very list or tuple, or another sequence (a ``deque``) as a list.
+
+    Raises ``InputError`` for anything else. ``hint``: what to do about a mapping.
+    """
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+        advice = f": {hint}" if isinstance(value, Mapping) else ""
+        raise InputError(f"messages must be a list of messages, not {type(value).__name__}{advice}")
+    with border("messages cannot be read"):
+        return list(value)
+
+
 def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -83,12 +83,13 @@ class KnownConversation:
         Comparing lists tries identity first, in C. Equal copies of the known objects do not count, since the caller is
         to get their own objects back; a caller who copies copies all, so a sample of them tells.
         """
-        known = len(self.history.wire)
+        given = self.history.given
+        known = len(given)
         if self.history.format is not source or known > len(wire):
             return False
         sample = range(0, known, max(1, known // 16))
-        same = all(self.history.wire[n] is wire[n] for n in sample)
-        return same and json_values.same(self.history.wire, (wire if isinstance(wire, list) else list(wire))[:known])
+        same = all(given[n] is wire[n] for n in sample)
+        return same and json_values.same(given, (wire if isinstance(wire, list) else list(wire))[:known])
 
     def append(self, wire: Sequence[Any]) -> None:
         """New messages at the end: the view grows by them, unless something has to be mended."""
@@ -99,7 +100,7 @@ class KnownConversation:
         if not clean or self.seen.broken:
             self.rebuild(self.record)
             return
-        self.view.wire += wire
+        self.view.wire += self.history.wire[start:]
         self.view.tokens += sum(self.history.sizes[start:])
 
     def rebuild(self, record: Compaction | None) -> None:
@@ -181,7 +182,7 @@ class Memory:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""
         conversation.tokens = sum(conversation.history.sizes)
         with self._lock:
-            self._known[_key(conversation.history.wire)] = conversation
+            self._known[_key(conversation.history.given)] = conversation
             # What is forgotten is read again: it costs time and loses nothing.
             tokens = sum(known.tokens for known in self._known.values())
             while len(self._known) > self._most or (tokens > self._most_tokens and len(self._known) > 1):

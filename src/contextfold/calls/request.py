@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from contextfold import formats
 from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, held
+from contextfold.errors import InputError, held, message_list
 from contextfold.observe import Event
 from contextfold.passes.means import Archiver, Made
 from contextfold.passes.question import MANUAL, Proposal
@@ -90,7 +90,7 @@ class Request:
         forced = MANUAL if _truth("force", given.pop("force", False)) else None
         if given.get("calibration") is None:
             given["calibration"] = UNCALIBRATED
-        request = cls(messages, previous, forced=forced, **given)
+        request = cls(message_list(messages), previous, forced=forced, **given)
         _check(request)
         return request
 
@@ -195,10 +195,7 @@ def _check_simple(request: Request) -> None:
 
 def _check(request: Request) -> None:
     """Raises ``InputError`` for arguments of the wrong kind, before anything looks into them."""
-    messages, previous = request.messages, request.previous
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
-        hint = ": pass the list inside it" if isinstance(messages, Mapping) else ""
-        raise InputError(f"messages must be a list of messages, not {type(messages).__name__}{hint}")
+    previous = request.previous
     if previous is not None and not isinstance(previous, Compaction):
         raise InputError(
             f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "

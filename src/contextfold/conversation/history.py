@@ -44,6 +44,9 @@ class History:
         self.format = format
         self.counter = counter
         self.wire: list[Any] = []
+        """The messages as a view has them: the caller's very objects, or mappings in place of an SDK's."""
+        self._given: dict[int, Any] = {}
+        """Those for which mappings stand."""
         self.messages: list[Message] = []
         self.sizes: list[int] = []
         self._marks: list[bytes | None] = []
@@ -66,11 +69,23 @@ class History:
         marks = [_mark(entry) for entry in wire]
         messages = [self.format.decode(entry, start + number) for number, entry in enumerate(wire)]
         sizes = [self.counter.message(message) for message in messages]
-        self.wire += wire
+        self._given.update(
+            (n, given)
+            for n, (given, own) in enumerate(zip(wire, messages, strict=True), start)
+            if given is not own.source
+        )
+        self.wire += [message.source for message in messages]
         self._marks += marks
         self.messages += messages
         self.sizes += sizes
         self.__dict__.pop("grouping", None)  # the walk that made it goes on
+
+    @property
+    def given(self) -> list[Any]:
+        """The messages as the caller gave them."""
+        if not self._given:
+            return self.wire
+        return [self._given.get(n, entry) for n, entry in enumerate(self.wire)]
 
     def snapshot(self) -> History:
         """The history as it is now, for work that goes on while it grows. What is learned of a message is shared."""
@@ -79,6 +94,7 @@ class History:
         twin.wire, twin.messages, twin.sizes = list(self.wire), list(self.messages), list(self.sizes)
         twin.__dict__.pop("_walk", None)  # it goes on with this history
         twin.__dict__.pop("_reader", None)  # another thread may read messages meanwhile
+        twin._given = dict(self._given)
         twin._marks, twin._digests = list(self._marks), list(self._digests)
         return twin
 
@@ -89,14 +105,16 @@ class History:
         """
         changed = False
         for index in range(max(0, start), len(self.wire)):
-            mark = _mark(self.wire[index])
+            given = self._given.get(index, self.wire[index])
+            mark = _mark(given)
             if mark is not None and mark == self._marks[index]:
                 continue
             self._marks[index] = mark
-            message = self.format.decode(self.wire[index], index)
+            message = self.format.decode(given, index)
             if message == self.messages[index] and _same_metadata(message, self.messages[index]):
                 continue
             changed = True
+            self.wire[index] = message.source
             self.messages[index] = message
             self.sizes[index] = self.counter.message(message)
             self._blocks.pop(index, None)

@@ -11,7 +11,8 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from contextfold.errors import InputError, shown
+from contextfold.errors import FormatError, InputError, shown
+from contextfold.formats import objects
 from contextfold.formats.base import Format
 from contextfold.formats.marks import CHAT_ROLES, MARKED, is_marked
 from contextfold.formats.values import kind_of
@@ -74,7 +75,8 @@ def detect(wire: Sequence[Any]) -> Format:
     found = marked(wire)
     if found is not None:
         return found
-    for index, entry in enumerate(wire):
+    for index, given in enumerate(wire):
+        entry = objects.plain(given, index)
         if not isinstance(entry, Mapping):
             raise InputError(f"message {index} is {kind_of(entry)}, and no format has such messages: {_REMEDY}")
         role = entry.get("role")
@@ -86,11 +88,18 @@ def detect(wire: Sequence[Any]) -> Format:
 
 def marked(wire: Sequence[Any]) -> Format | None:
     """The format whose mark comes first; None where nothing but roles and text is there."""
-    for entry in wire:
+    for entry in map(_looked_at, wire):
         for name in MARKED:
             if is_marked(name, entry):
                 return get(name)
     return None
+
+
+def _looked_at(entry: Any) -> Any:
+    try:
+        return objects.plain(entry)
+    except FormatError:  # decoding says what is wrong
+        return entry
 
 
 def decode(wire: Sequence[Any], format: Format) -> list[Message]:

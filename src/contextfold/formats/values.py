@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from contextfold import json_values
 from contextfold.errors import FormatError, border
+from contextfold.formats import objects
 from contextfold.messages import (
     NO_METADATA,
     Media,
@@ -51,7 +52,7 @@ def guarded(decode: Callable[[F, Any, int | None], Message]) -> Callable[..., Me
     @wraps(decode)
     def decoded(format: F, wire: Any, index: int | None = None) -> Message:
         with border("it cannot be read", partial(FormatError, index=index)):
-            message = _plain(decode(format, wire, index))
+            message = _plain(decode(format, objects.plain(wire, index), index))
             for part in _parts(message):
                 if isinstance(_plain(part), Opaque | Reasoning):  # what others hold has been made text
                     json_values.check(part.source)

@@ -174,7 +174,7 @@ class _Conversation(WithCompaction[Any, Any]):
         self.models._generate_content = self._later(stream=False) if is_async else self._now(stream=False)
         self.models._generate_content_stream = self._later(stream=True) if is_async else self._now(stream=True)
 
-    def plain(self, messages: Any) -> list[Any]:
+    def conversation(self, messages: Any) -> list[Any]:
         """The contents as they are; a text, parts and the like as the contents that the SDK makes of them."""
         given = list(messages) if isinstance(messages, list | tuple) else None
         if given is not None and all(_is_content(entry) for entry in given):

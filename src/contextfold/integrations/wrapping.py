@@ -19,7 +19,6 @@ from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError, held, shown
 from contextfold.integrations.given import checked_compactor, reading
 from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream
-from contextfold.json_values import same
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -67,7 +66,6 @@ class WithCompaction(Generic[P, R]):
         self._method: Callable[..., Any] = method
         self._compactor = checked_compactor(compactor)
         self._dialect = dialect
-        self._plain = PlainMessages()
         if not callable(method):
             raise InputError(f"with_compaction takes a method of a client, not {shown(method)}")
         self._makes_managers = held(method, "__name__") == "stream"
@@ -130,9 +128,9 @@ class WithCompaction(Generic[P, R]):
             return response
         return await AsyncOpenedStream.opened(response, call.on_usage)
 
-    def plain(self, messages: Any) -> list[Any]:
-        """The conversation as a list of mappings; objects of an SDK among them always as the same mapping."""
-        return [{"role": "user", "content": messages}] if isinstance(messages, str) else self._plain(messages)
+    def conversation(self, messages: Any) -> list[Any]:
+        """What was given for messages as a list of them."""
+        return [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
 
     def commit(self, started_from: Compaction | None, result: CompactionResult) -> None:
         """Take over what a call made, unless another call of this conversation did so meanwhile."""
@@ -161,7 +159,7 @@ class _Call:
         with reading(dialect.messages):
             if not isinstance(self.original, str | Sequence):
                 self.original = list(self.original or ())  # an iterator can be read only once
-            self.wire = owner.plain(self.original)
+            self.wire = owner.conversation(self.original)
         self.started_from = owner.compaction
         self.result: CompactionResult | None = None
         self.told = False
@@ -286,41 +284,6 @@ class AsyncManager:
     ) -> None:
         if self._stream is not None:
             await self._stream.close()
-
-
-class PlainMessages:
-    """Messages as mappings. Callers append answers as the SDK gave them: pydantic objects, or blocks of them.
-
-    The same message becomes the same mapping at every call, so that the conversation is recognized as the one before.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Any, Any]] = {}
-
-    def __call__(self, messages: Sequence[Any]) -> list[Any]:
-        before, self._known = self._known, {}
-        return [self._one(message, before) for message in messages]
-
-    def _one(self, message: Any, before: Mapping[int, tuple[Any, Any]]) -> Any:
-        plain = _as_mapping(message)
-        if plain is message:
-            return message
-        known = before.get(id(message))
-        # compared as well: the caller may have changed the object in place
-        if known is not None and known[0] is message and same(known[1], plain):
-            plain = known[1]
-        self._known[id(message)] = (message, plain)
-        return plain
-
-
-def _as_mapping(value: Any) -> Any:
-    if callable(dump := getattr(value, "model_dump", None)):
-        # As the SDKs themselves put objects into a request: only what was set.
-        return dump(mode="json", exclude_unset=True, exclude=getattr(value, "__api_exclude__", None))
-    content = value.get("content") if isinstance(value, dict) else None
-    if not isinstance(content, list) or not any(hasattr(block, "model_dump") for block in content):
-        return value
-    return {**value, "content": [_as_mapping(block) for block in content]}
 
 
 def is_async(method: Callable[..., Any]) -> bool:

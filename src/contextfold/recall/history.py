@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from contextfold import formats, json_values
-from contextfold.errors import InputError, shown, whole_number
+from contextfold.errors import InputError, message_list, shown, whole_number
 from contextfold.harness import without_notes
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolResult, well_formed
 from contextfold.recall.markdown import as_markdown
@@ -80,6 +80,7 @@ class MessageSearch:
     """
 
     def __init__(self, messages: Sequence[Any], *, format: str | None = None) -> None:
+        messages = message_list(messages)
         source = formats.get(format) if format else formats.detect(messages)
         self._entries = [
             HistoryEntry(n, said_by(message), readable(message))

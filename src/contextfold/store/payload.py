@@ -14,7 +14,7 @@ from typing import Any
 
 from contextfold import formats
 from contextfold.errors import InputError
-from contextfold.formats import gemini_shapes
+from contextfold.formats import gemini_shapes, objects
 from contextfold.formats.base import Format
 from contextfold.formats.langchain_shapes import is_object
 from contextfold.messages import well_formed
@@ -37,6 +37,8 @@ def dumps(wire: Any, index: int, *, takes_bytes: bool = False) -> str:
         wire = {_OBJECT: message_to_dict(wire)}
     elif gemini_shapes.is_content_object(wire):
         wire = gemini_shapes.plain(wire)
+    else:
+        wire = objects.plain(wire, index)
     other = _bytes_as_json if takes_bytes else None
     try:
         # ``NaN`` is no JSON: PostgreSQL and other readers refuse it, long after the message was taken.

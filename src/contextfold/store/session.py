@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from contextfold.calls.request import UNLIMITED, CompactionResult
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, shown, whole_number
+from contextfold.errors import InputError, message_list, shown, whole_number
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
@@ -340,9 +340,7 @@ class Session:
     # ---- one algorithm, both colors ----
 
     async def _append(self, messages: Sequence[Any], at: int | None, ports: Ports) -> range:
-        if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
-            hint = ": put it into a list" if isinstance(messages, Mapping) else ""
-            raise InputError(f"messages must be a list of messages, not {type(messages).__name__}{hint}")
+        messages = message_list(messages, "put it into a list")
         if at is not None:
             whole_number("at", at, 0, 2**53)
         return await self._writer.append(messages, ports, at=at, named=self._format)
