@@ -96,6 +96,23 @@ class ToolCall(_WellFormed):
     edited: bool = field(default=False, compare=False, repr=False)
 
 
+def _is_signed(block: Mapping[str, Any]) -> bool:
+    """Whether a block of thinking has a signature, as Anthropic's API, Bedrock, LangChain and OpenRouter write it."""
+    kind = block.get("type")
+    for whole, inner, redacted in (
+        ("reasoningContent", "reasoningText", "redactedContent"),
+        ("reasoning_content", "reasoning_text", "redacted_content"),
+    ):
+        if isinstance(held := block.get(whole), Mapping):
+            said = held.get(inner, held)
+            return redacted in held or (isinstance(said, Mapping) and bool(said.get("signature")))
+    if kind == "reasoning" and isinstance(extras := block.get("extras"), Mapping):
+        return bool(extras.get("signature"))
+    if isinstance(kind, str) and kind.startswith("reasoning."):  # OpenRouter says whose it is
+        return "anthropic" in str(block.get("format")) and bool(block.get("signature") or block.get("data"))
+    return kind == "redacted_thinking" or (kind == "thinking" and bool(block.get("signature")))
+
+
 @dataclass(frozen=True, slots=True)
 class Reasoning(_WellFormed):
     """Hidden thinking of a model. Handed through byte for byte or removed whole; never summarized.
@@ -111,12 +128,10 @@ class Reasoning(_WellFormed):
         """Whether it may be signed together with everything that stood before it, as Anthropic's newer models do: with
         another prefix, such as a summary's, it is refused.
         """
-        block = self.source if isinstance(self.source, Mapping) else {}
-        if isinstance(bedrock := block.get("reasoningContent"), Mapping):
-            said = bedrock.get("reasoningText")
-            return "redactedContent" in bedrock or (isinstance(said, Mapping) and bool(said.get("signature")))
-        return block.get("type") == "redacted_thinking" or (
-            block.get("type") == "thinking" and bool(block.get("signature"))
+        held = getattr(self.source, "value", self.source)  # a key of the message itself
+        blocks = held if isinstance(held, list | tuple) else (held,)
+        return bool(getattr(self.source, "is_bound", False)) or any(
+            _is_signed(block) for block in blocks if isinstance(block, Mapping)
         )
 
 

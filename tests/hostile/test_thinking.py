@@ -13,7 +13,7 @@ import anthropic
 import pytest
 from emulator import ProviderServer
 
-from contextfold import Compaction, Compactor, Policy
+from contextfold import Compaction, Compactor, Policy, count_tokens
 from contextfold.integrations.anthropic import BETA, with_compaction
 from contextfold.overflow import classify
 from contextfold.store import Session, open_store
@@ -349,3 +349,40 @@ def test_the_provider_refuses_thinking_under_another_prefix_unless_it_may_drop_i
     once = with_compaction(client.messages.create, Compactor(window=50_000))
     assert once(**asked, messages=changed).content
     assert '"signature"' not in json.dumps(provider.requests[-1].body["messages"])
+
+
+def signed_message(shape: str, n: int) -> tuple[str, Any]:
+    """A format and an assistant's message with signed thinking, as frameworks between the API and a caller have it."""
+    words, signature = f"thought {n} " * 20, f"signature {n}"
+    if shape == "LiteLLM":
+        blocks: list[dict[str, Any]] = [{"type": "thinking", "thinking": words, "signature": signature}]
+        thought: dict[str, Any] = {"reasoning_content": words, "thinking_blocks": blocks}
+        return "openai-chat", {"role": "assistant", "content": f"answer {n}", **thought}
+    if shape == "OpenRouter":
+        detail = {"type": "reasoning.text", "text": words, "signature": signature, "format": "anthropic-claude-v1"}
+        thought = {"reasoning": words, "reasoning_details": [detail]}
+        return "openai-chat", {"role": "assistant", "content": f"answer {n}", **thought}
+    block = {
+        "LangChain": {"type": "reasoning", "reasoning": words, "extras": {"signature": signature}},
+        "langchain-aws": {"type": "reasoning_content", "reasoning_content": {"text": words, "signature": signature}},
+    }[shape]
+    return "langchain", {"type": "ai", "content": [block, {"type": "text", "text": f"answer {n}"}]}
+
+
+@pytest.mark.parametrize("shape", ["LiteLLM", "OpenRouter", "LangChain", "langchain-aws"])
+def test_signed_thinking_in_the_shapes_of_frameworks_leaves_with_the_view_that_it_was_made_under(shape: str) -> None:
+    format, _ = signed_message(shape, 0)
+    history: list[Any] = []
+    for n in range(30):
+        asked = f"question {n} " * 30
+        history.append({"type": "human"} if format == "langchain" else {"role": "user"})
+        history[-1]["content"] = asked
+        history.append(signed_message(shape, n)[1])
+    once = count_tokens([history[1]])
+    assert once < 1.3 * count_tokens([{"role": "assistant", "content": "answer 0 " + "thought 0 " * 20}])
+    for bound in (True, False):
+        policy = Policy(bound_thinking=bound, keep=("messages", 6), reasoning={"enabled": False})
+        out = Compactor(window=4_000, policy=policy).compact(history, format=format, force=True)
+        assert "answer 29" in str(out.messages[-1])
+        assert ("signature" in str(out.messages)) is not bound
+        assert ("thought 29" in str(out.messages)) is not bound

@@ -24,7 +24,8 @@ from contextfold.formats.base import Rules
 from contextfold.formats.marks import CHAT_ROLES
 from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult
 
-REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+"""The first two hold words; the others blocks of the same words, with signatures (OpenRouter, LiteLLM)."""
 FIELDS = ("refusal", "audio", "images", *REASONING_FIELDS)
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
@@ -43,6 +44,8 @@ class Field:
 
     name: str
     value: Any
+    is_bound: bool = False
+    """Reasoning whose signature stands in another key: they go together."""
 
 
 class OpenAIChat:
@@ -151,13 +154,17 @@ def _decode_file(block: dict[str, Any]) -> Media | Opaque:
 
 def _decode_fields(entry: Mapping[str, Any]) -> list[Part]:
     parts: list[Part] = []
+    thought = [name for name in REASONING_FIELDS if entry.get(name)]
+    is_bound = any(Reasoning("", source=Field(name, entry[name])).is_bound for name in thought)
     for name in FIELDS:
         value = entry.get(name)
         if not value:
             continue
-        source = Field(name, value)
-        if name in REASONING_FIELDS:
-            parts.append(Reasoning(values.readable(value), source=source))
+        source = Field(name, value, is_bound and name in thought)
+        if name in thought:
+            # the same words once more, behind the first key that has them
+            words = values.readable(value) if name == thought[0] else ""
+            parts.append(Reasoning(words, source=source))
         else:
             parts.append(Opaque(name, values.readable(value), source=source))
     return parts
