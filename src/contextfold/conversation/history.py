@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import copy
 import marshal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from contextfold import evidence
 from contextfold.conversation.fingerprint import digest, fingerprint
@@ -26,6 +26,8 @@ from contextfold.tokens import CalibratedCounter, Calibration, TokenCounter
 if TYPE_CHECKING:
     from contextfold.recall.memory import MemoryIndex
     from contextfold.summary.extractive_facts import Note
+
+T = TypeVar("T")
 
 READ_TOGETHER = 100
 """Messages that are read together: most have a few lines, and to read some hundred takes little longer than few."""
@@ -54,6 +56,7 @@ class History:
         self._digests: list[bytes] = []
         self._blocks: dict[int, evidence.Block] = {}
         self._notes: dict[int, Note] = {}
+        self._said: dict[tuple[Callable[[Sequence[Message], int], Any], int], Any] = {}
         self._counted: dict[str, int] = {}
 
     @cached_property
@@ -121,6 +124,7 @@ class History:
             self._notes.pop(index, None)
             del self._digests[index:]
         if changed:
+            self._said = {}  # another one: a snapshot may go on with the old messages
             self.__dict__.pop("index", None)
             self.__dict__.pop("grouping", None)
             self.__dict__.pop("_walk", None)
@@ -170,6 +174,14 @@ class History:
             from contextfold.summary.extractive_facts import Note
 
             found = self._notes[index] = Note.of(read)
+        return found
+
+    def said(self, asked: Callable[[Sequence[Message], int], T], index: int) -> T:
+        """What a pure function of the messages says of one of them, by it and those before it: asked once."""
+        key = asked, index
+        if key not in self._said:
+            self._said[key] = asked(self.messages, index)
+        found: T = self._said[key]
         return found
 
     def count(self, text: str) -> int:

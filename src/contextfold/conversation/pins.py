@@ -53,8 +53,13 @@ def own_text(message: Message) -> str:
 
 def first_user(messages: Sequence[Message]) -> int | None:
     """Index of the first message that a person wrote; of the first user message, if none looks genuine."""
-    users = [index for index, message in enumerate(messages) if message.is_user_turn and not is_summary(message)]
-    return next((index for index in users if is_person(messages[index])), users[0] if users else None)
+    first = None
+    for index, message in enumerate(messages):
+        if message.is_user_turn and not is_summary(message):
+            if is_person(message):
+                return index
+            first = index if first is None else first
+    return first
 
 
 def newest_user(messages: Sequence[Message]) -> int | None:

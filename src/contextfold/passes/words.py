@@ -10,6 +10,7 @@ from collections.abc import Container, Sequence
 
 from contextfold.conversation import pins
 from contextfold.evidence.told import told
+from contextfold.messages import Message
 from contextfold.passes import joined
 from contextfold.passes.question import Question
 from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined
@@ -51,8 +52,8 @@ class UsersWords:
 
     def has_rules(self) -> bool:
         """Whether a person set a rule in a message that is not held anyway, be it gone already."""
-        said = (n for n, message in enumerate(self._messages) if n not in self._held and pins.is_person(message))
-        return any(cues.STRICT.search(text) or cues.is_labeled(text) for text in map(self._read, said))
+        history = self._question.history
+        return any(history.said(_is_rule, n) for n in range(len(self._messages)) if n not in self._held)
 
     def chosen(self, older: Sequence[int], *, beside: set[int], room: int) -> tuple[dict[int, str], Shortening, int]:
         """Which of the ``older`` messages, in ascending order, stay within ``room`` tokens, and why; how long ones are
@@ -90,28 +91,16 @@ class UsersWords:
         return users, combined(clips), room - left
 
     def _is_said(self, index: int) -> bool:
-        message = self._messages[index]
-        return pins.is_person(message) and not message.tool_results and not joined.is_joined(message)
-
-    def _read(self, index: int) -> str:
-        return pins.own_text(self._messages[index])[:_READ]
+        return self._question.history.said(_is_said, index)
 
     def _about(self, index: int) -> object:
-        return rules.about(self._read(index))
+        return self._question.history.said(_about, index)
 
     def _value(self, index: int) -> float:
-        value = WORTH[self._worth(index)]
+        history = self._question.history
+        value = WORTH[history.said(_worth, index)]
         # In a dialogue most of the words are small talk: there they count by what they tell as well.
-        return value * told(self._read(index)) if self._question.is_talk else value
-
-    def _worth(self, index: int) -> int:
-        """How much is lost without a message: 2 for a rule, 1 for a correction or an answer."""
-        text = self._read(index)
-        if cues.STRICT.search(text):
-            return 2
-        before = self._messages[index - 1] if index else None
-        is_answer = before is not None and before.role == "assistant" and rules.is_question(before.text)
-        return int(is_answer or bool(cues.CORRECTION.search(text)))
+        return value * history.said(_told, index) if self._question.is_talk else value
 
     def _shortened(self, index: int, limit: int) -> Shortening:
         """A long paste with a visible cut, within a limit of tokens; nothing where the message is within it."""
@@ -123,3 +112,40 @@ class UsersWords:
         return clip_tail(
             self._messages, [index], limit=limit, pending=(), policy=question.policy, counter=question.counter
         )
+
+
+# ---- one message: asked at each pass, so the history keeps the answers ----
+
+
+def _read(message: Message) -> str:
+    return pins.own_text(message)[:_READ]
+
+
+def _is_said(messages: Sequence[Message], index: int) -> bool:
+    message = messages[index]
+    return pins.is_person(message) and not message.tool_results and not joined.is_joined(message)
+
+
+def _is_rule(messages: Sequence[Message], index: int) -> bool:
+    if not pins.is_person(messages[index]):
+        return False
+    text = _read(messages[index])
+    return bool(cues.STRICT.search(text)) or cues.is_labeled(text)
+
+
+def _about(messages: Sequence[Message], index: int) -> object:
+    return rules.about(_read(messages[index]))
+
+
+def _told(messages: Sequence[Message], index: int) -> float:
+    return told(_read(messages[index]))
+
+
+def _worth(messages: Sequence[Message], index: int) -> int:
+    """How much is lost without a message: 2 for a rule, 1 for a correction or an answer."""
+    text = _read(messages[index])
+    if cues.STRICT.search(text):
+        return 2
+    before = messages[index - 1] if index else None
+    is_answer = before is not None and before.role == "assistant" and rules.is_question(before.text)
+    return int(is_answer or bool(cues.CORRECTION.search(text)))
