@@ -174,6 +174,7 @@ def test_a_line_holds_what_is_found_in_it(text: str) -> None:
     assert reading.named_spans(text) == sorted((one.start, one.end) for one in found)
     names = dict.fromkeys(name for one in found for name in (one.text, *one.parts))
     assert reading.read_line(text, "assistant").names == tuple(names)
+    assert reading.names_in(text) == set(names)
     spans = [(one.start, one.start + len(one.text)) for one in found]
     words = [word.span() for word in reading.PLAIN_WORD.finditer(text)]
     apart = [word for word in words if not any(start < word[1] and word[0] < end for start, end in spans)]

@@ -22,7 +22,7 @@ import numpy as np
 
 from contextfold import identifiers
 from contextfold.evidence.blocks import Blocks, Floats, Numbers, Vocabulary
-from contextfold.evidence.reading import BARE, plain_words
+from contextfold.evidence.reading import BARE, names_in, plain_words
 from contextfold.evidence.section import parts_as_text, parts_under_mark
 from contextfold.evidence.sizes import Sizes
 
@@ -255,4 +255,4 @@ def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
 @lru_cache(maxsize=2_048)
 def _named(text: str) -> tuple[str, ...]:
     """All that a part of a line shows."""
-    return tuple(one for name in identifiers.names(text) for one in (name, *identifiers.endings(name)))
+    return tuple(one for name in names_in(text) for one in (name, *identifiers.endings(name)))

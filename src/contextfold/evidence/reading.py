@@ -332,6 +332,14 @@ def read_line(text: str, source: Source, searched: str | None = None) -> Line:
     return Line(text, source, tuple(names), tuple(names.values()), words, _bonus(text, source))
 
 
+def names_in(text: str) -> set[str]:
+    """What a part of a line names, and the parts that this may be called by: ``identifiers.names`` for known chunks."""
+    found = {name for chunk in _by_chunks(text)[1::2] for name in _CHUNKS[chunk][1]}
+    if identifiers.MAY_BE_SPACED.search(text):
+        found.update(one.text for one in identifiers.spaced(text))
+    return found
+
+
 def _without(hidden: str, spans: Iterable[tuple[int, int]]) -> str:
     """A line whose other names are hidden without the names with blanks that stand behind them."""
     # Words of those before count as words beside the others: ``Ada Lovelace in src/app.py``.
