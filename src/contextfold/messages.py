@@ -96,16 +96,16 @@ class ToolCall(_WellFormed):
     edited: bool = field(default=False, compare=False, repr=False)
 
 
-def _is_signed(block: Mapping[str, Any]) -> bool:
-    """Whether a block of thinking has a signature, as Anthropic's API, Bedrock, LangChain and OpenRouter write it."""
+def is_signed(block: Mapping[str, Any]) -> bool:
+    """Whether a block of thinking has a signature: Anthropic's API, Bedrock, LangChain, Haystack, OpenRouter."""
     kind = block.get("type")
-    for whole, inner, redacted in (
+    for whole, inner, *redacted in (
         ("reasoningContent", "reasoningText", "redactedContent"),
-        ("reasoning_content", "reasoning_text", "redacted_content"),
+        ("reasoning_content", "reasoning_text", "redacted_content", "redacted_thinking"),
     ):
         if isinstance(held := block.get(whole), Mapping):
             said = held.get(inner, held)
-            return redacted in held or (isinstance(said, Mapping) and bool(said.get("signature")))
+            return any(key in held for key in redacted) or (isinstance(said, Mapping) and bool(said.get("signature")))
     if kind == "reasoning" and isinstance(extras := block.get("extras"), Mapping):
         return bool(extras.get("signature"))
     if isinstance(kind, str) and kind.startswith("reasoning."):  # OpenRouter says whose it is
@@ -131,7 +131,7 @@ class Reasoning(_WellFormed):
         held = getattr(self.source, "value", self.source)  # a key of the message itself
         blocks = held if isinstance(held, list | tuple) else (held,)
         return bool(getattr(self.source, "is_bound", False)) or any(
-            _is_signed(block) for block in blocks if isinstance(block, Mapping)
+            is_signed(block) for block in blocks if isinstance(block, Mapping)
         )
 
 

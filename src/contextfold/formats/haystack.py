@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from contextfold.errors import FormatError
 from contextfold.formats import crossing, values
 from contextfold.formats.base import Rules
-from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, is_signed
 
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -76,7 +76,11 @@ def _decoded(content: Any) -> Part:
         origin = content.origin
         return ToolResult(_id(origin), inner, name=origin.tool_name, is_error=content.error, source=content)
     if kind == "ReasoningContent":
-        return Reasoning(content.reasoning_text, source={"type": "reasoning", "extra": content.extra, "of": content})
+        held = content.extra.get("reasoning_contents") if isinstance(content.extra, dict) else None
+        signed = any(is_signed(block) for block in held or () if isinstance(block, dict))
+        kind = "thinking" if signed else "reasoning"
+        source = {"type": kind, "signature": signed, "extra": content.extra, "of": content}
+        return Reasoning(content.reasoning_text, source=source)
     return _said(content)
 
 
