@@ -184,6 +184,18 @@ def test_settings_that_are_not_allowed_are_refused_at_once() -> None:
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello there"}]
 
 
+def test_an_sdks_declaration_counts_as_its_json() -> None:
+    """An object of a class counts as what it holds, and not as the schema of its class."""
+    types = pytest.importorskip("google.genai.types")
+    schema = {"type": "object", "properties": {"word": {"type": "string"}}}
+    held = {"description": "Looks a word up.", "name": "look_up", "parameters_json_schema": schema}
+    tool = types.Tool(function_declarations=[types.FunctionDeclaration(**held)])
+    assert COUNTER.tools([tool]) == COUNTER.tools([{"function_declarations": [held]}])
+    typed = types.Schema(type="OBJECT", properties={"word": types.Schema(type="STRING")})
+    declared = {"name": "look_up", "description": "Looks a word up.", "parameters": typed.model_dump(exclude_none=True)}
+    assert COUNTER.tools([types.FunctionDeclaration(**{**declared, "parameters": typed})]) == COUNTER.tools([declared])
+
+
 def test_count_tokens_adds_up_messages_and_tools() -> None:
     tools = [{"name": "f", "description": "d", "input_schema": {"type": "object"}}]
     alone = count_tokens(CHAT)

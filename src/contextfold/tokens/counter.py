@@ -213,15 +213,18 @@ def _declaration(tool: Any) -> Any:
         getattr(tool, "args_schema", None) or getattr(tool, "input_schema", None) or getattr(tool, "parameters", None)
     )
     if schema is None and hasattr(tool, "model_json_schema"):
-        return _json_schema(tool)
+        return _as_json(tool)
     name = getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__
     described = {
         "name": name,
         "description": getattr(tool, "description", None) or getattr(tool, "__doc__", None) or "",
     }
-    return described if schema is None else {**described, "parameters": _json_schema(schema)}
+    return described if schema is None else {**described, "parameters": _as_json(schema)}
 
 
-def _json_schema(schema: Any) -> Any:
-    make = getattr(schema, "model_json_schema", None)
-    return make() if callable(make) else schema
+def _as_json(schema: Any) -> Any:
+    """A pydantic class as its JSON schema, an object of one (``google.genai.types.Tool``) as its JSON."""
+    if isinstance(schema, type) and hasattr(schema, "model_json_schema"):
+        return schema.model_json_schema()
+    dump = getattr(schema, "model_dump", None)
+    return dump(mode="json", exclude_none=True) if callable(dump) else schema
