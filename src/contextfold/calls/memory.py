@@ -62,6 +62,9 @@ class KnownConversation:
         """The model of the last request, where it was named: no other can read what it encrypted."""
         self.tokens = 0
         """Of the whole history, when the last call ended."""
+        self.known_before: int | None = None
+        """Messages that were there before this call, so that they may have been changed in place since they were read;
+        None for all."""
         self.faults_told = 0
         self.has_news = False
         """There may be faults that were not told yet: they are looked for in the whole history."""
@@ -169,11 +172,13 @@ class Memory:
             # would make them; all of them are before a pass, which is rare enough for that.
             if conversation.history.refresh(known - 1):
                 conversation.rebuild(conversation.record)
+            conversation.known_before = known
             conversation.append(wire[known:])
             return conversation
         conversation = KnownConversation(
             History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
         )
+        conversation.known_before = 0
         conversation.append(wire)
         conversation.marked = formats.marked(wire)
         return conversation

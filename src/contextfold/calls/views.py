@@ -180,8 +180,9 @@ class _Call:
             question = self._question(overhead)
             made = await self._archived(question, await self.ports.compute(revise, question))
         elif trigger := self.due():
-            # Only before a pass is every object looked at again for changes in place: at each call that costs too much.
-            if await self.ports.compute(conversation.history.refresh):
+            # Only before a pass is every older object looked at again for changes in place: at each call that costs too
+            # much.
+            if await self.ports.compute(conversation.history.refresh, 0, conversation.known_before):
                 follow(conversation, request.previous, self.observer, role=self.policy.summary_role, again=True)
                 before = self._size(overhead)
             made = await self._between_hooks(await self.ports.compute(self._question, overhead), trigger) or made

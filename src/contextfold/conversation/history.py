@@ -101,13 +101,13 @@ class History:
         twin._marks, twin._digests = list(self._marks), list(self._digests)
         return twin
 
-    def refresh(self, start: int = 0) -> bool:
-        """Decode again from ``start`` on, in case a caller changed an object in place; True if one was.
+    def refresh(self, start: int = 0, stop: int | None = None) -> bool:
+        """Decode again from ``start`` to ``stop``, in case a caller changed an object in place; True if one was.
 
         What did not change keeps all that is known about it.
         """
         changed = False
-        for index in range(max(0, start), len(self.wire)):
+        for index in range(max(0, start), len(self.wire) if stop is None else stop):
             given = self._given.get(index, self.wire[index])
             mark = _mark(given)
             if mark is not None and mark == self._marks[index]:
