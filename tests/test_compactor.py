@@ -9,6 +9,7 @@ import itertools
 import json
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -335,6 +336,16 @@ def test_wrong_settings_are_refused_on_construction(settings: dict[str, Any], pr
 def test_what_is_not_a_message_is_named_by_its_place(wire: list[Any]) -> None:
     with pytest.raises(InputError, match=r"message \d|entry \d|\d"):
         Compactor(window=8_000).compact(wire)
+
+
+def test_a_system_prompt_in_blocks_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    blocks: Any = [{"type": "text", "text": "You repair services."}]
+    compactor = Compactor(window=8_000)
+    session = compactor.session("t", f"sqlite:///{tmp_path / 'kept.db'}")
+    session.append(conversation(2))
+    for refusing in (lambda: compactor.compact(conversation(2), system=blocks), lambda: session.view(system=blocks)):
+        with pytest.raises(InputError, match="not list: join the texts of its blocks"):
+            refusing()
 
 
 def test_a_long_history_never_holds_up_the_event_loop() -> None:

@@ -100,6 +100,14 @@ def message_list(value: object, hint: str = "pass the list inside it") -> list[A
         return list(value)
 
 
+def system_text(value: object) -> str | None:
+    """The system prompt that a caller gave. Raises ``InputError`` for anything but a text."""
+    if isinstance(value, str | None):
+        return value
+    advice = ": join the texts of its blocks" if isinstance(value, list | tuple) else ""
+    raise InputError(f"system must be the text of the system prompt, not {type(value).__name__}{advice}")
+
+
 def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from contextfold import formats
 from contextfold.calls.same import Ask
 from contextfold.conversation.ledger import Ledger
-from contextfold.errors import InputError, held, message_list
+from contextfold.errors import InputError, held, message_list, system_text
 from contextfold.observe import Event
 from contextfold.passes.means import Archiver, Made
 from contextfold.passes.question import MANUAL, Proposal
@@ -201,8 +201,7 @@ def _check(request: Request) -> None:
             f"previous must be the compaction of an earlier call, not {type(previous).__name__}: "
             "pass out.compaction, or Compaction.from_json(text) for a stored one"
         )
-    if not isinstance(request.system, str | None):
-        raise InputError(f"system must be the text of the system prompt, not {type(request.system).__name__}")
+    system_text(request.system)
     if not isinstance(request.tools, Iterable | None) or isinstance(request.tools, str | bytes | Mapping):
         raise InputError(f"tools must be a list of declarations, not {type(request.tools).__name__}: put it in a list")
     if request.to is not None:

@@ -17,7 +17,7 @@ from contextfold import formats
 from contextfold.calls.memory import KnownConversation
 from contextfold.conversation.history import History
 from contextfold.conversation.repair import is_clean
-from contextfold.errors import InputError
+from contextfold.errors import system_text
 from contextfold.formats.base import Format
 from contextfold.messages import Message
 from contextfold.record.compaction import Compaction, summary_message
@@ -207,7 +207,6 @@ def settled(record: Compaction | None, history: History) -> Compaction | None:
 
 def overhead_of(counter: TokenCounter, system: str | None, tools: Sequence[Any] | None) -> dict[str, int]:
     """What is sent besides the messages, in tokens, by its name."""
-    if not isinstance(system, str | None):
-        raise InputError(f"system must be the text of the system prompt, not {type(system).__name__}")
-    overhead = {"system prompt": counter.text(system)} if system else {}
+    text = system_text(system)
+    overhead = {"system prompt": counter.text(text)} if text else {}
     return {**overhead, "tools": counter.tools(tools)} if tools else overhead
