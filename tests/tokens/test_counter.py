@@ -153,9 +153,60 @@ def test_tools_of_every_shape_count_their_name_description_and_schema() -> None:
     assert LENGTHS.tools([chat, anthropic]) > LENGTHS.tools([chat]) > LENGTHS.tools([anthropic])
     assert LENGTHS.tools([Tool()]) == LENGTHS.tools([TypedTool()]) > 60
     assert LENGTHS.tools([Arguments]) > 40
-    assert LENGTHS.tools([look_up]) == TOOL_OVERHEAD + len('{"name":"look_up","description":"Looks a word up."}')
+    known = '{"name":"look_up","description":"Looks a word up.","parameters":{"word":"str"}}'
+    assert LENGTHS.tools([look_up]) == TOOL_OVERHEAD + len(known)
     assert LENGTHS.tools([7]) > 0
     assert LENGTHS.tools(None) == LENGTHS.tools([]) == 0
+
+
+def of_langchain() -> Any:
+    return pytest.importorskip("langchain_core.tools").tool(look_up)
+
+
+def of_langchain_from_before_schemas() -> Any:
+    return pytest.importorskip("langchain_core.tools").Tool(
+        name="look_up", func=look_up, description="Looks a word up."
+    )
+
+
+def of_google() -> Any:
+    types = pytest.importorskip("google.genai.types")
+    word = {"type": "OBJECT", "properties": {"word": {"type": "STRING"}}}
+    return types.Tool(
+        function_declarations=[
+            types.FunctionDeclaration(name="look_up", description="Looks a word up.", parameters=word)
+        ]
+    )
+
+
+def of_agents() -> Any:
+    return pytest.importorskip("agents").function_tool(look_up)
+
+
+def of_strands() -> Any:
+    return pytest.importorskip("strands").tool(look_up)
+
+
+def of_mcp() -> Any:
+    schema = {"type": "object", "properties": {"word": {"type": "string"}}}
+    types = pytest.importorskip("mcp.types")
+    return types.Tool(name="look_up", description="Looks a word up.", inputSchema=schema)
+
+
+def of_pydantic_ai() -> Any:
+    schema = {"type": "object", "properties": {"word": {"type": "string"}}}
+    tools = pytest.importorskip("pydantic_ai.tools")
+    return tools.ToolDefinition(name="look_up", description="Looks a word up.", parameters_json_schema=schema)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [of_langchain, of_langchain_from_before_schemas, of_google, of_agents, of_strands, of_mcp, of_pydantic_ai],
+)
+def test_a_tool_of_a_framework_counts_about_what_is_sent_of_it(make: Any) -> None:
+    schema = {"type": "object", "properties": {"word": {"type": "string"}}}
+    sent = {"name": "look_up", "description": "Looks a word up.", "parameters": schema}
+    assert 0.6 < LENGTHS.tools([make()]) / LENGTHS.tools([sent]) < 2.0
 
 
 @pytest.mark.parametrize("value", [1.5, "3", None, -1, True])

@@ -9,6 +9,7 @@ frame a message, and about eight a tool call or the declaration of a tool. Other
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -207,19 +208,44 @@ def _bare(value: Any) -> Any:
 
 
 def _declaration(tool: Any) -> Any:
+    """What is sent of a tool, or something as long. Objects of frameworks say it under several names."""
     if isinstance(tool, Mapping | str):
         return tool
-    schema = (
-        getattr(tool, "args_schema", None) or getattr(tool, "input_schema", None) or getattr(tool, "parameters", None)
-    )
-    if schema is None and hasattr(tool, "model_json_schema"):
+    if isinstance(spec := getattr(tool, "tool_spec", None), Mapping):  # Strands
+        return spec
+    schema = getattr(tool, "args", None)  # LangChain: without what its own run gets besides
+    if not schema or not isinstance(schema, Mapping):
+        schema = next((held for name in _SCHEMAS if (held := getattr(tool, name, None))), None)
+    name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+    if schema is None and (isinstance(tool, type) or name is None) and hasattr(tool, "model_json_schema"):
         return _as_json(tool)
-    name = getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__
     described = {
-        "name": name,
+        "name": name or type(tool).__name__,
         "description": getattr(tool, "description", None) or getattr(tool, "__doc__", None) or "",
     }
-    return described if schema is None else {**described, "parameters": _as_json(schema)}
+    if schema is None:
+        schema = _annotated(getattr(tool, "func", None) or tool)
+    return {**described, "parameters": _as_json(schema)} if schema else described
+
+
+_SCHEMAS = (
+    "args_schema",
+    "input_schema",
+    "inputSchema",
+    "parameters",
+    "params_json_schema",
+    "parameters_json_schema",
+)
+"""Where tools of frameworks have the schema of their arguments."""
+
+
+def _annotated(tool: Any) -> dict[str, str]:
+    """The arguments of a function with their types, of which frameworks make a schema."""
+    try:
+        found = inspect.signature(tool).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {one.name: str(one.annotation) for one in found if one.annotation is not one.empty}
 
 
 def _as_json(schema: Any) -> Any:
