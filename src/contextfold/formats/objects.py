@@ -19,6 +19,8 @@ _SAYING = ("content", "tool_calls", "function_call", "audio", "refusal", "reason
 _DEEPEST = 4
 """Lists inside of one another: blocks in the result of a tool in the content of a message, and one to spare."""
 
+_JSON = frozenset({str, dict, int, float, bool, type(None)})
+
 
 def plain(wire: Any, index: int | None = None) -> Any:
     """A message, with mappings in place of the objects of an SDK. What holds none is returned as it is.
@@ -37,12 +39,16 @@ def plain(wire: Any, index: int | None = None) -> Any:
 
 
 def _filled(entry: dict[str, Any], index: int | None, depth: int = 0) -> dict[str, Any]:
-    changed = {key: new for key, value in entry.items() if (new := _inner(value, index, depth)) is not value}
+    changed: dict[str, Any] = {}
+    for key, value in entry.items():
+        # a mapping has no objects inside: those of messages stand in lists
+        if type(value) not in _JSON and (new := _inner(value, index, depth)) is not value:
+            changed[key] = new
     return {**entry, **changed} if changed else entry
 
 
 def _inner(value: Any, index: int | None, depth: int) -> Any:
-    if not isinstance(value, list):  # a mapping has no objects inside: those of messages stand in lists
+    if not isinstance(value, list):
         return _dumped(value, index) if _is_of_sdk(value) else value
     if depth == _DEEPEST:
         return value
