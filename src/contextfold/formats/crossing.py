@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from contextfold import quoting
 from contextfold.errors import FormatError, border
 from contextfold.formats.base import Format
 from contextfold.formats.values import is_touched
@@ -115,6 +116,18 @@ def one_turn_each(run: Sequence[Message]) -> list[Message]:
     return [turn for turn in turns if turn.parts]
 
 
+def _told(part: Opaque) -> str:
+    """What another format is told of a block: its words. What a tool gave is marked as that, and pictures in it are
+    named by their size: in words they would fill the window.
+    """
+    text = part.text.strip()
+    if not part.is_output or not text:
+        return text and part.text
+    from contextfold.summary.render import without_blobs  # summaries are not made on the way from format to format
+
+    return f"[result of {part.label}]\n{quoting.broken(without_blobs(text))}\n[end of the result]"
+
+
 def common_parts(parts: Sequence[Part]) -> list[Common]:
     """The parts that can leave their format, without the source that they had there."""
     found: list[Common] = []
@@ -123,8 +136,8 @@ def common_parts(parts: Sequence[Part]) -> list[Common]:
             inner = tuple(p for p in common_parts(part.content) if isinstance(p, Text | Media))
             found.append(replace(part, content=inner, source=None))
         elif isinstance(part, Opaque):
-            if part.text.strip():
-                found.append(Text(part.text))
+            if text := _told(part):
+                found.append(Text(text))
         elif isinstance(part, Text):
             if part.text.strip():
                 found.append(replace(part, source=None))
