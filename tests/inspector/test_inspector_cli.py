@@ -36,7 +36,10 @@ def test_out_writes_one_file_that_holds_the_document(file: Path, tmp_path: Path)
     assert page.startswith(b"<!doctype html>")
     found = unpacked(page)
     assert found["runs"][0]["settings"]["window"] == 3000
-    assert run(file, "--window", 3000, "--out", tmp_path / "document.json").exit_code == 0
+    assert "open it in a browser" in done.stderr
+    written = run(file, "--window", 3000, "--out", tmp_path / "document.json")
+    assert written.exit_code == 0
+    assert "browser" not in written.stderr
     plain = json.loads((tmp_path / "document.json").read_bytes())
     assert plain["runs"][0]["requests"] == found["runs"][0]["requests"]
 

@@ -101,8 +101,8 @@ def write_json(value: Any, output: str = STANDARD) -> None:
         write_atomically(output, data)
 
 
-def write_atomically(output: str, data: bytes) -> None:
-    """Write a whole file or nothing: a temporary file beside it takes its place at once.
+def write_atomically(output: str, data: bytes, option: str = "--output") -> None:
+    """Write a whole file or nothing: a temporary file beside it takes its place at once. ``option`` named the file.
 
     A link stays a link, an existing file keeps its permissions, and what is no regular file (a device, a pipe) is
     written directly, because a file must not take its place. Raises ``InputError`` where that fails.
@@ -117,7 +117,7 @@ def write_atomically(output: str, data: bytes) -> None:
             with whole_file(path) as file:
                 file.write(data)
     except OSError as error:
-        raise InputError(f"--output {output} cannot be written: {_reason(error)}") from error
+        raise InputError(f"{option} {output} cannot be written: {_reason(error)}") from error
 
 
 class _Output(io.FileIO):

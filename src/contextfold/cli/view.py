@@ -299,8 +299,9 @@ def _write(document: Mapping[str, Any], out: str) -> None:
     if out == files.STANDARD:
         typer.echo(data, nl=False)
     else:
-        files.write_atomically(out, data)
-        typer.echo(f"{out}: {len(data):,} bytes; open it in a browser, no network is needed", err=True)
+        files.write_atomically(out, data, "--out")
+        hint = "" if out.endswith(".json") else "; open it in a browser, no network is needed"
+        typer.echo(f"{out}: {len(data):,} bytes{hint}", err=True)
 
 
 def _report(document: Mapping[str, Any]) -> Callable[[str], Starlette]:
