@@ -412,6 +412,8 @@ def test_the_server_serves_and_ends_when_it_is_told(tmp_path: Path, workers: int
     lines = [json.loads(line) for line in errors.splitlines()]
     assert "Invalid HTTP request received." in {line.get("message") for line in lines}
     assert sum(line.get("wire") == "openai-chat" for line in lines) == len(responses)
+    sizes = [line[name] for line in lines for name in ("bytes", "tokens_before", "tokens_saved") if name in line]
+    assert {type(size) for size in sizes} == {int}, "what adds up is a number"
     assert server.returncode == 0
     assert 1 <= len(figures) <= workers
     assert sum(figures.values()) == len(responses)

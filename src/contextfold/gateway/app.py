@@ -29,7 +29,7 @@ from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.protocol import ABORT
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.gateway.tap import UsageTap
-from contextfold.gateway.tracing import Tracing
+from contextfold.gateway.tracing import Tracing, number
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, wire_of
 
@@ -325,7 +325,7 @@ class Gateway:
             "bytes": len(call.raw),
             "seconds": round(seconds, 4),
             "added_seconds": round(added, 5),
-            **{_KEYS.get(name, name.replace("-", "_")): value for name, value in call.notes.items()},
+            **{_KEYS.get(name, name.replace("-", "_")): number(value) for name, value in call.notes.items()},
         }
         shown = {name: value for name, value in figures.items() if value is not None}
         log.info("%s", " ".join(f"{name}={value}" for name, value in shown.items()), extra={"figures": shown})

@@ -66,7 +66,7 @@ class Tracing:
             "contextfold.reason": call.reason or None,
             "contextfold.upstream": call.upstream.name,
             "gen_ai.request.model": call.model or None,
-            **{f"contextfold.{_KEYS.get(name, name.replace('-', '_'))}": _number(v) for name, v in call.notes.items()},
+            **{f"contextfold.{_KEYS.get(name, name.replace('-', '_'))}": number(v) for name, v in call.notes.items()},
         }
         span.set_attributes({name: value for name, value in figures.items() if value is not None})
         if status >= 500:
@@ -113,5 +113,6 @@ class Tracing:
 _KEYS = {"upstream": "upstream_error"}  # where "upstream" is its name
 
 
-def _number(value: str) -> int | str:
+def number(value: str) -> int | str:
+    """A figure of a response header as the number that it is."""
     return int(value) if value.isdigit() else value
