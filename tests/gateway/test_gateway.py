@@ -207,6 +207,32 @@ def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:
 # ---- streams ----
 
 
+@pytest.mark.parametrize(
+    ("wire", "path"),
+    [
+        ("openai-chat", "/openai/deployments/gpt-5/chat/completions?api-version=2025-01-01"),
+        ("openai-chat", "/chat/completions"),
+        ("openai-responses", "/openai/responses?api-version=preview"),
+        ("openai-responses", "/backend-api/codex/responses"),
+    ],
+)
+def test_conversations_are_kept_inside_the_window_whatever_stands_before_their_route(
+    wire: str, path: str, tmp_path: Path
+) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b'{"usage": {}}')
+
+    with RawUpstream(script) as upstream:
+        settings = settings_for(upstream.url, tmp_path, upstreams={"other": upstream.url})
+        with InThread(settings) as gateway:
+            raw = compact(body_of(wire, list(turns(wire, ENOUGH))[-1]))
+            response = post(gateway.url, f"/other{path}", raw, {"api-key": "k"})
+        seen = upstream.seen[0]
+    assert response.headers["x-contextfold-action"] == "compacted"
+    assert seen.line == f"POST {path} HTTP/1.1".encode()
+    assert len(seen.body) < len(raw)
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_is_the_bytes_of_the_upstream(opened: Any, provider: ProviderServer, wire: str) -> None:
     gateway = opened()

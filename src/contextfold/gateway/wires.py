@@ -100,8 +100,15 @@ WIRES = (CHAT, RESPONSES, MESSAGES)
 
 
 def wire_of(path: str) -> GatewayWire | None:
-    """The wire of a path such as ``/v1/chat/completions``; None for everything that is no conversation."""
-    return next((wire for wire in WIRES if path.endswith("/v1" + wire.path)), None)
+    """The wire of a path such as ``/v1/chat/completions``; None for everything that is no conversation.
+
+    Servers of OpenAI's kind have other words before the end: Azure's ``/openai/deployments/NAME/chat/completions``, a
+    base URL without ``/v1``, ``/backend-api/codex/responses``. Other routes of theirs end in ``/messages``, so that one
+    is Anthropic's behind ``/v1`` alone.
+    """
+    return next(
+        (wire for wire in WIRES if path.endswith(wire.path if wire.provider == "openai" else "/v1" + wire.path)), None
+    )
 
 
 def _is_compaction(message: Any) -> bool:
