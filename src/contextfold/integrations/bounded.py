@@ -20,6 +20,10 @@ class Bounded(Generic[T]):
         self._values: OrderedDict[Any, T] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is remembered speaks of objects of this process and of this face: a copy begins with nothing.
+        return type(self), (self._size,)
+
     def get(self, key: Any) -> T | None:
         with self._lock:
             if key in self._values:

@@ -40,6 +40,10 @@ class KnownLists:
         self._known: Bounded[KnownItems] = Bounded(size)
         self._lock = threading.Lock()
         self._count = 0
+        self._size = size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._size,)
 
     def of(self, items: Sequence[Any]) -> KnownItems:
         """The conversation of these items, with the items; what it had before are the very objects of before, since

@@ -61,6 +61,9 @@ class ThreadTurns:
         self._gates: dict[Any, _Gate] = {}
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()  # who waits here waits for runs of the original
+
     @contextmanager
     def at_gate(self, key: ThreadKey) -> Iterator[Pass]:
         """A place in the queue of a thread: ``await Pass.wait(ports)``. The turn ends with the context, or before.
