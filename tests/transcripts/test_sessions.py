@@ -79,6 +79,17 @@ def test_rows_that_no_model_was_sent_are_left_out_and_compaction_boundaries_are_
     ]
 
 
+def test_a_summary_that_a_file_begins_with_is_all_there_is_of_what_came_before() -> None:
+    summary = claude("user", "what was done", isCompactSummary=True, isVisibleInTranscriptOnly=True)
+    found = one(rows(summary, claude("user", "on"), claude("user", "once more", isCompactSummary=True)))
+    assert [message["content"] for message in found.messages] == ["what was done", "on"]
+    item = {"type": "message", "role": "user", "content": "on"}
+    left = {"type": "message", "role": "user", "content": "what was done"}
+    for payload in ({"message": "what was done"}, {"message": "", "replacement_history": [left]}):
+        codex = one(rows({"type": "compacted", "payload": payload}, {"type": "response_item", "payload": item}))
+        assert codex.messages == [left, item]
+
+
 def test_a_session_of_one_row_is_one_object_and_is_read() -> None:
     assert one(rows(claude("user", "go"))).kind == "claude-code"
 

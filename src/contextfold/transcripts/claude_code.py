@@ -2,8 +2,9 @@
 
 Rows of one answer share ``message.id`` and become one assistant message; the results of its calls become one user
 message behind it. Left out: sub-agents' rows (``isSidechain``), summaries that replaced nothing in the file
-(``isCompactSummary``: the raw rows go on), errors shown to the person and never sent (``<synthetic>``), rows
-that were only displayed, and everything that is not a message. ``toolUseResult`` repeats the result and is ignored.
+(``isCompactSummary``: the raw rows go on), errors shown to the person and never sent (``<synthetic>``), rows that
+were only displayed, and everything that is not a message. ``toolUseResult`` repeats the result and is ignored.
+A summary that a file begins with is all there is of what came before, and stays.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
 
 KIND = "claude-code"
-NOT_SENT = ("isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
+NOT_SENT = ("isSidechain", "isApiErrorMessage")
 ROW_MARKS = ("sessionId", "parentUuid", "isSidechain")
 
 
@@ -26,10 +27,17 @@ def recognizes(document: TranscriptFile) -> bool:
 def read(document: TranscriptFile) -> list[Conversation]:
     turns = Turns()
     seen: set[str] = set()
+    begun = False
     for row in document.objects:
         uuid = str(row["uuid"]) if "uuid" in row else None
         if not _is_sent(row) or uuid in seen:  # a resumed session repeats rows
             continue
+        if row.get("isCompactSummary"):
+            if begun:
+                continue
+        elif row.get("isVisibleInTranscriptOnly"):
+            continue
+        begun = True
         if uuid is not None:
             seen.add(uuid)
         if row["type"] == "assistant":

@@ -1,7 +1,8 @@
 """Codex rollout files: JSON Lines, where the rows ``response_item`` hold the items of the Responses API.
 
 The session's instructions become a leading system message. The row ``compacted`` holds what the product's own
-compaction left; the raw items before it are in the file as well, and the conversation goes on from those.
+compaction left; the raw items before it are in the file as well, and the conversation goes on from those. Where a file
+begins with it, it is all there is of what came before.
 Files of the first versions hold the items bare, after one row with the instructions.
 """
 
@@ -27,10 +28,24 @@ def read(document: TranscriptFile) -> list[Conversation]:
     wrapped = any(_is_wrapped(row) for row in rows)
     if wrapped:
         heads = [row["payload"] for row in rows if _is_wrapped(row) and row["type"] == "session_meta"]
-        items = [row["payload"] for row in rows if _is_wrapped(row) and row["type"] == "response_item"]
+        items = []
+        for row in (row for row in rows if _is_wrapped(row)):
+            if row["type"] == "response_item":
+                items.append(row["payload"])
+            elif row["type"] == "compacted" and not items:
+                items.extend(_left(row["payload"]))
     else:
         heads, items = rows[:1], [row for row in rows[1:] if "record_type" not in row]
     return [Conversation(document.name, OpenAIResponses.name, [*_instructions(heads), *items], KIND)]
+
+
+def _left(compacted: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the product's own compaction left: its items, or its summary alone."""
+    items = compacted.get("replacement_history")
+    if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
+        return items
+    text = compacted.get("message")
+    return [{"type": "message", "role": "user", "content": text}] if isinstance(text, str) and text.strip() else []
 
 
 def _is_wrapped(row: dict[str, Any]) -> bool:
