@@ -172,3 +172,13 @@ def test_limits_of_a_window_that_turned_out_smaller_come_down_with_it() -> None:
     assert limits.carried is not None
     assert smaller.carried == limits.carried // 4
     assert smaller.most < (smaller.trigger or 0) <= 16_000
+
+
+def test_who_sets_the_budget_of_recall_gets_recall_unless_it_is_switched_off() -> None:
+    assert not Policy().recall.enabled
+    assert Policy(recall={"budget": 0.05}).recall.enabled
+    assert Policy(recall={"budget": 0.05, "enabled": False}).recall.budget == 0.05
+    assert not Policy(recall={"budget": 0.05, "enabled": False}).recall.enabled
+    assert not Policy(recall={}).recall.enabled
+    kept = Policy(recall=False)
+    assert Policy.model_validate(kept.model_dump()).recall == kept.recall

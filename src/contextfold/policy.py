@@ -304,6 +304,8 @@ class Recall(_Settings):
     @model_validator(mode="before")
     @classmethod
     def _switch(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and value:
+            return {"enabled": True, **value}  # who sets its budget wants it
         return {"enabled": value} if isinstance(value, bool) else {"enabled": False} if value is None else value
 
 
