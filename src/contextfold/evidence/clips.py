@@ -46,7 +46,7 @@ CONSIDERED = 1.5
 _AT_ONCE = 256
 """Names for which lines are looked through together."""
 
-_TOGETHER = 64
+_TOGETHER = 128
 """Parts of lines whose sizes are counted together."""
 
 
