@@ -62,7 +62,7 @@ class Vocabulary:
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._texts: list[str] = []
-        self._endings: dict[str, dict[int, None]] = {}
+        self._endings: dict[str, list[int]] = {}
         self._lengths = np.zeros(0, dtype=np.int32)
         self._are_pairs = np.zeros(0, dtype=np.bool_)
         self.clips: Any = None
@@ -103,11 +103,11 @@ class Vocabulary:
         """The same for several."""
         return list(map(self._numbers.__getitem__, texts))
 
-    def endings(self, path: str) -> dict[int, None]:
+    def endings(self, path: str) -> list[int]:
         """The numbers of what a path can also be called by. Agents name the same files again and again."""
         found = self._endings.get(path)
         if found is None:
-            found = self._endings[path] = dict.fromkeys(self.numbers(identifiers.endings(path)))
+            found = self._endings[path] = self.numbers(identifiers.endings(path))
         return found
 
     def known(self, text: str) -> int | None:
@@ -212,7 +212,7 @@ def _shown(lines: Lines, numbers: Sequence[int], words: Vocabulary) -> tuple[Seq
         own.update(dict.fromkeys(words.numbers(lines.terms.get(n, ()))))
         for name in lines.names[start:end]:
             if "/" in name:
-                own.update(words.endings(name))
+                own.update(dict.fromkeys(words.endings(name)))
         shown += numbers[done:start]
         shown += own
         counts[n], done = len(own), end
