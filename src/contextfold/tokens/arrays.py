@@ -164,7 +164,7 @@ def _runs(is_one: Flags) -> tuple[Numbers, Numbers, Numbers]:
 def _words(signs: Bytes, kinds: Bytes, changes: Ints, costs: Ints, is_odd: Flags) -> None:
     """What words cost, written where they begin, as the costs of all pieces are."""
     codes = np.where((kinds == _UPPER) | (kinds == _LOWER), _CODES[signs], np.uint8(_NONE))
-    neighbors = codes[:-1] * np.uint16(64) + codes[1:]
+    neighbors = codes[:-1].astype(np.uint16) * 64 + codes[1:]
     first, last = np.flatnonzero(_BEGINS.ravel()[neighbors]) + 1, np.flatnonzero(_ENDS.ravel()[neighbors])
     lengths = last - first + 1
     sums = np.cumsum(_PAIRS.ravel()[neighbors], dtype=np.int32)
