@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contextfold import Compactor
+from contextfold.recall import search
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import rank
 from contextfold.recall.snippets import WIDTH, snippet
@@ -168,3 +170,21 @@ class TestSnippets:
         long = "beginning " + "word " * 200
         assert snippet(long, parse_query("nothing")).startswith("beginning")
         assert "needle" in snippet(long + "needle " + long, parse_query('"needle missing"'))
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_hash_is_found_by_its_first_digits(stored: bool) -> None:
+    whole = "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432"
+    said = [f"merged as {whole}", "see 9f8e7d6", "see 9f8e7d7", "the façade was decade old"]
+    messages = [{"role": "user", "content": text} for text in said]
+
+    def found(query: str) -> list[int]:
+        if not stored:
+            return [hit.index for hit in search(messages, query)]
+        session = Compactor(window=8_000).session("t", "sqlite://")
+        session.append(messages)
+        return [hit.index for hit in session.search(query)]
+
+    assert sorted(found("what was in commit 9f8e7d6?")) == [0, 1]
+    assert found(f"what was in {whole[:12]}") == found(whole) == [0]
+    assert found("facade") == found("decade") == [3]

@@ -46,6 +46,9 @@ _EXACT = re.compile(
 )
 """A name that is meant as it stands: a path, an id, a name in code. ``and/or`` and ``well-known`` are plain words."""
 
+_SHORT_HASH = re.compile(r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,39}")
+"""The first digits of a hash, by which people name a commit or an image."""
+
 _ASKING = {
     "en": "when where who whom whose which why whether did done has had having was were been being me us our he she "
     "they them his her its their by as or so than then into about out up down could would should may might a an i "
@@ -69,8 +72,8 @@ class WordUnit:
     """One thing that is looked for: a word, or words that follow one another.
 
     ``required``: only texts that have it are found, since it stood in quotes. ``exact``: texts that have it come first.
-    ``prefix``: its last word may go on (one CJK character stands for every pair that it begins). ``instead``: what is
-    looked for where no text has it, such as the words of a path.
+    ``prefix``: its last word may go on (one CJK character stands for every pair that it begins, a few digits for the
+    hash that they begin). ``instead``: what is looked for where no text has it, such as the words of a path.
     """
 
     words: tuple[str, ...]
@@ -148,7 +151,8 @@ def _bare(text: str) -> list[WordUnit]:
         return []
     single = [WordUnit((word,), prefix=_goes_on((word,))) for word in dict.fromkeys(words)]
     if _EXACT.search(plain):
-        return [WordUnit(words, exact=True, instead=tuple(single) if len(words) > 1 else ())]
+        instead = tuple(single) if len(words) > 1 else ()
+        return [WordUnit(words, exact=True, prefix=len(words) == 1 and _goes_on(words), instead=instead)]
     if all(map(is_cjk, words)) and len(words) > 1:
         return [WordUnit(words, instead=tuple(single))]
     if len(words) == 1:
@@ -162,7 +166,8 @@ def _compound(word: str) -> WordUnit:
 
 
 def _goes_on(words: Sequence[str]) -> bool:
-    return len(words[-1]) == 1 and is_cjk(words[-1]) if words else False
+    """Whether the last word may be the beginning of one: a single CJK character, and the first digits of a hash."""
+    return bool(words) and ((len(words[-1]) == 1 and is_cjk(words[-1])) or bool(_SHORT_HASH.fullmatch(words[-1])))
 
 
 def _common(query: str) -> set[str]:
