@@ -104,6 +104,10 @@ class _Handed:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
+    @property  # type: ignore[misc]  # what isinstance asks: callers tell a stream from a response by LiteLLM's class
+    def __class__(self) -> Any:
+        return type(self._stream)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 

@@ -112,7 +112,7 @@ class _Handed:
 
     @property  # type: ignore[misc]  # what isinstance asks, too
     def __class__(self) -> Any:
-        return type(self._stream)
+        return self._stream.__class__
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -60,6 +60,11 @@ def result(call_id: str, step: int) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": " ".join(f"value{step}x{n}" for n in range(60))}
 
 
+def check_kind(answer: Any, *, stream: bool = False, **more: Any) -> None:
+    """Callers of LiteLLM tell a stream from a response by its class."""
+    assert isinstance(answer, sdk().CustomStreamWrapper if stream else sdk().ModelResponse)
+
+
 class Talk:
     """One conversation with one provider, in one color."""
 
@@ -76,10 +81,12 @@ class Talk:
         given = {**self.fixed, "messages": wire, **more}
         if self.color == "sync":
             answer = self.send(**given)
+            check_kind(answer, **more)
             return list(answer) if more.get("stream") else answer
 
         async def ask() -> Any:
             answer = await self.send(**given)
+            check_kind(answer, **more)
             return [chunk async for chunk in answer] if more.get("stream") else answer
 
         return asyncio.run(ask())
