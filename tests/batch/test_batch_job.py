@@ -18,6 +18,7 @@ from batch_talks import lines_of, make_talk, rows_of
 from contextfold import Compactor, InputError, StoreError
 from contextfold.batch import CheckBatch, CompactBatch
 from contextfold.batch.job import Job, JobOutcome, planned_job, run
+from contextfold.batch.outputs import ResultFolder
 from contextfold.batch.pool import in_this_process
 from contextfold.batch.sources import Reading
 
@@ -206,6 +207,18 @@ def test_a_disk_without_room_is_said_and_the_same_job_goes_on_once_there_is_some
     outcome = done(folder, output=tmp_path / "out.jsonl")
     assert (outcome.parts_before > 0) == (room > 1_000)
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_file_that_another_run_is_writing_is_no_left_over(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    place = ResultFolder(str(tmp_path))
+    abandoned = tmp_path / ".part-00000.jsonl.abc.tmp"
+    abandoned.touch()
+    with place.opened("part-00001.jsonl") as file:
+        ResultFolder(str(tmp_path)).remove_left_overs()
+        file.write(b"{}")
+    assert not abandoned.exists()
+    assert place.read("part-00001.jsonl") == b"{}"
 
 
 def test_what_was_compressed_and_is_damaged_costs_only_what_cannot_be_read(lines: Path, tmp_path: Path) -> None:

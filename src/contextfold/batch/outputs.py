@@ -132,10 +132,12 @@ class ResultFolder:
             shutil.rmtree(self.address)
 
     def remove_left_overs(self) -> None:
-        """Files that were being written when the process was killed."""
+        """Files that were being written when the process was killed; not those of one that writes them now."""
         if self._system is None and Path(self.address).is_dir():
             for path in Path(self.address).rglob(f".*{_TEMPORARY}"):
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+                    if _locked(file.fileno()):
+                        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -147,6 +149,8 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_TEMPORARY, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            # The same job may run twice at once: what this one writes is no left-over to the other.
+            _locked(descriptor)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -156,6 +160,19 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _locked(descriptor: int) -> bool:
+    """Lock a file until it is closed. False where another process has it locked; True where there are no such locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return True
+    return True
 
 
 def _permissions(path: Path) -> int:
