@@ -17,7 +17,18 @@ pytest.importorskip("agents")
 
 import httpx
 import openai as openai_sdk
-from agents import Agent, OpenAIProvider, RunConfig, Runner, RunState, Session, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    OpenAIProvider,
+    RunConfig,
+    Runner,
+    RunState,
+    Session,
+    function_tool,
+    handoff,
+    set_tracing_disabled,
+)
+from agents import mcp as agents_mcp
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
 from openai import AsyncOpenAI, BadRequestError
@@ -368,6 +379,43 @@ def test_tokens_decide_and_not_the_number_of_items() -> None:
     assert len(filtered(small, compaction(window=16_000))) == 200
     made = compaction(window=6_000)
     assert "contextfold" in str(filtered(large, made)) or made.result.changed
+
+
+@crossed(face=("filter", "provider"), kind=("handoffs", "mcp"), quick=2)
+def test_all_that_an_agent_may_call_counts(face: str, kind: str, server: ProviderServer) -> None:
+    """Descriptions of half a window stand beside the items of each request."""
+    mcp = pytest.importorskip("mcp")
+    description = "Does what has to be done in a room. " + "plain " * 300
+
+    class Many(agents_mcp.MCPServer):
+        name = "many"  # type: ignore[assignment]
+        tools: Any = None
+
+        @property
+        def cached_tools(self) -> Any:
+            return self.tools
+
+        async def list_tools(self, *_: Any) -> Any:
+            schema = {"type": "object", "properties": {}}
+            names = [f"tool_{number}" for number in range(8)]
+            self.tools = [mcp.types.Tool(name=name, description=description, inputSchema=schema) for name in names]
+            return self.tools
+
+        connect = cleanup = call_tool = list_prompts = get_prompt = list_tools  # type: ignore[assignment]
+
+    talk = Talk(server, face=face)
+    if kind == "mcp":
+        talk.agent.mcp_servers = [Many()]
+    else:
+        other = Agent("Other", handoff_description=description)
+        talk.agent.handoffs = [
+            handoff(other, tool_name_override=f"to_{number}", tool_description_override=description)
+            for number in range(8)
+        ]
+    talk.play(10)
+    assert rooms.refused(server) == []
+    assert rooms.largest(server) <= WINDOW
+    assert any(result.changed for result in talk.results)
 
 
 def test_a_setting_that_there_is_not_is_refused_at_once() -> None:

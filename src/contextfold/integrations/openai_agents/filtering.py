@@ -78,7 +78,7 @@ class InputCompaction:
             if is_delta(listed("input", items)):
                 return data.model_data
             conversation = self._conversations.of(items)
-            tools, model = declared(data.agent.tools), _name_of(data.agent.model)
+            tools, model = declared(_tools_of(data.agent)), _name_of(data.agent.model)
         result = await self.compactor.acompact(
             conversation.items, conversation.record, **self._arguments(conversation, system, tools, model)
         )
@@ -174,12 +174,30 @@ def is_delta(items: Sequence[Any]) -> bool:
 
 
 def declared(tools: Sequence[Any]) -> list[dict[str, Any]]:
-    """Tools as they are sent, as far as they say: what a tool of the provider's own takes is unknown."""
+    """Functions, handoffs and tools of MCP servers as they are sent, as far as they say: what a tool of the provider's
+    own takes is unknown.
+    """
     return [
-        {"name": tool.name, "description": tool.description or "", "parameters": tool.params_json_schema}
+        {"name": held(tool, name), "description": held(tool, description) or "", "parameters": held(tool, schema)}
         for tool in tools
-        if hasattr(tool, "params_json_schema")
+        for name, description, schema in _DECLARATIONS
+        if held(tool, schema) is not None
     ]
+
+
+_DECLARATIONS = (
+    ("name", "description", "params_json_schema"),
+    ("tool_name", "tool_description", "input_json_schema"),
+    ("name", "description", "inputSchema"),
+)
+"""How functions, handoffs and tools of MCP servers are called, described, and say what they take."""
+
+
+def _tools_of(agent: Any) -> list[Any]:
+    """All that an agent may call. Tools of its MCP servers as these listed them last: the framework has just asked."""
+    servers = held(agent, "mcp_servers") or ()
+    listed_there = [tool for server in servers for tool in held(server, "cached_tools") or ()]
+    return [*agent.tools, *(held(agent, "handoffs") or ()), *listed_there]
 
 
 def _name_of(model: Any) -> str | None:

@@ -142,7 +142,7 @@ class CompactingModel(Model):
             send,
             items,
             system=beside["system_instructions"],
-            tools=beside["tools"],
+            tools=[*beside["tools"], *beside["handoffs"]],
             model=_text(getattr(self.wrapped, "model", None)) or None,
             endpoint=_endpoint(self.wrapped),
             max_tokens=settings.max_tokens,
