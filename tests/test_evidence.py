@@ -117,6 +117,23 @@ def test_reasoning_media_instructions_and_encoded_data_give_no_lines() -> None:
     assert texts(answered("before\n" + "iVBORw0KGgo" * 80 + "\nafter")) == ["before", "after"]
 
 
+def test_what_a_harness_wrote_gives_no_lines() -> None:
+    reminder = "<system-reminder>\nWhenever you read a file, look at src/rules.md.\n</system-reminder>"
+    assert texts(answered(f"port 8443{reminder}of the gateway{reminder}")) == ["port 8443", "of the gateway"]
+    assert texts(answered("<system-reminder>port 8443")) == ["<system-reminder>port 8443"], "the output ends there"
+    for note in (
+        "<command-name>/exit</command-name>\n<command-message>exit</command-message>\n<command-args></command-args>",
+        "<command-message>exit</command-message>\n<command-name>/exit</command-name>",
+        "<local-command-stdout>See you at 8443.</local-command-stdout>",
+        "<local-command-caveat>Caveat: generated while running local commands.</local-command-caveat>",
+    ):
+        assert texts(said("user", note)) == []
+    # words behind a command, and rules of a project, are someone's
+    typed = "<command-name>/review</command-name>\n<command-args>the gateway</command-args>"
+    assert "the gateway" in texts(said("user", typed))[0]
+    assert texts(said("user", "# AGENTS.md\nNever touch ledger_2019."))
+
+
 def test_text_of_blocks_that_are_not_understood_is_read() -> None:
     assert texts(Message("assistant", (Opaque("refusal", "not in /etc/shadow"),))) == ["not in /etc/shadow"]
 

@@ -10,13 +10,8 @@ import re
 # Seen in session files of coding agents and in their requests. Claude Code sends its reminders and the prompt in one
 # message, so words behind a closed tag count.
 _WRAPPED = ("<environment_context>", "<user_instructions>", "<system-reminder>")
-_NOTES = (
-    "<local-command",
-    "<command-name>",
-    "# AGENTS.md",
-    "Caveat:",
-    "[Request interrupted by user",
-)
+_OF_COMMANDS = ("<local-command", "<command-name>", "<command-message>", "Caveat:", "[Request interrupted by user")
+_NOTES = (*_OF_COMMANDS, "# AGENTS.md")
 _COMMAND = re.compile(r"(?:<command-(name|message)>[^<]*</command-\1>\s*)+<command-args>(.*?)</command-args>", re.S)
 """A command that a person typed, ``/review the gateway``: its name, told twice, and what stood behind it."""
 
@@ -39,6 +34,23 @@ def without_notes(text: str) -> str:
     if command and command[2].strip():
         return command[2].strip() + text[command.end() :]
     return "" if text.startswith(_NOTES, start) else text[start:]
+
+
+_REMINDER, _END_OF_REMINDER = "<system-reminder>", "</system-reminder>"
+
+
+def without_reminders(text: str) -> str:
+    """A tool's output without what a harness wrote into it for the model, the same each time."""
+    pieces, done = [], 0
+    while (start := text.find(_REMINDER, done)) >= 0 and (end := text.find(_END_OF_REMINDER, start)) >= 0:
+        pieces.append(text[done:start])
+        done = end + len(_END_OF_REMINDER)
+    return "\n".join([*pieces, text[done:]]) if pieces else text
+
+
+def is_note(text: str) -> bool:
+    """Whether a text of a user is nothing but what a harness tells of a command of its own, ``/exit`` say."""
+    return text.lstrip().startswith(_OF_COMMANDS) and not without_notes(text)
 
 
 def _behind_blanks(text: str, start: int) -> int:

@@ -20,6 +20,7 @@ from typing import Any
 
 from contextfold import identifiers, json_values
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
+from contextfold.harness import is_note, without_reminders
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult, texts
 
 # Passages of 160 to 240 characters lost against single lines at every budget that was tried.
@@ -152,14 +153,15 @@ def _entries(message: Message) -> Iterator[_Entry]:
         return
     for part in message.parts:
         if isinstance(part, ToolResult):
-            yield "tool", False, _cut_lines(weighed("\n".join(texts(part))))
+            yield "tool", False, _cut_lines(weighed(without_reminders("\n".join(texts(part)))))
         elif isinstance(part, Opaque) and part.is_output:
             yield "tool", False, _cut_lines(weighed(part.text))
         elif isinstance(part, ToolCall):
             yield from _of_call(part)
         elif isinstance(part, Text | Opaque):
             source: Source = "user" if message.role == "user" else "assistant"
-            yield _spoken(part.text, source, not message.tool_calls)
+            if source == "assistant" or not is_note(part.text):
+                yield _spoken(part.text, source, not message.tool_calls)
 
 
 def weighed(text: str) -> str:
