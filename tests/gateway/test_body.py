@@ -11,10 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gateway.requests_made import body_of, compact, turns
 
+from contextfold.formats import FORMATS
 from contextfold.gateway.body import Conversations, KnownParts, Unreadable, marks_in
+from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.tap import UsageTap
 from contextfold.gateway.upstream import UpstreamAnswer
 from contextfold.gateway.wires import CHAT, MESSAGES, RESPONSES
+from contextfold.policy import Policy
+from contextfold.tokens import TokenCounter
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
     ['"messages":[', '\\"messages\\": [', "]}", '{"messages":[]}', "\\", '"', "\u2028", "日本語", "😀"]
@@ -298,3 +302,26 @@ def test_recorded_conversations_are_cut_without_a_byte_changed(transcripts: Any)
             assert inside.endswith(raw[body.spans[body.floor + 5][0] : body.spans[-1][1]])
             before = inside
     assert seen >= 3
+
+
+LINK = {"url": "https://a.example/b"}
+
+
+@pytest.mark.parametrize(
+    ("format", "block"),
+    [
+        ("openai-chat", {"type": "image_url", "image_url": LINK}),
+        ("openai-chat", {"type": "video_url", "video_url": LINK}),
+        ("openai-chat", {"type": "audio_url", "audio_url": LINK}),
+        ("openai-chat", {"type": "file", "file": {"file_id": "file-1"}}),
+        ("openai-responses", {"type": "input_image", "file_id": "file-1"}),
+        ("openai-responses", {"type": "input_file", "file_id": "file-1"}),
+        ("openai-responses", {"type": "computer_screenshot", "file_id": "file-1"}),
+        ("anthropic", {"type": "document", "source": {"type": "file", "file_id": "file-1"}}),
+    ],
+)
+def test_what_costs_more_tokens_than_it_has_bytes_is_always_counted(format: str, block: dict[str, Any]) -> None:
+    raw = json.dumps({"messages": [{"role": "user", "content": [block]}]}).encode()
+    message = FORMATS[format].decode({"role": "user", "content": [block]})
+    assert TokenCounter().message(message) > len(raw)
+    assert not Bounds(Policy()).is_short(raw, 64_000)

@@ -16,7 +16,8 @@ from contextfold.gateway.call import State
 from contextfold.policy import Policy
 
 _MEDIA = re.compile(
-    rb'"type"\s*:\s*"(?:image|image_url|input_image|document|file|input_file|input_audio|audio|video|container_upload)"'
+    rb'"type"\s*:\s*"(?:image|image_url|input_image|computer_screenshot|document|file|input_file|container_upload'
+    rb'|input_audio|audio|audio_url|video|video_url)"'
 )
 """They cost tokens without bytes."""
 
