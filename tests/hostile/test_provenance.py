@@ -326,6 +326,10 @@ GIVEN: dict[str, list[dict[str, Any]]] = {
 ITEMS: dict[str, tuple[str, list[dict[str, Any]]]] = {
     **{name: ("anthropic", [{"role": "assistant", "content": blocks}]) for name, blocks in GIVEN.items()},
     "a call of an MCP server": ("openai-responses", [{"type": "mcp_call", "id": "m", "name": "x", "output": CLAIM}]),
+    "tools of an MCP server": (
+        "openai-responses",
+        [{"type": "mcp_list_tools", "id": "l", "tools": [{"name": "x", "description": CLAIM}]}],
+    ),
     "a file that was found": ("openai-responses", [{"type": "file_search_call", "results": [{"text": CLAIM}]}]),
     "output of Gemini's code": ("gemini", [{"role": "model", "parts": [{"codeExecutionResult": {"output": CLAIM}}]}]),
     "a tool that Bedrock runs": (
