@@ -381,7 +381,7 @@ def test_tokens_decide_and_not_the_number_of_items() -> None:
     assert "contextfold" in str(filtered(large, made)) or made.result.changed
 
 
-@crossed(face=("filter", "provider"), kind=("handoffs", "mcp"), quick=2)
+@crossed(face=("filter", "provider"), kind=("mcp", "handoffs"), quick=2)
 def test_all_that_an_agent_may_call_counts(face: str, kind: str, server: ProviderServer) -> None:
     """Descriptions of half a window stand beside the items of each request."""
     mcp = pytest.importorskip("mcp")
