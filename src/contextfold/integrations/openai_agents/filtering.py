@@ -189,8 +189,10 @@ _DECLARATIONS = (
     ("name", "description", "params_json_schema"),
     ("tool_name", "tool_description", "input_json_schema"),
     ("name", "description", "inputSchema"),
+    ("name", "description", "input_schema"),
 )
-"""How functions, handoffs and tools of MCP servers are called, described, and say what they take."""
+"""How functions, handoffs and tools of MCP servers (of ``mcp`` 1 and 2) are called, described, and say what they take.
+"""
 
 
 def _tools_of(agent: Any) -> list[Any]:
