@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contextfold import Compactor, Policy
+from contextfold import Compactor, Policy, PolicyError
 from contextfold.conversation import pins
 from contextfold.messages import Media, Message, Text, ToolResult
 
@@ -91,3 +91,11 @@ def test_a_prompt_behind_a_reminder_stays_as_the_first_user_message() -> None:
     out = Compactor(window=16_000).compact([*asked, *work, {"role": "user", "content": "Go on."}], format="anthropic")
     assert len(out.messages) < 40
     assert out.messages[0]["content"][:2] == asked[0]["content"]
+
+
+def test_a_predicate_that_raises_is_told_with_the_message_it_was_asked_about() -> None:
+    talk = [{"role": "assistant" if n % 2 else "user", "content": f"step {n} of it " * 200} for n in range(9)]
+    policy = Policy(pins={"predicate": lambda message: message.text[99_999] == "x"})
+    with pytest.raises(PolicyError, match=r"pins\.predicate raised IndexError: .*asked about message \d") as told:
+        Compactor(window=2_000, policy=policy).compact(talk)
+    assert isinstance(told.value.__cause__, IndexError)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from contextfold.conversation.groups import Grouping
+from contextfold.errors import PolicyError, is_control_flow, reason
 from contextfold.harness import without_notes
 from contextfold.messages import Media, Message, Opaque, Text
 from contextfold.policy import Pins, Policy
@@ -105,14 +106,21 @@ def newest_native(messages: Sequence[Message], gone: Container[int] = ()) -> int
 
 
 def _pinned(indices: Sequence[int], messages: Sequence[Message], pins: Pins) -> bool:
-    return not pins.is_empty and any(_matches(messages[index], pins) for index in indices)
+    return not pins.is_empty and any(_matches(index, messages[index], pins) for index in indices)
 
 
-def _matches(message: Message, pins: Pins) -> bool:
+def _matches(index: int, message: Message, pins: Pins) -> bool:
     if message.id is not None and message.id in pins.ids:
         return True
     if any(call.name in pins.tools for call in message.tool_calls):
         return True
     if pins.metadata and all(message.metadata.get(key) == value for key, value in pins.metadata.items()):
         return True
-    return pins.predicate is not None and bool(pins.predicate(message))
+    if pins.predicate is None:
+        return False
+    try:
+        return bool(pins.predicate(message))
+    except Exception as error:  # user code: whatever it raises is a mistake in a setting
+        if is_control_flow(error):
+            raise
+        raise PolicyError(f"pins.predicate raised {reason(error)}, asked about message {index}") from error
