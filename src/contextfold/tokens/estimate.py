@@ -136,9 +136,10 @@ def _price(text: str, is_russian: bool | None = None) -> int:
         russian = looks_russian(words) if is_russian is None else is_russian
         price += sum(alphabetic_price(word, russian) for word in words)
         text = ALPHABETIC_WORDS.sub(PLACE, text)
-        characters = Counter("".join(WIDE_RUNS.findall(text)))
-        price += sum(count * wide_price(character) for character, count in characters.items())
-        text = WIDE_RUNS.sub(PLACE, text)
+        if runs := WIDE_RUNS.findall(text):
+            characters = Counter("".join(runs))
+            price += sum(count * wide_price(character) for character, count in characters.items())
+            text = WIDE_RUNS.sub(PLACE, text)
     return price + sum(map(piece_price, PIECES.findall(text)))
 
 
@@ -218,10 +219,8 @@ def looks_russian(words: list[str]) -> bool:
     They are unless something speaks against it: letters that Russian has not, or more of the letter that is common in
     Bulgarian than of the one that Bulgarian has not.
     """
-    letters = Counter("".join(words))
-    return letters["ы"] >= letters["ъ"] + sum(
-        letters[letter] for letter in letters if _is_cyrillic_but_not_russian(letter)
-    )
+    letters = "".join(words)
+    return letters.count("ы") >= letters.count("ъ") + len(_CYRILLIC_BUT_NOT_RUSSIAN.findall(letters))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -281,6 +280,9 @@ _RUSSIAN = frozenset("абвгдеёжзийклмнопрстуфхцчшщъы
 _MOST_FREQUENT_HAN = frozenset(
     "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过"
     "发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本"
+)
+_CYRILLIC_BUT_NOT_RUSSIAN = re.compile(
+    f"[{''.join(filter(_is_cyrillic_but_not_russian, map(chr, range(0x0400, 0x0530))))}]"
 )
 _NOT_ARABIC = frozenset("پچژگەۆێڕڵڤۇڭۈىېھ")
 
