@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor, Policy, PolicyError
+from contextfold import Compactor, InputError, Policy, PolicyError
 from contextfold.store import Session, SessionOptions
 from contextfold.store.options import UserOptions
 from contextfold.store.sql import SQLStore
@@ -305,3 +305,20 @@ def test_options_of_a_session_give_nothing_that_was_not_given() -> None:
     own = SessionOptions(compress_tool_output=False).policy(Policy(trigger="tokens:4000", target="tokens:2000"))
     assert own.model_fields_set == {"trigger", "target", "tool_outputs"}
     assert own.has_own_trigger
+
+
+@pytest.mark.parametrize("given", [5, "fast", [("upper_threshold", 9)], {7: 1}])
+def test_settings_of_a_user_that_are_no_mapping_of_names_are_told(sqlite_store: SQLStore, given: Any) -> None:
+    session = Compactor(window=16_000).session("t", sqlite_store, user="a", get_optimization_config=lambda user: given)
+    with pytest.raises(PolicyError, match="get_optimization_config gave|no name of an option"):
+        session.view()
+
+
+class HalfAStore:
+    def read_links(self, thread: Any, summary_id: int) -> Any: ...
+
+
+@pytest.mark.parametrize("store", [5, object(), HalfAStore()])
+def test_a_store_without_the_methods_of_one_is_refused_when_the_session_is_made(store: Any) -> None:
+    with pytest.raises(InputError, match=r"store is .*has no load, .*sqlite:///FILE"):
+        Compactor(window=16_000).session("t", store)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from contextfold.errors import InputError
+from contextfold.errors import InputError, held, shown
 from contextfold.store.options import SessionOptions
 from contextfold.store.protocol import SessionStore, SummaryStore
 from contextfold.store.request import EngineParts
@@ -54,6 +54,9 @@ __all__ = [
 _OPTIONS = ("namespace", "options", "user", "get_optimization_config", "format", "archive")
 """What a session takes besides its thread and store."""
 
+_METHODS = tuple(name for name, given in vars(SummaryStore).items() if callable(given) and not name.startswith("_"))
+"""What a store of anyone's own must have."""
+
 _opened: dict[str, SQLStore] = {}
 
 
@@ -82,6 +85,9 @@ def open_session(means: EngineParts, thread_id: str, store: Any, **options: Any)
     if unknown := options.keys() - _OPTIONS:
         raise InputError(f"there is no option {', '.join(sorted(unknown))}; there are: {', '.join(_OPTIONS)}")
     opened = open_store(store) if isinstance(store, str) else store
+    if missing := [name for name in _METHODS if not callable(held(opened, name))]:
+        way = "a SummaryStore has them, and a URL such as sqlite:///FILE names one"
+        raise InputError(f"store is {shown(opened)}, and has no {', '.join(missing)}: {way}")
     if means.windows.model and hasattr(opened, "save_window"):
         means = replace(means, windows=means.windows.kept_in(opened))
     return Session(means, thread_id, opened, **options)

@@ -145,10 +145,14 @@ def options_for(given: SessionOptions | Mapping[str, Any] | None) -> SessionOpti
         return given
     if not isinstance(given, Mapping | None):
         raise PolicyError(f"options are a SessionOptions or a mapping of its names to values, not {shown(given)}")
-    if wrong := [name for name in given or {} if not isinstance(name, str)]:
+    _check_names(given or {})
+    return SessionOptions(**dict(given or {}))
+
+
+def _check_names(given: Mapping[Any, Any]) -> None:
+    if wrong := [name for name in given if not isinstance(name, str)]:
         names = ", ".join(SessionOptions.model_fields)
         raise PolicyError(f"{shown(wrong[0])} is no name of an option; there are: {names}")
-    return SessionOptions(**dict(given or {}))
 
 
 class UserOptions:
@@ -178,6 +182,9 @@ class UserOptions:
 
 
 def _overridden(given: SessionOptions, own: Mapping[str, Any] | None) -> SessionOptions:
+    if own is not None and not isinstance(own, Mapping):
+        raise PolicyError(f"get_optimization_config gave {shown(own)} for the user: it must be a mapping, or None")
+    _check_names(own or {})
     return given.with_overrides(own) if own else given
 
 
