@@ -271,6 +271,31 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert errors.count("\n") == 1
 
 
+def test_the_summary_model_of_a_file_of_settings_is_asked_and_one_that_cannot_be_is_said_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found: list[GatewaySettings] = []
+
+    def serve(settings: GatewaySettings) -> int:
+        found.append(settings)
+        return 0
+
+    monkeypatch.setattr("contextfold.gateway.serve.serve", serve)
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    config = tmp_path / "config.yaml"
+    written = "summarization: {enabled: true, model_name: gpt-4o-mini, trigger: {type: tokens, value: 9000}}"
+    config.write_text(written)
+    for words in ([], ["--summarizer", "same"], ["--summarizer", "extractive"]):
+        assert typed(["gateway", "--config", str(config), *words], tmp_path, monkeypatch, capsys)[0] == 0
+    config.write_text(written.replace("true", "false"))
+    assert typed(["gateway", "--config", str(config)], tmp_path, monkeypatch, capsys)[0] == 0
+    assert [settings.summarizer for settings in found] == ["openai:gpt-4o-mini", "same", "extractive", "extractive"]
+    config.write_text(written.replace("gpt-4o-mini", "nobody:x"))
+    code, _, errors = typed(["gateway", "--config", str(config)], tmp_path, monkeypatch, capsys)
+    assert code == 2
+    assert "config.yaml, line 1: model_name: " in errors
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -23,6 +23,7 @@ from contextfold.cli.options import (
     sharing,
     whole,
 )
+from contextfold.cli.summarizers import EXTRACTIVE, Named
 from contextfold.errors import PolicyError
 
 Host = Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine by default.")]
@@ -54,11 +55,12 @@ Store = Annotated[
     ),
 ]
 Summarizer = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--summarizer",
         metavar="NAME",
-        help="extractive (needs no model), same (the caller's own model and credential), or PROVIDER:MODEL.",
+        help="extractive (needs no model), same (the caller's own model and credential), or PROVIDER:MODEL. Default: "
+        "the model_name of --config, else extractive.",
     ),
 ]
 Shadow = Annotated[bool, typer.Option("--shadow", help="Change nothing, and tell what would have been saved.")]
@@ -97,7 +99,7 @@ def _values(
     upstream: Upstreams = None,
     window: Window = None,
     store: Store = "",
-    summarizer: Summarizer = "extractive",
+    summarizer: Summarizer = None,
     base_url: BaseUrl = None,
     trigger: Trigger = None,
     target: Target = None,
@@ -112,13 +114,17 @@ def _values(
     client_timeout: ClientTimeout = 60.0,
 ) -> dict[str, Any]:
     """The options of both commands, as fields of ``GatewaySettings``."""
+    found = load_settings(config, trigger, target, keep)
+    name = summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
+    if summarizer is None and name != EXTRACTIVE:
+        Named(name, base_url).summarizer(found.place("model_name"))  # says where a name stands that cannot be asked
     return {
         "upstreams": _upstreams(upstream),
         "window": window,
         "store": store,
-        "summarizer": summarizer,
+        "summarizer": name,
         "base_url": base_url,
-        "policy": load_settings(config, trigger, target, keep).policy,
+        "policy": found.policy,
         "shadow": shadow,
         "strict": strict,
         "usage": usage,
