@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
@@ -94,7 +95,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         record_key: str = "compaction",
         metadata_key: str = "summary_metadata",
         view_key: str = "llm_input_messages",
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = partial(datetime.now, UTC),  # no lambda: it can be pickled
     ) -> None:
         self.compactor = sending_nothing(compactor)
         self.system = system

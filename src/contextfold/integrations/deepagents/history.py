@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, get_buffer_string
@@ -52,7 +53,7 @@ class HistoryFiles:
 
     root: str
     """The backend's ``artifacts_root``, without a slash at the end."""
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    now: Callable[[], datetime] = partial(datetime.now, UTC)  # no lambda: it can be pickled
 
     @property
     def folder(self) -> str:

@@ -147,7 +147,8 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         self._name = name or type(self).__name__
         # By its name: two instances in one agent keep their records apart.
         self._key = f"_contextfold_{self._name}"
-        self.state_schema = schema(self._key, str, type(self).state_schema)
+        self._has_tool = tool
+        self._declare()
         given = {"trigger": trigger, "target": target, "keep": keep}
         given = {field: value for field, value in given.items() if value is not UNSET}
         if policy is not None and given:
@@ -160,13 +161,24 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         self.archive = archive
         self.before_compaction = before_compaction
         self.after_compaction = after_compaction
-        self.tools = [compact_tool(self._key)] if tool else []
         self._count_text = count_text
         self._on_event = on_event
         self._compactors: Bounded[Compactor] = Bounded(16)
         self._seen: Bounded[_Seen] = Bounded()
         self._turns = ThreadTurns()
         self._compactor(Receiving())  # says at once what is wrong
+
+    def _declare(self) -> None:
+        """What is made of the name and is not pickled: classes that no module has."""
+        self.state_schema = schema(self._key, str, type(self).state_schema)
+        self.tools = [compact_tool(self._key)] if self._has_tool else []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("state_schema", "tools")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._declare()
 
     @property
     def name(self) -> str:
