@@ -110,6 +110,31 @@ def test_an_invalid_call_without_an_id_is_read_and_stays_where_it_is(as_dump: bo
     assert gone["invalid_tool_calls"] == []
 
 
+@pytest.mark.parametrize("as_dump", [False, True])
+def test_a_call_without_an_id_is_read_and_stays_where_it_is(as_dump: bool) -> None:
+    """LangChain's types allow it, streams without ids give it, and no result can answer it."""
+    bare = {**CALL, "id": None, "name": "bare"}
+    block = {"type": "tool_call", "name": "bare", "args": {}, "id": None}
+    message = AIMessage([{"type": "text", "text": "said"}, block], tool_calls=[CALL, bare])
+    wire: Any = message.model_dump() if as_dump else message
+    read = LANGCHAIN.decode(wire)
+    assert [call.id for call in read.tool_calls] == ["c"]
+    assert any(isinstance(part, Opaque) and "bare" in part.text for part in read.parts)
+    edited = tuple(replace(p, arguments="{}", edited=True) if isinstance(p, ToolCall) else p for p in read.parts)
+    fields = fields_of(LANGCHAIN.encode([read.with_parts(edited)])[0])
+    assert [call["id"] for call in fields["tool_calls"]] == ["c", None]
+    assert fields["tool_calls"][0]["args"] == {}
+
+
+@pytest.mark.parametrize("as_dump", [False, True])
+def test_a_role_that_only_a_chat_message_has_goes_with_it_as_a_name(as_dump: bool) -> None:
+    message = ChatMessage("Too long.", role="critic")
+    wire: Any = message.model_dump() if as_dump else message
+    read = LANGCHAIN.decode(wire)
+    assert (read.role, read.name) == ("assistant", "critic")
+    assert LANGCHAIN.encode([read])[0] is wire
+
+
 def test_a_call_with_an_empty_id_is_answered_under_it() -> None:
     """As LangChain itself does, for providers that give none."""
     call = AIMessage("", tool_calls=[{**CALL, "id": ""}])

@@ -43,6 +43,7 @@ KINDS = {"user": "human", "assistant": "ai", "system": "system", "developer": "s
 CHAT_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer", "tool": "tool"}
 OPENAI_ROLE = "__openai_role__"  # where langchain-openai remembers that a system message is a developer message
 REASONING_KEY = "reasoning_content"
+CALLS = "tool_calls"
 INVALID = "invalid_tool_calls"
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
@@ -95,7 +96,7 @@ class LangChain:
             role=role,  # type: ignore[arg-type]
             parts=_decode_parts(role, fields, keywords, index),
             id=values.optional_text(fields, "id"),
-            name=values.optional_text(fields, "name"),
+            name=values.optional_text(fields, "name") or _role_as_name(kind, fields),
             metadata=keywords,
             source=wire,
             source_format=self.name,
@@ -119,11 +120,17 @@ class LangChain:
 
 def _role(kind: str, fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> str:
     if kind == "chat":
-        role = CHAT_ROLES.get(str(fields.get("role")))
-        if role is None:
-            raise FormatError(f"unknown role {fields.get('role')!r}; allowed are {', '.join(CHAT_ROLES)}", index=index)
-        return role
+        said = fields.get("role")
+        if not isinstance(said, str) or not said:
+            raise FormatError(f"unknown role {said!r}; allowed are {', '.join(CHAT_ROLES)} and names", index=index)
+        # A ``ChatMessage`` may have any role, such as "critic": no user said that, and its role goes with it as a name.
+        return CHAT_ROLES.get(said, "assistant")
     return "developer" if kind == "system" and keywords.get(OPENAI_ROLE) == "developer" else ROLES[kind]
+
+
+def _role_as_name(kind: str, fields: Mapping[str, Any]) -> str | None:
+    role = fields.get("role")
+    return str(role) if kind == "chat" and role not in CHAT_ROLES else None
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
@@ -149,15 +156,22 @@ def _decode_parts(
         parts.append(Reasoning(thought, source=Keyword(REASONING_KEY)))
     entries = _call_entries(fields, keywords, index)
     parts.extend(_with_entries(values.decoded_content(content, _decode_block, index), entries))
-    parts.extend(Opaque(INVALID, values.readable(entry), source=Keyword(INVALID)) for entry in _unanswerable(fields))
+    parts.extend(Opaque(key, values.readable(entry), source=Keyword(key)) for key, entry in _unanswerable(fields))
     return tuple(parts)
 
 
-def _unanswerable(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Invalid calls without an id: LangChain answers none of them, and no result can."""
-    entries = fields.get(INVALID)
-    listed = entries if isinstance(entries, list | tuple) else ()
-    return [entry for entry in listed if isinstance(entry, Mapping) and entry.get("id") is None]
+def _unanswerable(fields: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Calls whose id is None, which LangChain's types allow, and where they are listed: no result can answer them."""
+    found = []
+    for key in (CALLS, INVALID):
+        entries = fields.get(key)
+        listed = entries if isinstance(entries, list | tuple) else ()
+        found += [(key, entry) for entry in listed if isinstance(entry, Mapping) and _is_without_id(key, entry)]
+    return found
+
+
+def _is_without_id(key: str, entry: Mapping[str, Any]) -> bool:
+    return entry.get("id") is None and (key == INVALID or "id" in entry)
 
 
 def _id_of(wire: Mapping[str, Any], key: str, what: str, index: int | None) -> str:
@@ -167,15 +181,15 @@ def _id_of(wire: Mapping[str, Any], key: str, what: str, index: int | None) -> s
 
 def _call_entries(fields: Mapping[str, Any], keywords: Mapping[str, Any], index: int | None) -> list[ToolCall]:
     listed: list[Any] = []
-    for key in ("tool_calls", INVALID):
+    for key in (CALLS, INVALID):
         entries = fields.get(key) or ()
         if not isinstance(entries, list | tuple):
             raise FormatError(f"{key!r} is {values.kind_of(entries)}, and must be a list", index=index)
         listed.extend(entries)
-    unanswerable = {id(entry) for entry in _unanswerable(fields)}
+    unanswerable = {id(entry) for _, entry in _unanswerable(fields)}
     listed = [entry for entry in listed if id(entry) not in unanswerable]
     calls = [_decode_entry(entry, position, index) for position, entry in enumerate(listed)]
-    if not calls:  # dumps of before tool_calls existed
+    if not calls and not unanswerable:  # dumps of before tool_calls existed
         calls = [_decode_raw(entry) for entry in keywords.get("tool_calls") or () if isinstance(entry, dict)]
     return calls
 
@@ -226,6 +240,8 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Part:
     if kind in CALL_BLOCKS:
         call_id = block.get("call_id") or block.get("id")
         name = values.optional_text(block, "name") or ""
+        if call_id is None and "id" in block:
+            return values.opaque(block)  # a block of LangChain's own: no result can answer it
         if not isinstance(call_id, str) or not call_id:
             raise FormatError(f"a {kind} block has no id", index=index)
         return ToolCall(call_id, name, _arguments(block.get(CALL_BLOCKS[kind])), source=CallSource(block, None))
@@ -299,14 +315,14 @@ def _is_in_content(part: Part) -> bool:
 def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any]:
     """The calls in all places where they stand beside the content, and the keywords without reasoning that is gone."""
     kept = {_original_id(call): call for call in message.tool_calls}
-    has_unanswerable = any(part.source == Keyword(INVALID) for part in message.parts)
+    unanswerable = {part.source.name for part in message.parts if isinstance(part.source, Keyword)}
     changes: dict[str, Any] = {
         key: [
             _rebuild_entry(entry, kept[entry["id"]]) if entry.get("id") in kept else entry
             for entry in fields[key]
-            if entry.get("id") in kept or (has_unanswerable and key == INVALID and entry.get("id") is None)
+            if entry.get("id") in kept or (key in unanswerable and entry.get("id") is None)
         ]
-        for key in ("tool_calls", INVALID, "tool_call_chunks")
+        for key in (CALLS, INVALID, "tool_call_chunks")
         if fields.get(key)
     }
     keywords = fields.get("additional_kwargs")
@@ -314,8 +330,11 @@ def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any
         return changes
     keywords = dict(keywords)
     if keywords.get("tool_calls"):
-        raw_calls = [raw for raw in keywords["tool_calls"] if raw.get("id") in kept]
-        keywords["tool_calls"] = [_rebuild_raw(raw, kept[raw["id"]]) for raw in raw_calls]
+        keywords["tool_calls"] = [
+            _rebuild_raw(raw, kept[raw["id"]]) if raw.get("id") in kept else raw
+            for raw in keywords["tool_calls"]
+            if raw.get("id") in kept or (CALLS in unanswerable and raw.get("id") is None)
+        ]
     if keywords.get(REASONING_KEY) and not any(part.source == Keyword(REASONING_KEY) for part in message.parts):
         keywords.pop(REASONING_KEY, None)
     return {**changes, "additional_kwargs": keywords}

@@ -32,7 +32,9 @@ def shape_of(wire: Any) -> Shape | None:
         return None
     if wire.get("lc") == 1 and wire.get("type") == "constructor":
         return "constructor" if isinstance(wire.get("kwargs"), dict) and _class_name(wire) in _TYPES_BY_CLASS else None
-    if wire.get("role") is not None or _plain_type(wire.get("type")) is None:
+    kind = _plain_type(wire.get("type"))
+    # Other formats have a role; of LangChain's messages ``ChatMessage`` alone.
+    if kind is None or (wire.get("role") is not None and kind != "chat"):
         return None
     return "data" if isinstance(wire.get("data"), dict) else "flat"
 

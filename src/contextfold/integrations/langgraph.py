@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
@@ -63,6 +62,10 @@ class CompactionNodeState(CompactionState):
     """The view, on its way from that node to the next one. It is in no checkpoint."""
 
 
+def _utc_now() -> datetime:  # no lambda: it can be pickled
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True)
 class PreparedMessages:
     """What to send, and what to return from the node that sends it."""
@@ -95,7 +98,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         record_key: str = "compaction",
         metadata_key: str = "summary_metadata",
         view_key: str = "llm_input_messages",
-        now: Callable[[], datetime] = partial(datetime.now, UTC),  # no lambda: it can be pickled
+        now: Callable[[], datetime] = _utc_now,
     ) -> None:
         self.compactor = sending_nothing(compactor)
         self.system = system

@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, get_buffer_string
@@ -39,6 +38,10 @@ NOT_SAVED = "Offloading conversation history to backend failed during summarizat
 _NOTHING = get_buffer_string([HumanMessage("")], format="xml")
 
 
+def _utc_now() -> datetime:  # no lambda: it can be pickled
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
     """What came of saving. ``path``: None if it failed. ``lost``: paths of media that could not be stored."""
@@ -53,7 +56,7 @@ class HistoryFiles:
 
     root: str
     """The backend's ``artifacts_root``, without a slash at the end."""
-    now: Callable[[], datetime] = partial(datetime.now, UTC)  # no lambda: it can be pickled
+    now: Callable[[], datetime] = _utc_now
 
     @property
     def folder(self) -> str:
