@@ -310,7 +310,7 @@ def test_options_of_a_session_give_nothing_that_was_not_given() -> None:
 @pytest.mark.parametrize("given", [5, "fast", [("upper_threshold", 9)], {7: 1}])
 def test_settings_of_a_user_that_are_no_mapping_of_names_are_told(sqlite_store: SQLStore, given: Any) -> None:
     session = Compactor(window=16_000).session("t", sqlite_store, user="a", get_optimization_config=lambda user: given)
-    with pytest.raises(PolicyError, match="get_optimization_config gave|no name of an option"):
+    with pytest.raises(PolicyError, match=r"get_optimization_config gave|no name of an option"):
         session.view()
 
 
