@@ -15,6 +15,7 @@ import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -81,6 +82,25 @@ def test_the_exit_code_is_the_childs(tmp_path: Path, code: int) -> None:
     assert done.returncode == code
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("contextfold: 0 requests, 0 compactions, 0 tokens saved; records in sqlite:///")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+def test_a_standard_error_that_takes_nothing_changes_neither_exit_code_nor_service(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full, ProviderServer(default_window=WINDOW) as provider:
+        given: dict[str, Any] = {"env": environment(tmp_path), "cwd": tmp_path, "stderr": full}
+        assert subprocess.run([*COMMAND, "run", *python("raise SystemExit(7)")], **given).returncode == 7
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        words = ["gateway", "--port", str(port), "--upstream", f"openai={provider.openai_url}"]
+        server = subprocess.Popen([*COMMAND, *words], **given)
+        try:
+            wait_until_healthy(f"http://127.0.0.1:{port}")
+            raw = compact(body_of("openai-chat", list(turns("openai-chat", 1))[-1]))
+            assert post(f"http://127.0.0.1:{port}", PATHS["openai-chat"], raw).status == 200
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=30)
 
 
 def test_a_program_that_is_not_there_is_said_as_shells_do(tmp_path: Path) -> None:

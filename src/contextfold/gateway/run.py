@@ -13,13 +13,12 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
 from contextfold.gateway.metrics import Metrics, summary_of
-from contextfold.gateway.serve import InThread, set_up_logging
+from contextfold.gateway.serve import InThread, set_up_logging, tell
 from contextfold.gateway.settings import GatewaySettings
 
 FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT")
@@ -43,9 +42,9 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
             what = (
                 "is a folder" if os.path.isdir(command[0]) else "may not be executed: chmod +x, or name its interpreter"
             )
-            print(f"contextfold: {command[0]} {what}", file=sys.stderr)  # noqa: T201
+            tell(f"contextfold: {command[0]} {what}")
             return NOT_EXECUTABLE
-        print(f"contextfold: {command[0]}: no such program", file=sys.stderr)  # noqa: T201
+        tell(f"contextfold: {command[0]}: no such program")
         return NOT_FOUND
     set_up_logging(settings.log)
     gateway = InThread(settings).start()
@@ -53,12 +52,12 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
         child = _Child(arguments_for(command, gateway.url), child_environment(environ, gateway.url))
         code = child.wait()
     except NotExecutable as error:
-        print(f"contextfold: {error}", file=sys.stderr)  # noqa: T201
+        tell(f"contextfold: {error}")
         return NOT_EXECUTABLE
     finally:
         # The only client is gone: no stream is left that anyone reads.
         gateway.close(at_once=True)
-    print(told(gateway.metrics, settings), file=sys.stderr)  # noqa: T201 - the line that the user asked for
+    tell(told(gateway.metrics, settings))
     return code
 
 

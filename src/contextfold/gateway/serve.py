@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -112,8 +113,22 @@ def _say(settings: GatewaySettings, port: int) -> None:
         figures = {"message": "listening", "url": url, "workers": settings.workers}
         logging.getLogger("contextfold.gateway").info("listening on %s", url, extra={"figures": figures})
         return
-    print(f"contextfold gateway on {url}", file=sys.stderr)  # noqa: T201 - for the person who started it
-    print(f"  OPENAI_BASE_URL={url}/v1\n  ANTHROPIC_BASE_URL={url}", file=sys.stderr, flush=True)  # noqa: T201
+    tell(f"contextfold gateway on {url}\n  OPENAI_BASE_URL={url}/v1\n  ANTHROPIC_BASE_URL={url}")
+
+
+def tell(text: str) -> None:
+    """Something for the person who started it. That they cannot be told, on a full disk or where the reader of a pipe
+    has left, is no reason to serve nothing, or to end with another exit code.
+    """
+    with suppress(OSError, ValueError):
+        try:
+            place = sys.stderr.fileno()
+        except (OSError, ValueError, AttributeError):  # a notebook's, or none
+            print(text, file=sys.stderr, flush=True)  # noqa: T201
+        else:
+            # not into the stream's buffer, which the interpreter would try to write once more at its end, and fail
+            sys.stderr.flush()
+            os.write(place, f"{text}\n".encode(errors="backslashreplace"))
 
 
 def _options(settings: GatewaySettings) -> dict[str, Any]:
