@@ -477,7 +477,8 @@ def figures_of(url: str, expected: int) -> dict[str, int]:
         time.sleep(0.2)
 
 
-def test_a_server_that_is_told_to_end_finishes_its_streams(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_server_that_is_told_to_end_finishes_its_streams(name: str, tmp_path: Path) -> None:
     import threading
 
     from emulator import Fault
@@ -496,9 +497,10 @@ def test_a_server_that_is_told_to_end_finishes_its_streams(tmp_path: Path) -> No
         while not provider.requests:
             time.sleep(0.01)
         time.sleep(0.1)
-        server.send_signal(signal.SIGTERM)
+        server.send_signal(getattr(signal, name))
         client.join(20)
         server.communicate(timeout=20)
+    assert server.returncode == 0
     assert found
     assert found[0].endswith(b"data: [DONE]\n\n")
 

@@ -38,7 +38,10 @@ BACKLOG = 2_048
 
 
 def serve(settings: GatewaySettings) -> int:
-    """Serve until told to end (SIGTERM, SIGINT), then finish the streams. The exit code."""
+    """Serve until told to end (SIGTERM, SIGINT, SIGHUP), then finish the streams. The exit code.
+
+    With several workers SIGHUP replaces them one after the other instead, as uvicorn has it.
+    """
     set_up_logging(settings.log)
     listener = listen(settings.host, settings.port)
     port = listener.getsockname()[1]
@@ -62,6 +65,11 @@ def serve(settings: GatewaySettings) -> int:
     # process as if it had been killed, and a supervisor that told it to end would count a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
+    # A terminal that is closed, or a supervisor that wants settings to be read again: by default it cuts every stream.
+    # `nohup` has it ignored, and is to be left its word.
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signal.signal(hangup, end)
     server.run(sockets=[listener])
     return 0
 
