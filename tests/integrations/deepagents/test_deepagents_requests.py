@@ -423,6 +423,17 @@ def test_the_agent_compacts_from_half_of_the_trigger_on(backend: FilesystemBacke
     assert len(list(tmp_path.rglob("*.md"))) == 1
 
 
+def test_the_agent_may_compact_twice_in_one_step(backend: FilesystemBackend) -> None:
+    calls: Any = [{"name": "compact_conversation", "args": {}, "id": call_id} for call_id in ("c", "d")]
+    main = ScriptedModel(script=lambda messages, number: AIMessage("", tool_calls=calls) if number == 0 else "ok")
+    summarization = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 40))
+    agent = deep_agent(main, backend, summarization, SummarizationToolMiddleware(summarization))
+    values = ask(agent, "sync", [*questions(15), HumanMessage("[q]", id="q")])
+    assert values["messages"][-1].content == "ok"
+    assert SUMMARY in said(main.sent[-1])
+    assert not problems_of(main.sent[-1])
+
+
 def test_a_failed_summary_is_the_tools_answer(backend: FilesystemBackend) -> None:
     calls: Any = [{"name": "compact_conversation", "args": {}, "id": "c"}]
     main = ScriptedModel(script=lambda messages, number: AIMessage("", tool_calls=calls) if number == 0 else "ok")

@@ -386,6 +386,18 @@ def test_the_model_can_ask_for_a_compaction() -> None:
     assert list(schema["properties"]) == ["instructions"], "nothing injected is shown to the model"
 
 
+def test_the_model_may_ask_twice_in_one_step() -> None:
+    calls = [{"name": "compact_conversation", "args": {}, "id": call_id} for call_id in ("c1", "c2")]
+    model, summaries = (
+        ScriptedModel(script=lambda messages, n: "done" if n else AIMessage("", tool_calls=calls)),
+        writer(),
+    )
+    agent = agent_of(model, CompactionMiddleware(window=WINDOW, summarizer=summaries, tool=True))
+    seed(agent, talk(8))
+    assert ask(agent, "tidy up, please")[-1].content == "done"
+    assert len(summaries.sent) == 1
+
+
 def test_a_request_with_nothing_to_compact_is_forgotten() -> None:
     call = {"name": "compact_conversation", "args": {}, "id": "c1"}
     model = ScriptedModel(

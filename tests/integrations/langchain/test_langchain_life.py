@@ -32,7 +32,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from contextfold import count_tokens
+from contextfold import InputError, count_tokens
 from contextfold.integrations.langchain import CompactionMiddleware
 from contextfold.passes.question import Proposal
 
@@ -130,6 +130,46 @@ def test_one_of_two_parallel_calls_waits_for_a_person() -> None:
     assert case.agent.invoke(Command(resume="yes"), THREAD)["messages"][-1].content == "done"
     assert [message.content for message in case.model.sent[-1] if isinstance(message, ToolMessage)][1] == "yes"
     assert case.views_are_valid()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_person_cannot_compact_in_the_middle_of_a_step(is_async: bool) -> None:
+    """A change of the state would drop the question, and the tool beside it would run twice."""
+    paid: list[str] = []
+
+    @tool
+    def pay(invoice: str) -> str:
+        """Pay an invoice."""
+        paid.append(invoice)
+        return "paid"
+
+    @tool
+    def confirm(question: str) -> str:
+        """Ask the person."""
+        return str(interrupt(question))
+
+    calls = [
+        {"name": "pay", "args": {"invoice": "7"}, "id": "c1"},
+        {"name": "confirm", "args": {"question": "Send?"}, "id": "c2"},
+    ]
+    case = Case(
+        lambda messages, number: AIMessage("Both.", tool_calls=calls) if not number else "done", tools=(pay, confirm)
+    )
+    case.seed(talk(20))
+    case.agent.invoke({"messages": [HumanMessage("go")]}, THREAD)
+    written = len(case.writer.sent)
+
+    def compact() -> Any:
+        way = case.compaction
+        return asyncio.run(way.acompact(case.agent, THREAD)) if is_async else way.compact(case.agent, THREAD)
+
+    with pytest.raises(InputError, match="waits in the middle of a step"):
+        compact()
+    assert len(case.writer.sent) == written
+    assert [found.value for found in case.agent.get_state(THREAD).interrupts] == ["Send?"]
+    assert case.agent.invoke(Command(resume="yes"), THREAD)["messages"][-1].content == "done"
+    assert paid == ["7"]
+    assert case.compaction.compact(case.agent, THREAD) is not None
 
 
 # ---- edits and rewinds ----

@@ -34,9 +34,9 @@ SHORTENED_UNTIL = "_contextfold_shortened_until"
 class SummarizationState(AgentState[Any]):
     """The state that the middleware needs: in checkpoints, in no input and no output, not handed to sub-agents."""
 
-    _summarization_event: NotRequired[Annotated[dict[str, Any] | None, latest, PrivateStateAttr]]
-    _summarization_session_id: NotRequired[Annotated[str | None, latest, PrivateStateAttr]]
-    _contextfold_shortened_until: NotRequired[Annotated[str | None, latest, PrivateStateAttr]]
+    _summarization_event: NotRequired[Annotated[dict[str, Any] | None, PrivateStateAttr, latest]]
+    _summarization_session_id: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
+    _contextfold_shortened_until: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from langgraph.errors import InvalidUpdateError
 from contextfold.archive import Archive as FileArchive
 from contextfold.archive import ThreadArchive
 from contextfold.compactor import UNSET, CompactionResult, Compactor
-from contextfold.errors import PolicyError, functions, held, is_control_flow, shown
+from contextfold.errors import InputError, PolicyError, functions, held, is_control_flow, shown
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
@@ -238,9 +238,11 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         """Compact a thread now, as for a user's ``/compact``; the agent must have a checkpointer.
 
         ``config`` names the thread: ``{"configurable": {"thread_id": ...}}``. The summarizer gets the instructions.
-        Raises what ``Compactor.compact`` raises; the thread is unchanged then.
+        Raises what ``Compactor.compact`` raises, and ``InputError`` while the thread waits in the middle of a step, as
+        for an approval; the thread is unchanged then.
         """
         state, answered = agent.get_state(config), _Answered()
+        self._check_can_write(state)
         turn = self._manual(state, config, instructions)
         with hidden_from_streams():
             turn.compactor.call(_send_nothing, turn.messages, turn.previous, **self._options(turn, answered))
@@ -253,6 +255,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         """``compact`` for async code."""
         ports, answered = AsyncPorts(), _Answered()
         state = await agent.aget_state(config)
+        self._check_can_write(state)
         turn = await ports.compute(self._manual, state, config, instructions)
         with hidden_from_streams():
             await turn.compactor.acall(_send_nothing, turn.messages, turn.previous, **self._options(turn, answered))
@@ -266,10 +269,13 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
 
         The thread has all its messages, so nothing is lost either way. Until the view no longer fits the window
         nothing is compacted again, unless it is asked for.
+
+        Raises ``InputError`` while the thread waits in the middle of a step.
         """
         state = agent.get_state(config)
         turn = self._manual(state, config, "")
         if turn.remembered.can_undo:
+            self._check_can_write(state)
             self._save(agent, state, turn, undone(turn.remembered))
         return turn.remembered.can_undo
 
@@ -278,6 +284,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         state = await agent.aget_state(config)
         turn = await AsyncPorts().compute(self._manual, state, config, "")
         if turn.remembered.can_undo:
+            self._check_can_write(state)
             await self._asave(agent, state, turn, undone(turn.remembered))
         return turn.remembered.can_undo
 
@@ -384,6 +391,16 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             turn.key, turn.remembered, result.compaction if result else None, is_shared=is_shared
         )
         return with_update(response, {self._key: update.text} if update is not None else None)
+
+    def _check_can_write(self, state: Any) -> None:
+        """Raises ``InputError`` where an update of the state would forget what tasks of its step have done already."""
+        done = sorted({task.name for task in state.tasks if task.interrupts or task.result is not None})
+        if done and self._records.store is None:
+            raise InputError(
+                f"the thread waits in the middle of a step ({', '.join(done)}), as for an approval: a change of its "
+                "state would drop the question, and run again what has run beside it. Resume the thread first, or keep "
+                "records in a store (records=)"
+            )
 
     def _save(self, agent: Any, before: Any, turn: _Turn, remembered: Remembered) -> None:
         """Write outside of a run. ``before``: the thread's state as it was."""

@@ -69,13 +69,16 @@ class Remembered:
 
 
 def latest(old: Any, new: Any) -> Any:
-    """The reducer: branches that write in one step do not conflict, the last one stands."""
+    """The reducer: branches that write in one step do not conflict, the last one stands.
+
+    It has to be the last of the annotations: LangGraph looks at that one alone.
+    """
     return new
 
 
 def schema(key: str, kind: type, base: type = AgentState) -> type[AgentState[Any]]:
     """The state schema ``base`` with one private value under ``key``: in checkpoints, in no input and no output."""
-    private = {key: NotRequired[Annotated[kind | None, latest, PrivateStateAttr]]}
+    private = {key: NotRequired[Annotated[kind | None, PrivateStateAttr, latest]]}
     return _typed({**base.__annotations__, **private})
 
 
