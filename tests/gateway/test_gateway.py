@@ -10,6 +10,7 @@ import logging
 import random
 import threading
 import time
+from base64 import b64encode
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,23 @@ def test_a_request_in_gzip_is_read_and_passed_on_as_it_came(opened: Any, provide
     response = post(gateway.url, PATHS["openai-chat"], raw, {"content-encoding": "gzip"})
     assert provider.requests[-1].raw == raw
     assert response.headers["x-contextfold-action"] == "passed"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models"])
+def test_a_password_in_an_upstreams_address_is_sent_there_and_kept_nowhere(path: str, tmp_path: Path) -> None:
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b'{"usage": {}}')
+
+    with RawUpstream(script) as upstream:
+        address = upstream.url.replace("http://", "http://ada:p%40ss@")
+        with InThread(settings_for(upstream.url, tmp_path, upstreams={"openai": f"{address}/v1"})) as gateway:
+            raw = compact(body_of("openai-chat", list(turns("openai-chat", ENOUGH))[-1]))
+            assert post(gateway.url, path, raw).status == 200
+            made = gateway.app.state.gateway._upstreams["openai"]
+        headers = [(name.lower(), value) for name, value in upstream.seen[0].headers]
+    assert [value for name, value in headers if name == b"authorization"] == [b"Basic " + b64encode(b"ada:p@ss")]
+    assert upstream.seen[0].line == f"POST {path} HTTP/1.1".encode()
+    assert "ada" not in made.endpoint + repr(made)
 
 
 def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:

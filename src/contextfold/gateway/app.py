@@ -231,7 +231,7 @@ class Gateway:
             data = client.pieces()
         url = call.upstream.url(call.path, call.query)
         try:
-            answer = await self._exchanges.client.send(call.method, url, call.headers, data)
+            answer = await self._exchanges.client.send(call.method, url, call.upstream.headers(call.headers), data)
         except UpstreamFailed:
             if client.problem is None:
                 raise

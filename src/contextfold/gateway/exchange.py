@@ -304,7 +304,7 @@ class Exchanges:
         url = call.upstream.url(call.path, call.query)
 
         async def post(data: bytes) -> UpstreamAnswer:
-            return await self.client.send("POST", url, headers, data)
+            return await self.client.send("POST", url, call.upstream.headers(headers), data)
 
         wire, body = conversation.wire, conversation.body
         return asking(post, wire, body, call.model, _last_mark(body) if wire is MESSAGES else None)
@@ -366,7 +366,7 @@ class Exchanges:
         if call.sent_at is None:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
-        headers = _headers_for(call, data, changed, self.settings)
+        headers = call.upstream.headers(_headers_for(call, data, changed, self.settings))
         return await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
 
     async def _unshortened(self, call: GatewayCall) -> UpstreamAnswer:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from contextfold.errors import PolicyError
 from contextfold.observe import scrub
@@ -34,6 +35,8 @@ class Upstream:
     """What stands before ``/v1`` of the wire's paths, without a slash at the end."""
     base: str
     """What stands in the place of ``/v1`` for servers of OpenAI's kind, such as ``/v1`` or ``/v1beta/openai``."""
+    authorization: bytes = field(default=b"", repr=False)
+    """Of a name and a password in the address, as clients send them: in place of the caller's own ``Authorization``."""
 
     @classmethod
     def of(cls, name: str, url: str) -> Upstream:
@@ -49,12 +52,22 @@ class Upstream:
                 f"upstream {name}={scrub(url)}: give the base URL that a client would be given, "
                 "such as openai=https://api.openai.com/v1"
             )
-        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+        # what is kept of an endpoint is kept under its address, and no password is
+        user, at, host = parts.netloc.rpartition("@")
+        origin, path = f"{parts.scheme}://{host}", parts.path.rstrip("/")
+        own = b"Basic " + b64encode(":".join(map(unquote, user.partition(":")[::2])).encode()) if at else b""
         if not path or path.endswith("/v1"):
-            return cls(name, origin + path.removesuffix("/v1"), "/v1")
+            return cls(name, origin + path.removesuffix("/v1"), "/v1", own)
         if name == "anthropic":
-            return cls(name, origin + path, "/v1")
-        return cls(name, origin, path)
+            return cls(name, origin + path, "/v1", own)
+        return cls(name, origin, path, own)
+
+    def headers(self, given: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
+        """The headers of a request as they go there."""
+        if not self.authorization:
+            return given
+        kept = [(name, value) for name, value in given if name.lower() != b"authorization"]
+        return [*kept, (b"authorization", self.authorization)]
 
     def url(self, path: str, query: str) -> str:
         """Where a request for ``path`` (as the client sent it, escapes and all) goes."""
