@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from contextfold import Compaction, Compactor, Policy
+from contextfold import Compaction, Compactor, Policy, PolicyError
 from contextfold.integrations.langgraph import CompactionNodeState, CompactionState, Context, newest, summary_metadata
 from effort import crossed
 
@@ -81,6 +81,13 @@ def test_the_metadata_has_the_figures_of_the_summary() -> None:
     assert found["message_count"] == len(record.gone()) == record.summary.message_count
     assert found["summarized_until"] == max(record.gone()) + 1
     assert found["compression_rate"] == pytest.approx(1 - found["summary_tokens"] / found["original_tokens"], abs=1e-4)
+
+
+@pytest.mark.parametrize("system", [3, lambda state: HumanMessage("Be brief.")])
+def test_a_system_prompt_that_is_none_is_refused_in_words(system: Any) -> None:
+    context = Context.of_window(4_000, system=system)
+    with pytest.raises(PolicyError, match="it must be a text, a SystemMessage, or None"):
+        context.prepare({"messages": [HumanMessage("hi")]})
 
 
 def test_without_a_summary_there_is_no_metadata() -> None:

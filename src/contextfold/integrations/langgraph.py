@@ -26,7 +26,7 @@ from langgraph.config import get_config
 from langgraph.graph import MessagesState
 
 from contextfold.compactor import CompactionResult, Compactor
-from contextfold.errors import InputError
+from contextfold.errors import InputError, PolicyError, shown
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import sending_nothing
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
@@ -185,6 +185,9 @@ class Context(Runnable[Any, dict[str, Any]]):
 
     def _system(self, state: Any) -> SystemMessage | None:
         system = self.system(state) if callable(self.system) else self.system
+        if system is not None and not isinstance(system, str | SystemMessage):
+            said = "what the function system returned" if callable(self.system) else "system"
+            raise PolicyError(f"{said} is {shown(system)}: it must be a text, a SystemMessage, or None")
         return SystemMessage(system) if isinstance(system, str) else system
 
     def _prepared(self, state: Any, system: SystemMessage | None, result: CompactionResult) -> PreparedMessages:
