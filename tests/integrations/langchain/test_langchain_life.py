@@ -11,6 +11,7 @@ import anyio
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
+    AgentMiddleware,
     ClearToolUsesEdit,
     ContextEditingMiddleware,
     HumanInTheLoopMiddleware,
@@ -33,7 +34,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from contextfold import InputError, count_tokens
-from contextfold.integrations.langchain import CompactionMiddleware
+from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
 from contextfold.passes.question import Proposal
 
 WINDOW = 3_000
@@ -328,6 +329,44 @@ def test_it_works_before_and_behind_other_middleware(beside: list[Any], is_last:
 
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" * 40
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_middleware_outside_hides_or_adds_is_not_what_replaces_a_thread(is_async: bool) -> None:
+    """The drop-in replaces messages for good: of the thread's own, all of which are read."""
+
+    class Selecting(AgentMiddleware[Any, Any, Any]):
+        """Leaves old messages out of a request, and adds one for it alone."""
+
+        def selected(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+            return request.override(messages=[HumanMessage("for this request alone"), *request.messages[-42:]])
+
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(self.selected(request))
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return await handler(self.selected(request))
+
+    summaries, model = ScriptedModel(script=lambda messages, number: SUMMARY), ScriptedModel()
+    drop_in = SummarizationMiddleware(summaries, trigger=("tokens", 9_000), keep=("messages", 4))
+    agent = create_agent(
+        model, system_prompt="A rule. " * 4_500, middleware=[Selecting(), drop_in], checkpointer=InMemorySaver()
+    )
+    told = talk(28)
+    assert 6_000 < drop_in.token_counter(told) < 9_000
+    agent.update_state(THREAD, {"messages": told}, as_node="model")
+
+    def ask(text: str) -> list[BaseMessage]:
+        given: Any = {"messages": [HumanMessage(text)]}
+        answered = asyncio.run(agent.ainvoke(given, THREAD)) if is_async else agent.invoke(given, THREAD)
+        return list(answered["messages"])
+
+    assert len(ask("and now?")) == len(told) + 2, "nothing has left the thread unread"
+    thread = ask("and then?")  # by now the size of the system prompt is known
+    assert is_ours(thread[0])
+    asked = str(summaries.sent)
+    assert all(str(message.content)[:40] in asked for message in told[:-4])
+    assert "for this request alone" not in asked + str(thread)
 
 
 def test_pictures_cache_marks_and_reasoning_pass_through() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from math import ceil, floor
+from operator import is_
 from typing import Any, Literal
 
 from langchain.agents.middleware import summarization as langchain_summarization
@@ -167,10 +168,16 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         return _answered(response, request, sending, folded)
 
     def _may_be_due(self, sending: Sending, request: ModelRequest[Any], hook: str) -> bool:
-        """Whether ``before_model`` knew of less overhead or of another window. A hook of a subclass is left alone."""
+        """Whether ``before_model`` knew of less overhead or of another window. A hook of a subclass is left alone.
+
+        Not where a middleware outside of this one sends other messages than the thread has: what replaces the thread
+        is made of the thread's own messages, and that ``before_model`` does at the next call.
+        """
         known = Sending.of_state(request.state)
         is_news = sending.overhead > known.overhead or sending.window != known.window
-        return is_news and not is_overridden(self, SummarizationMiddleware, hook)
+        thread = request.state.get("messages") or []
+        is_thread = len(thread) == len(request.messages) and all(map(is_, thread, request.messages))
+        return is_news and is_thread and not is_overridden(self, SummarizationMiddleware, hook)
 
     # ---- what subclasses call and override ----
 
