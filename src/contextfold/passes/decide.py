@@ -39,7 +39,7 @@ SMALL = 600
 PLAN = "latest todo list or plan"
 
 # With the larger share for lowered targets, too, evidence of a long session had no room left for its early facts.
-FOR_USERS, FOR_USERS_OF_TARGET = 0.6, 0.15
+FOR_USERS, FOR_USERS_OF_TARGET = 0.65, 0.15
 """Of the room beside the tail, the most that older words of users may take, whatever their budget. Less where a target
 or a tail is given, since the summary message has what they leave."""
 
