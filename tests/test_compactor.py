@@ -158,6 +158,17 @@ def test_a_window_below_the_floor_is_an_error_that_lists_the_floor() -> None:
     assert "Raise the window" in str(caught.value)
 
 
+def test_no_view_is_larger_than_its_window_however_small_that_is() -> None:
+    wire = conversation(3, words=9)[1:]
+    for window in (*range(1, 40), *range(40, 400, 7)):
+        try:
+            out = Compactor(window=window).compact(wire)
+        except CannotFit as refused:
+            assert refused.needed > window, window
+        else:
+            assert out.tokens_after <= window
+
+
 def test_force_compacts_below_the_trigger_and_twice_is_once() -> None:
     wire = conversation(80)
     compactor = Compactor(window=100_000)

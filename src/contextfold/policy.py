@@ -123,7 +123,7 @@ def _unit_and_amount(value: Any) -> tuple[Any, Any]:
         return next(iter(value.items()))
     if isinstance(value, tuple | list) and len(value) == 2:
         return value[0], value[1]
-    if isinstance(value, str):  # typed, or from a file
+    if isinstance(value, str | bool):  # typed, or from a file, where ``off`` is False
         raise ValueError(f"{shown(value)} is not a size: write tokens:4000, messages:20 or fraction:0.8")
     raise ValueError(f"{shown(value)} is not a size: write ('tokens', 4000), ('messages', 20) or ('fraction', 0.8)")
 

@@ -184,6 +184,8 @@ class _Pass:
         window = self.limits.window
         # A pass that ends above the trigger is not repeated: the view fits then, and nothing is left to do.
         for share in (8, 8, 1):  # the first may find that the newest messages need more than was known
+            if problem.needed > window:
+                break
             try:
                 return self._at(self._raised(problem, window, share))
             except CannotFit as other:
