@@ -396,6 +396,13 @@ def test_reasoning_from_before_a_summary_is_gone_or_as_it_was(backend: Filesyste
     assert [m.content for m in agent.get_state(THREAD).values["messages"] if m.id == "kept"] == [thought]
 
 
+def test_a_profile_that_says_zero_rules_nothing_out(backend: FilesystemBackend) -> None:
+    main = ScriptedModel(profile={"max_input_tokens": 0})
+    summarization = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 40))
+    values = ask(deep_agent(main, backend, summarization), "sync", [HumanMessage("[q]", id="q")])
+    assert values["messages"][-1].content == "ok"
+
+
 # ---- the tool ----
 
 

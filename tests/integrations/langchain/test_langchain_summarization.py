@@ -512,6 +512,13 @@ def test_fractions_are_of_the_agents_window_once_a_call_has_shown_it(color: str)
         assert layout.is_summary(state["messages"][0]) is is_due
 
 
+def test_a_profile_that_says_zero_says_nothing() -> None:
+    """Profiles of models that were not looked up have a 0 there: no window, and nothing is cut for its sake."""
+    model = writer(profile={"max_input_tokens": 0})
+    assert before(SummarizationMiddleware(model, trigger=("messages", 5)), talk(8)) is None
+    assert not model.sent
+
+
 def test_where_the_newest_message_alone_is_too_much_the_rest_is_still_summarized() -> None:
     messages = [*talk(30), HumanMessage("word " * 8_000, id="huge")]
     middleware = SummarizationMiddleware(writer(), trigger=("tokens", 6_000), keep=("messages", 4))

@@ -40,7 +40,7 @@ def profile_window(model: Any) -> int | None:
     """``max_input_tokens`` of a chat model's profile; None where it has none."""
     profile = getattr(model, "profile", None)
     limit = profile.get("max_input_tokens") if isinstance(profile, Mapping) else None
-    return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 else None
 
 
 def provider_of(model: Any) -> str | None:

@@ -315,7 +315,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         """The input tokens of the agent's model where a call has shown it, else of the model that was given."""
         if sending.window is not None and not is_overridden(self, SummarizationMiddleware, "_get_profile_limits"):
             return sending.window
-        return self._get_profile_limits()
+        return self._get_profile_limits() or None  # some profiles say 0 where a window is not known
 
     def _tokens_of(self, size: Size, sending: Sending) -> int:
         window = self._window(sending)
