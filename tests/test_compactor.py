@@ -160,13 +160,17 @@ def test_a_window_below_the_floor_is_an_error_that_lists_the_floor() -> None:
 
 def test_no_view_is_larger_than_its_window_however_small_that_is() -> None:
     wire = conversation(3, words=9)[1:]
-    for window in (*range(1, 40), *range(40, 400, 7)):
+
+    def needed(window: int) -> int:
         try:
-            out = Compactor(window=window).compact(wire)
+            return Compactor(window=window).compact(wire).tokens_after
         except CannotFit as refused:
-            assert refused.needed > window, window
-        else:
-            assert out.tokens_after <= window
+            return refused.needed if refused.needed > window else 0
+
+    sizes = {window: needed(window) for window in (*range(1, 40), *range(40, 400, 7))}
+    least = sizes[1]
+    assert all(sizes[window] == least for window in range(1, 40)), "what must stay is the same"
+    assert all(0 < size <= max(window, least) for window, size in sizes.items())
 
 
 def test_force_compacts_below_the_trigger_and_twice_is_once() -> None:
