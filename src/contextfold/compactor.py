@@ -101,7 +101,8 @@ class Compactor:
             raise PolicyError(f"remembered is {shown(remembered)}: it must be a whole number of conversations")
         self._views = Views(self.policy, self.windows, self.summarizer, count_text, remembered, same=self._is_same)
         self._count_text = count_text
-        functions(on_event=on_event, on_start=on_start, on_stream=on_stream, on_progress=on_progress, on_end=on_end)
+        functions(count_text=count_text, on_event=on_event)
+        functions(on_start=on_start, on_stream=on_stream, on_progress=on_progress, on_end=on_end)
         self._on_event = on_event
         self._hooks = Hooks(on_start, on_stream, on_progress, on_end)
 

@@ -576,6 +576,7 @@ def test_two_instances_in_one_agent_keep_their_own_records() -> None:
         ({"archive": "file:///var/lib/agent"}, "open_archive"),
         ({"records": {}}, "records"),
         ({"instructions": 42}, "instructions is 42"),
+        ({"count_text": 42}, "count_text is 42"),
     ],
 )
 def test_wrong_settings_are_refused_when_it_is_made(options: dict[str, Any], problem: str) -> None:

@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from contextfold import ContextOverflow
+from contextfold import ContextOverflow, PolicyError
 from contextfold.integrations.langchain import SummarizationMiddleware, layout
 from contextfold.integrations.langchain.folding import Folding
 from contextfold.observe import Event
@@ -77,6 +77,23 @@ def test_wrong_sizes_are_refused_in_the_same_words(
 ) -> None:
     with pytest.raises(ValueError, match=problem.replace("(", r"\(")):
         middleware(writer(), **options)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"summary": {"max_tokens": 300}},
+        {"summary_prompt": None},
+        {"instructions": 3},
+        {"evidence": "no"},
+        {"token_counter": 3},
+        {"trim_tokens_to_summarize": "4k"},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_what_would_fail_in_the_middle_of_a_run_is_refused_when_it_is_made(option: dict[str, Any]) -> None:
+    with pytest.raises(PolicyError, match=next(iter(option))):
+        SummarizationMiddleware(writer(), trigger=("messages", 5), **option)
 
 
 @BOTH

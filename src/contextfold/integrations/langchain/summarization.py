@@ -99,9 +99,19 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         trigger, keep = renamed(trigger, keep, deprecated_kwargs)
         if counting not in ("contextfold", "langchain"):
             raise ValueError(f"counting is {counting!r}: it must be 'contextfold' or 'langchain'")
-        functions(on_event=on_event)
-        if not isinstance(instructions, str):
-            raise PolicyError(f"instructions is {shown(instructions)}: it must be a text")
+        functions(on_event=on_event, token_counter=token_counter)
+        for name, value, kind, wanted in (
+            ("instructions", instructions, str, "a text"),
+            ("summary_prompt", summary_prompt, str, "a text"),
+            ("summary", summary, SummaryOptions | None, "a SummaryOptions, or None"),
+            ("evidence", evidence, bool, "True or False"),
+        ):
+            if not isinstance(value, kind):
+                raise PolicyError(f"{name} is {shown(value)}: it must be {wanted}")
+        if trim_tokens_to_summarize is not None and not isinstance(trim_tokens_to_summarize, int | float):
+            raise PolicyError(
+                f"trim_tokens_to_summarize is {shown(trim_tokens_to_summarize)}: it must be a number of tokens, or None"
+            )
         known = is_known(trigger)
         super().__init__(
             model,
