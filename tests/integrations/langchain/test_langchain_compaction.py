@@ -563,6 +563,16 @@ def test_two_instances_in_one_agent_keep_their_own_records() -> None:
     assert not any(problems_of(sent) for sent in model.sent)
 
 
+class Waiting:
+    """An archive and a store of records whose methods nothing would await."""
+
+    async def save(self, thread_id: str, messages: Any) -> None: ...
+
+    def get(self, thread: str) -> str | None: ...
+
+    async def put(self, thread: str, text: str) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -577,6 +587,8 @@ def test_two_instances_in_one_agent_keep_their_own_records() -> None:
         ({"records": {}}, "records"),
         ({"instructions": 42}, "instructions is 42"),
         ({"count_text": 42}, "count_text is 42"),
+        ({"archive": Waiting()}, "archive has an async save"),
+        ({"records": Waiting()}, "records has an async put"),
     ],
 )
 def test_wrong_settings_are_refused_when_it_is_made(options: dict[str, Any], problem: str) -> None:

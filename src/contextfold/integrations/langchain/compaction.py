@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any, Protocol
 
 from langchain.agents.middleware.types import (
@@ -142,6 +143,13 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             raise PolicyError(f"archive is {shown(archive)}: it must have a method save(thread_id, messages); {way}")
         if records is not None and not all(callable(held(records, method)) for method in ("get", "put")):
             raise PolicyError(f"records is {shown(records)}: it must have methods get(thread) and put(thread, text)")
+        for setting, value, methods in (("archive", archive, ("save",)), ("records", records, ("get", "put"))):
+            waiting = [method for method in methods if iscoroutinefunction(held(value, method))]
+            if waiting:
+                how = "in async agents it is called in a thread, and may block"
+                raise PolicyError(
+                    f"{setting} has an async {waiting[0]}, which would not be awaited: make it sync; {how}"
+                )
         if not isinstance(instructions, str):
             raise PolicyError(f"instructions is {shown(instructions)}: it must be a text")
         self._name = name or type(self).__name__
