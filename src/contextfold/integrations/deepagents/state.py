@@ -78,7 +78,7 @@ class SummarizationEvent:
             return self.cutoff
         if 0 < self.cutoff <= len(messages) and messages[self.cutoff - 1].id == self.covered_to:
             return self.cutoff
-        position = {message.id: number for number, message in enumerate(messages)}
+        position = {message.id: number for number, message in enumerate(messages) if message.id is not None}
         if self.kept_from in position:
             return position[self.kept_from]
         return position.get(self.covered_to, -1) + 1
