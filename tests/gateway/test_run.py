@@ -53,14 +53,19 @@ def python(code: str) -> list[str]:
 
 
 def started(folder: Path, words: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, *words],
-        env=env or environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-    )
+    # Tests that run under ``nohup`` have this signal ignored, and so would the process.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            env=env or environment(folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_the_child_gets_the_addresses_and_nothing_is_left_behind(tmp_path: Path) -> None:
