@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
-from contextfold.errors import InputError, PolicyError, reason, shown
+from contextfold.errors import InputError, PolicyError, held, reason, shown
 from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens.estimate import estimate
 from contextfold.tokens.known import KnownSizes
@@ -115,19 +115,20 @@ class TokenCounter:
         """Its readable text and what else is in it: media by the provider's rule, and texts that only the provider can
         read. Where there is nothing of these, the compact JSON of its source without base64 in it.
         """
-        source = getattr(part.source, "value", part.source)  # a key of the message itself
+        value = held(part.source, "value")
+        source = part.source if value is None else value  # a key of the message itself
         if part.text and isinstance(source, Mapping) and isinstance(source.get("encrypted_content"), str):
             return self.text(part.text)  # the same in clear
-        words, held = part.text, 0
+        words, tokens = part.text, 0
         for found in _held_in(source):
             if isinstance(found, Media):
-                held += media_tokens(found, self._media_rule)
+                tokens += media_tokens(found, self._media_rule)
                 words = words.replace(found.url or found.data or "", "")
             else:
-                held += len(found) * 3 // 4 // _BYTES_PER_TOKEN
+                tokens += len(found) * 3 // 4 // _BYTES_PER_TOKEN
         if words.strip():
-            return held + self.text(words)
-        return held or (self.text(compact_json(_without_data(part.source))) if part.source is not None else 0)
+            return tokens + self.text(words)
+        return tokens or (self.text(compact_json(_without_data(part.source))) if part.source is not None else 0)
 
 
 def compact_json(value: Any) -> str:
