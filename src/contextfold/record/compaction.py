@@ -247,7 +247,8 @@ class Compaction(BaseModel):
             return "it shortens a part that a message does not have"
         newest = pins.newest_user(history.messages)
         shortened = newest in {edit.index for edit in self.edits}  # it was an older one when the record was made
-        if shortened or not {len(history.messages) - 1, newest}.isdisjoint(self.gone()):
+        waiting = (n for group in history.grouping.groups if group.pending for n in group.indices)
+        if shortened or not {len(history.messages) - 1, newest, *waiting}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"
         return None
 
