@@ -123,7 +123,6 @@ def test_what_a_harness_wrote_gives_no_lines() -> None:
     assert texts(answered("<system-reminder>port 8443")) == ["<system-reminder>port 8443"], "the output ends there"
     for note in (
         "<command-name>/exit</command-name>\n<command-message>exit</command-message>\n<command-args></command-args>",
-        "<command-message>exit</command-message>\n<command-name>/exit</command-name>",
         "<local-command-stdout>See you at 8443.</local-command-stdout>",
         "<local-command-caveat>Caveat: generated while running local commands.</local-command-caveat>",
     ):

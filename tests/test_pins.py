@@ -18,7 +18,6 @@ TEXTS = {
     "<environment_context>\n<cwd>/srv</cwd>\n</environment_context>": False,
     "<environment_context>\n<cwd>/srv</cwd>\n</environment_context>\nMove it.": True,
     "<command-name>/clear</command-name>\n<command-args></command-args>": False,
-    "<command-message>clear</command-message>\n<command-name>/clear</command-name>": False,
     "<local-command-stdout>ok</local-command-stdout>": False,
     "# AGENTS.md instructions for /srv": False,
     "Caveat: the messages below were generated": False,

@@ -10,7 +10,7 @@ import re
 # Seen in session files of coding agents and in their requests. Claude Code sends its reminders and the prompt in one
 # message, so words behind a closed tag count.
 _WRAPPED = ("<environment_context>", "<user_instructions>", "<system-reminder>")
-_OF_COMMANDS = ("<local-command", "<command-name>", "<command-message>", "Caveat:", "[Request interrupted by user")
+_OF_COMMANDS = ("<local-command", "<command-name>", "Caveat:", "[Request interrupted by user")
 _NOTES = (*_OF_COMMANDS, "# AGENTS.md")
 _COMMAND = re.compile(r"(?:<command-(name|message)>[^<]*</command-\1>\s*)+<command-args>(.*?)</command-args>", re.S)
 """A command that a person typed, ``/review the gateway``: its name, told twice, and what stood behind it."""

@@ -12,16 +12,20 @@ import pytest
 
 from contextfold import Compactor
 
+# A module inside of each package: a folder of tests has the name of some packages.
 FACES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "deepagents": ("deepagents", lambda face: face.SummarizationMiddleware(model_of_langchain(), backend=backend())),
+    "deepagents": (
+        "deepagents.backends",
+        lambda face: face.SummarizationMiddleware(model_of_langchain(), backend=backend()),
+    ),
     "google_adk": ("google.adk", lambda face: face.CompactionPlugin(window=4_000)),
-    "haystack": ("haystack", lambda face: face.ContextfoldCompactor(window=4_000)),
+    "haystack": ("haystack.components", lambda face: face.ContextfoldCompactor(window=4_000)),
     "langchain": ("langchain", lambda face: face.CompactionMiddleware(window=4_000)),
     "langchain.SummarizationMiddleware": ("langchain", lambda face: face.SummarizationMiddleware(model_of_langchain())),
     "langgraph": ("langchain", lambda face: face.Context.of_window(4_000)),
     "openai_agents": ("agents", lambda face: face.compaction(window=4_000)),
-    "pydantic_ai": ("pydantic_ai", lambda face: face.Compaction(window=4_000)),
-    "strands": ("strands", lambda face: face.CompactionManager(window=4_000)),
+    "pydantic_ai": ("pydantic_ai.models", lambda face: face.Compaction(window=4_000)),
+    "strands": ("strands.agent", lambda face: face.CompactionManager(window=4_000)),
 }
 
 
