@@ -44,6 +44,10 @@ def standing(*said: str) -> list[str]:
         "This is only for the staging database.",
         "Nur ein Betreuer führt zusammen.",
         "Solo una persona firma los contratos.",
+        "Usa soltanto la porta 8443.",
+        "Somente o gerente assina.",
+        "Seulement le responsable signe.",
+        "Alleen de beheerder tekent.",
     ],
 )
 def test_a_rule_is_known_by_its_words(rule: str) -> None:

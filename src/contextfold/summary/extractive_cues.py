@@ -120,7 +120,7 @@ PROHIBITION = Cue(
     rf"|\b(?:sempre|devem?|{_ONLY_PORTUGUESE}|proibid\w*|no máximo|pelo menos"
     r"|não (?:mais|use|faça|altere|apague|envie)|orçamento|prazo|até (?:o|a|dia) \w+|obrigatóri\w*)\b"
     r"|\b(?:non .{1,40}\bmai|devono|vietato|al massimo|almeno|non (?:usare|toccare|cambiare|fare)"
-    rf"|entro (?:il|le)|nooit|altijd|{_ONLY_DUTCH}|hoogstens|minstens|niet meer dan|uiterlijk)\b"
+    rf"|entro (?:il|le)|{_ONLY_ITALIAN}|nooit|altijd|{_ONLY_DUTCH}|hoogstens|minstens|niet meer dan|uiterlijk)\b"
     r"|\b(?:никогда|всегда|должен|должна|должны|нельзя|только|запрещ\w*|не более|не менее|обязательно|бюджет\w*"
     r"|срок\w*|не (?:трогай|меняй|удаляй|отправляй|используй)\w*|до \d)"
     r"|절대|반드시|항상|하지 ?마|금지|최대|최소|까지|예산|만 사용"
