@@ -130,6 +130,26 @@ def test_a_rewind_behind_what_the_record_covers_keeps_it_and_an_edit_inside_sets
     assert out.changed
 
 
+def test_a_call_that_waits_again_after_a_rewind_is_shown_and_the_record_that_summarized_it_set_aside() -> None:
+    """A tool was stopped, and its call summarized later. Rewound to what the user said then, the call is the newest."""
+    function = {"name": "shell", "arguments": '{"command": "deploy"}'}
+    call = {"id": "call_stopped", "type": "function", "function": function}
+    whole = conversation(44)
+    told = [
+        *whole[:-8],
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": "Stop, look at the log first."},
+    ]
+    compactor = Compactor(window=8_000, keep=("messages", 7))
+    record = compactor.compact([*told, *whole[-8:]]).compaction
+    assert record is not None
+    assert record.covers <= len(told)
+    assert len(told) - 2 in record.gone()
+    out = compactor.compact(told, previous=record)
+    assert "compaction_set_aside" in [event.name for event in out.events]
+    assert call in [one for entry in out.messages for one in entry.get("tool_calls") or ()]
+
+
 def test_a_message_changed_in_place_is_noticed_at_the_next_pass() -> None:
     wire = conversation(40)
     compactor = Compactor(window=8_000, trigger=("tokens", 6_000))
