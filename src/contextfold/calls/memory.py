@@ -134,10 +134,6 @@ class Memory:
         self._known: OrderedDict[tuple[int, int], KnownConversation] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Conversations are known by the identity of their messages, which no copy has.
-        return type(self), (self._count_text, self._most, self._most_tokens)
-
     def format_of(self, wire: Sequence[Any]) -> Format | None:
         """The format of a known conversation that these messages seem to continue; None if it has to be detected.
 

@@ -101,11 +101,11 @@ class TokenCounter:
         """Its text, or what the ciphertext stands for where that is more, or all there is."""
         # A signature beside a readable text repeats it, and counts nothing.
         keys = _CIPHERTEXTS[:2] if part.text else _CIPHERTEXTS
-        if isinstance(held := getattr(part.source, "value", None), list):  # blocks under a key of the message itself
-            return max(self.text(part.text), sum(_ciphertext_tokens(block, _CIPHERTEXTS[:2]) for block in held))
-        if isinstance(part.source, Mapping) and isinstance(held := part.source.get("reasoningContent"), Mapping):
-            hidden = held.get("redactedContent")  # Bedrock: bytes
-            signature = {} if isinstance(hidden, bytes | str) else held.get("reasoningText")
+        if isinstance(blocks := held(part.source, "value"), list):  # blocks under a key of the message itself
+            return max(self.text(part.text), sum(_ciphertext_tokens(block, _CIPHERTEXTS[:2]) for block in blocks))
+        if isinstance(part.source, Mapping) and isinstance(content := part.source.get("reasoningContent"), Mapping):
+            hidden = content.get("redactedContent")  # Bedrock: bytes
+            signature = {} if isinstance(hidden, bytes | str) else content.get("reasoningText")
             return max(
                 self.text(part.text), len(hidden or b"") // _BYTES_PER_TOKEN, _ciphertext_tokens(signature, keys)
             )
