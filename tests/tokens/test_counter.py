@@ -54,6 +54,19 @@ def test_ciphertext_counts_as_the_text_in_it() -> None:
     assert COUNTER.part(Opaque("compaction", source={"encrypted_content": secret})) == pytest.approx(1_000, rel=0.01)
 
 
+def test_the_same_hidden_reasoning_counts_the_same_in_every_shape() -> None:
+    hidden = base64.b64encode(bytes(4_000)).decode()
+    blocks = [{"type": "redacted_thinking", "data": hidden}]
+    shapes: list[dict[str, Any]] = [
+        {"role": "assistant", "content": [*blocks, {"type": "text", "text": "ok"}]},
+        {"role": "assistant", "content": "ok", "thinking_blocks": blocks},
+        {"role": "assistant", "content": "ok", "reasoning_details": [{"type": "reasoning.encrypted", "data": hidden}]},
+        {"role": "assistant", "content": [{"reasoningContent": {"redactedContent": bytes(4_000)}}, {"text": "ok"}]},
+        {"type": "ai", "content": [*blocks, {"type": "text", "text": "ok"}]},
+    ]
+    assert [count_tokens([message]) for message in shapes] == [pytest.approx(1_005, abs=3)] * len(shapes)
+
+
 def test_reasoning_with_nothing_in_it_costs_nothing() -> None:
     assert COUNTER.part(Reasoning("")) == 0
     assert COUNTER.part(Reasoning("", source=object())) == 0
