@@ -88,6 +88,12 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
         {**TOKENS_800, "keep": ("tokens", 80)},
         "SSS...",
     ),
+    (
+        "a reminder behind the newest results is not taken for the newest turn",
+        "u10 c10 r700 c10 r200 s20",
+        {**TOKENS_800, "keep": ("messages", 1)},
+        "PSS...",
+    ),
     ("a call that waits is never evicted", "u400 a400 u20 c10", TOKENS_800, "SS.."),
     ("a pinned tool's result stays", "u10 c50 r90 a700 u20", {**TOKENS_800, "pins": {"tools": ["t50"]}}, "SPPS."),
     ("a number to keep is kept above a small trigger", "u400 a90 u90 a90 u90 a90 u20", KEEP_5, "SS....."),

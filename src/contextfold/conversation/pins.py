@@ -71,6 +71,11 @@ def newest_user(messages: Sequence[Message]) -> int | None:
     return None
 
 
+def newest_said(messages: Sequence[Message]) -> int:
+    """Index of the newest message that is no instruction, since clients put reminders behind it; -1 without any."""
+    return next((n for n in range(len(messages) - 1, -1, -1) if not messages[n].is_instruction), -1)
+
+
 def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dict[int, str]:
     """Index -> reason of every message that no pass may touch. The first reason that fits is given."""
     reasons: dict[int, str] = {}

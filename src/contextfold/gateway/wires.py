@@ -42,7 +42,7 @@ class GatewayWire:
     def native_feature(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> str | None:
         """What says that this request is not to be touched; None where nothing does."""
         for name in self.native:
-            if fields.get(name):
+            if fields.get(name) and not _clears_only_thinking(fields[name]):
                 return name
         last = messages[-1] if messages else None
         return str(last["type"]) if isinstance(last, dict) and last.get("type") in TRIGGERS else None
@@ -109,6 +109,16 @@ def wire_of(path: str) -> GatewayWire | None:
     return next(
         (wire for wire in WIRES if path.endswith(wire.path if wire.provider == "openai" else "/v1" + wire.path)), None
     )
+
+
+def _clears_only_thinking(value: Any) -> bool:
+    """Whether edits by the provider leave all but thinking alone, so that the size stays the client's own business.
+
+    Claude Code asks for one with each request, mostly to keep all of its thinking.
+    """
+    edits = value.get("edits") if isinstance(value, dict) and value.keys() == {"edits"} else None
+    kinds = [edit.get("type") if isinstance(edit, dict) else None for edit in edits] if isinstance(edits, list) else []
+    return bool(kinds) and all(isinstance(kind, str) and kind.startswith("clear_thinking_") for kind in kinds)
 
 
 def _is_compaction(message: Any) -> bool:

@@ -124,6 +124,9 @@ class _Pass:
             key=lambda group: group.last,
             reverse=True,
         )
+        said = pins.newest_said(question.messages)
+        self.newest = next((group for group in self.groups if group.last == said), None)
+        """The group that ends the conversation, but for instructions behind it; None where it is not in the view."""
         self.native = pins.newest_native(question.messages, self.before)
         """What stands before this message is in the provider's own compaction, and is not read any more."""
         self.newest_turn = next((found.indices for found in self.groups if self._is_turn(found)), ())
@@ -159,12 +162,11 @@ class _Pass:
     def _is_worth_waiting(self) -> bool:
         """Whether the newest group is so large that a pass had better wait until the model has read it."""
         # What a caller set or asked for is done when it is due; only the default may be put off.
-        if self.question.forced or self.question.policy.has_own_trigger or not self.groups:
+        if self.question.forced or self.question.policy.has_own_trigger or self.newest is None:
             return False
         # Unread it has to stay as it is, in the place of what else could be carried; after the next call it can leave.
-        newest, window = self.groups[0], self.limits.window
-        is_unread = newest.last == len(self.question.messages) - 1
-        return is_unread and self._free_size(newest) > LARGE * window and self.question.view_tokens <= PATIENCE * window
+        window = self.limits.window
+        return self._free_size(self.newest) > LARGE * window and self.question.view_tokens <= PATIENCE * window
 
     def _above_target(self, problem: CannotFit) -> Plan | Nothing:
         """At a higher target, as low as it can be, below the trigger; below the window where the view exceeds that."""
@@ -231,13 +233,13 @@ class _Pass:
         """The groups that stay, at least one, within what ``keep`` allows and the target leaves."""
         room = target - self.floor_tokens
         count, tokens = self._keep(room)
-        newest = next((group for group in self.groups if not self._is_orphan(group)), None)
+        newest = next((group for group in self.groups if not self._is_beside(group)), None)
         # Groups with pending calls stay whatever their size, and so does the newest.
         tail = [group for group in self.groups if not self.pending.keys().isdisjoint(group.indices)]
         kept_messages = sum(len(group.indices) for group in tail)
         kept_tokens = sum(self._free_size(group) for group in tail)
-        # Results whose calls are missing are newer than the newest turn and say nothing without it: the tail goes on
-        # until that turn is in it.
+        # Results whose calls are missing, and instructions, may be newer than the newest turn and say nothing without
+        # it: the tail goes on until that turn is in it.
         reached = newest is None
         for group in self.groups:
             if group not in tail:
@@ -275,13 +277,13 @@ class _Pass:
         # Providers want the newest turn's reasoning back while its calls are answered.
         return policy.model_copy(update={"reasoning": Toggle(enabled=False)})
 
-    def _is_orphan(self, group: Group) -> bool:
-        """Nothing but results whose calls are missing: the newest turn is the one before them."""
-        answers = self.question.grouping.answers
+    def _is_beside(self, group: Group) -> bool:
+        """Nothing but an instruction, or results whose calls are missing: the newest turn is the one before them."""
+        answers, messages = self.question.grouping.answers, self.question.messages
         return all(
-            isinstance(part, ToolResult) and (index, number) not in answers
+            messages[index].is_instruction or (isinstance(part, ToolResult) and (index, number) not in answers)
             for index in group.indices
-            for number, part in enumerate(self.question.messages[index].parts)
+            for number, part in enumerate(messages[index].parts)
         )
 
     def _free_size(self, group: Group) -> int:

@@ -98,7 +98,7 @@ def recalled(question: Question) -> Recalled | None:
 def asked_of(question: Question) -> Asked | None:
     """What the newest message asks about; None where nothing is to be looked up, or it was done already."""
     policy, record, history = question.policy.recall, question.record, question.history
-    after = len(history.messages) - 1
+    after = pins.newest_said(history.messages)
     if not policy.enabled or record is None or not record.gone() or after < record.covers:
         return None
     if not _asks(history.messages[after], tools=policy.tools) or any(one.after == after for one in record.recalled):

@@ -248,7 +248,7 @@ class Compaction(BaseModel):
         newest = pins.newest_user(history.messages)
         shortened = newest in {edit.index for edit in self.edits}  # it was an older one when the record was made
         waiting = (n for group in history.grouping.groups if group.pending for n in group.indices)
-        if shortened or not {len(history.messages) - 1, newest, *waiting}.isdisjoint(self.gone()):
+        if shortened or not {pins.newest_said(history.messages), newest, *waiting}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"
         return None
 
