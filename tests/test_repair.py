@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -281,6 +282,44 @@ def test_only_what_is_new_is_looked_at_behind_a_mended_beginning() -> None:
     assert is_clean([said("Yes."), user(), calls("b"), result("b"), said()], seen)
 
 
+WIRE = {
+    "u": {"role": "user", "content": "Go on."},
+    "a": {"role": "assistant", "content": "Done."},
+    "s": {"role": "system", "content": [{"type": "text", "text": "The task list is stale."}]},
+    "d": {"role": "system", "content": [], "output_config": {"effort": "low"}},
+    "w": {"role": "assistant", "content": [{"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}]},
+}
+
+
+@pytest.mark.parametrize("roles", ["usaus", "ussa", "usdsa", "udu", "uada", "uwsa"])
+def test_an_instruction_stays_one_where_anthropic_takes_it(roles: str) -> None:
+    """Claude Code puts reminders behind results, in the system's role. As the user's words they would lose weight, and
+    every prompt cache and signature of thinking behind them would be void.
+    """
+    wire = [dict(WIRE[role]) for role in roles]
+    out = Compactor(window=100_000).compact(wire, format="anthropic")
+    assert all(new is old for new, old in zip(out.messages, wire, strict=True))
+
+
+@pytest.mark.parametrize("roles", ["usu", "uas", "uassu", "usdu", "wsu"])
+def test_an_instruction_that_anthropic_would_refuse_there_becomes_the_users_words(roles: str) -> None:
+    out = Compactor(window=100_000).compact([dict(WIRE[role]) for role in roles], format="anthropic")
+    assert anthropic_problem({"max_tokens": 9, "messages": out.messages}) is None
+    assert r"<system>\nThe task list is stale.\n</system>" in json.dumps(out.messages)
+
+
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
+@given(st.text("uasdw", max_size=9))
+def test_instructions_are_called_clean_only_where_they_stay(roles: str) -> None:
+    messages = formats.decode([dict(WIRE[role]) for role in roles], ANTHROPIC)
+    seen = Seen(ANTHROPIC)
+    view: list[Message] = []
+    for length, message in enumerate(messages, start=1):
+        clean = is_clean([message], seen) and not seen.broken
+        view = [*view, message] if clean else conformed(messages[:length])
+        assert view == conformed(messages[:length])
+
+
 # ---- views, by the rules of the providers ----
 
 PROBLEMS = {
@@ -301,6 +340,7 @@ BLANKS: dict[str, list[dict[str, Any]]] = {
         {"role": "assistant", "content": "I see. \n"},
         {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "text", "text": "and?"}]},
         {"role": "system", "content": "Be brief."},
+        {"role": "system", "content": [], "output_config": {"effort": "low"}},
     ],
     "openai-chat": [
         {"role": "user", "content": None},

@@ -5,6 +5,7 @@ Consecutive messages of one role are accepted, and joined before they are looked
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ _SYSTEM_ROLE = (
     'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
     'not "system" as an input message role.'
 )
+_WITHOUT_SYSTEM_ROLE = re.compile(r"claude-(?:instant|[23])|(?:opus|sonnet|haiku)-4(?!-[89])")
+"""Models from before Claude Opus 4.8 take no system role in the list."""
+_DIRECTIVE = "; the directive-only form (content: [] with output_config) is accepted at any position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,45 @@ def anthropic_problem(body: Body) -> Problem | None:
         return Problem("messages: Field required")
     if not messages:
         return Problem("messages: at least one message is required")
+    if _WITHOUT_SYSTEM_ROLE.search(str(body.get("model"))) and any(
+        _role_of(message) == "system" for message in messages
+    ):
+        return Problem(_SYSTEM_ROLE)
     return next(_problems(messages, body.get("system"), body.get("thinking")), None)
+
+
+def _role_of(message: Any) -> Any:
+    return message.get("role") if isinstance(message, dict) else None
+
+
+def _is_directive(message: Any) -> bool:
+    return _role_of(message) == "system" and message.get("content") == [] and "output_config" in message
+
+
+def _ends_with_a_servers_result(message: dict[str, Any]) -> bool:
+    blocks = blocks_of(message["content"])
+    return bool(blocks) and str(blocks[-1].get("type")).endswith("_tool_result")
+
+
+def _system_problems(messages: list[Any]) -> Iterator[Problem]:
+    """Where a system role stands wrong: at the beginning, behind the assistant's words, or before the user's."""
+    said = [(place, message) for place, message in enumerate(messages) if not _is_directive(message)]
+    others = [(place, message) for place, message in said if _role_of(message) != "system"]
+    for place, message in said:
+        if _role_of(message) != "system":
+            continue
+        before = next((one for at, one in reversed(others) if at < place), None)
+        behind = next((one for at, one in others if at > place), None)
+        where = f"messages.{place}: "
+        if before is None:
+            yield Problem(f"{where}use the top-level 'system' parameter for the initial system prompt{_DIRECTIVE}")
+        elif before["role"] != "user" and not _ends_with_a_servers_result(before):
+            yield Problem(
+                f"{where}role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool "
+                f"result{_DIRECTIVE}"
+            )
+        elif behind is not None and behind["role"] != "assistant":
+            yield Problem(f"{where}role 'system' must precede an 'assistant' message or end the array{_DIRECTIVE}")
 
 
 def _problems(messages: list[Any], system: Any, thinking: Any) -> Iterator[Problem]:
@@ -53,8 +95,9 @@ def _problems(messages: list[Any], system: Any, thinking: Any) -> Iterator[Probl
         if problem is not None:
             yield problem
             return
+    yield from _system_problems(messages)
     turns = list(_turns(messages))
-    if turns[0].role != "user":
+    if not turns or turns[0].role != "user":
         yield Problem('messages: first message must use the "user" role')
     for check in _CHECKS:
         yield from check(turns)
@@ -66,9 +109,9 @@ def _message_problem(message: Any, place: int, *, last: bool) -> Problem | None:
     if not isinstance(message, dict):
         return Problem(f"messages.{place}: Input should be an object")
     role, content = message.get("role"), message.get("content")
-    if role == "system":
-        return Problem(_SYSTEM_ROLE)
-    if role not in ("user", "assistant"):
+    if _is_directive(message):
+        return None
+    if role not in ("user", "assistant", "system"):
         return Problem(f"messages.{place}.role: Input should be 'user' or 'assistant'")
     if not isinstance(content, str | list):
         return Problem(f"messages.{place}.content: Field required")
@@ -115,8 +158,11 @@ def _is_empty_text(block: Any) -> bool:
 
 def _turns(messages: list[dict[str, Any]]) -> Iterator[_Turn]:
     """Consecutive messages of one role are one turn."""
-    role, start, blocks = messages[0]["role"], 0, list[dict[str, Any]]()
-    for place, message in enumerate(messages):
+    spoken = [(place, message) for place, message in enumerate(messages) if message["role"] != "system"]
+    if not spoken:
+        return
+    role, start, blocks = spoken[0][1]["role"], 0, list[dict[str, Any]]()
+    for place, message in spoken:
         if message["role"] != role:
             yield _Turn(role, start, tuple(blocks))
             role, start, blocks = message["role"], place, []

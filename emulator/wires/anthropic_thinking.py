@@ -82,9 +82,14 @@ def _hash(body: Body, messages: list[Any]) -> str:
 
 
 def _without_thinking(value: Any) -> Any:
-    """The value without thinking blocks, and without what says nothing: marks for the cache."""
+    """The value without thinking blocks, and without what says nothing: marks for the cache, and whether a content that
+    is one text is written as a block.
+    """
     if isinstance(value, Mapping):
-        return {key: _without_thinking(inner) for key, inner in value.items() if key != "cache_control"}
+        kept = {key: _without_thinking(inner) for key, inner in value.items() if key != "cache_control"}
+        if isinstance(kept.get("content"), str):
+            kept["content"] = [{"type": "text", "text": kept["content"]}]
+        return kept
     if isinstance(value, list):
         kept = [one for one in value if not (isinstance(one, Mapping) and "thinking" in str(one.get("type")))]
         return [_without_thinking(inner) for inner in kept]

@@ -481,6 +481,40 @@ def test_native_context_management_passes_untouched(tmp_path: Path, wire: str, f
     assert response.headers["x-contextfold-native"] == "context_management"
 
 
+@pytest.mark.parametrize("keep", ["all", {"type": "thinking_turns", "value": 1}])
+def test_edits_that_clear_thinking_alone_leave_the_size_to_us(opened: Any, provider: ProviderServer, keep: Any) -> None:
+    """Claude Code sends one with each request."""
+    fields = {"context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": keep}]}}
+    found = play(opened(), "anthropic", **fields)
+    assert actions(found).count("compacted") >= 1
+    assert {response.status for response in found} == {200}
+    assert json.loads(provider.requests[-1].raw)["context_management"] == fields["context_management"]
+
+
+def test_reminders_in_the_systems_role_stay_where_a_client_put_them(opened: Any, provider: ProviderServer) -> None:
+    """Claude Code puts them behind results; its thinking is bound to every byte before it."""
+    gateway = opened()
+    reminder = {"role": "system", "content": "The task list is stale."}
+    messages: list[Any] = []
+    found = []
+    for turn, longer in enumerate(turns("anthropic", 2 * ENOUGH)):
+        messages += longer[-2:] if turn else longer
+        if turn % 3 == 0:
+            messages.append(reminder)
+        raw = compact(body_of("anthropic", messages))
+        found.append(post(gateway.url, PATHS["anthropic"], raw))
+        sent = provider.requests[-1].raw
+        if found[-1].headers["x-contextfold-action"] == "passed":
+            assert sent == raw
+        view = json.loads(sent)["messages"]
+        assert view.count(reminder) == messages.count(reminder)
+        results = next(one for one in reversed(messages) if one["role"] == "user")
+        assert view[-2:] == messages[-2:] or view[-1] == results
+    assert {response.status for response in found} == {200}
+    assert {request.status for request in provider.requests} == {200}
+    assert actions(found).count("compacted") >= 2
+
+
 def test_a_compaction_item_and_all_before_it_stay_as_they_are(tmp_path: Path) -> None:
     """What stands behind it is compacted all the same."""
 

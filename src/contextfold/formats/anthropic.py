@@ -1,9 +1,10 @@
 """Anthropic Messages: user and assistant messages that take turns, made of content blocks.
 
-One user message may hold the results of several calls, with text beside them. The API has no system role inside the
-list; transcripts and requests read from files put what was in the ``system`` parameter there as leading entries with
-the role ``system``. Such leading entries are kept and written as ``{"role": "system", ...}``, and belong into the
-``system`` parameter of a request; a system message in the middle becomes a user message in ``<system>`` tags.
+One user message may hold the results of several calls, with text beside them. The API has no system role at the
+beginning of the list; transcripts and requests read from files put what was in the ``system`` parameter there as
+leading entries with the role ``system``. Those are kept and written as ``{"role": "system", ...}``, and belong into the
+``system`` parameter of a request. Behind a user message and before the assistant's, or at the end, a caller's system
+message stays as it is; elsewhere, and from other formats, it becomes a user message in ``<system>`` tags.
 
 The API refuses blank texts, and calls that share an id; other formats have both, and so have transcripts.
 
@@ -34,7 +35,9 @@ class Anthropic:
 
     name: ClassVar[str] = "anthropic"
     alternates: ClassVar[bool] = True
-    rules: ClassVar[Rules] = Rules(not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True)
+    rules: ClassVar[Rules] = Rules(
+        not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), instructions_between=True, user_first=True, bare_end=True
+    )
 
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
@@ -64,7 +67,8 @@ class Anthropic:
         return message.with_changed(tuple(_without_blanks(part) for part in message.parts if not _is_blank(part)))
 
     def join(self, first: Any, second: Any) -> Any | None:
-        if first.get("role") != second.get("role"):
+        # several system messages in a row are accepted, and each may have fields of its own
+        if first.get("role") != second.get("role") or first.get("role") == "system":
             return None
         blocks = [*_blocks(first.get("content")), *_blocks(second.get("content"))]
         blocks.sort(key=lambda block: block.get("type") != "tool_result")  # stable: the API wants results first

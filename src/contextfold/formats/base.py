@@ -27,6 +27,8 @@ class Rules:
     """Characters that the id of a call may have. None: any number."""
     results_have_kinds: bool = False
     """A result says whether a function or a custom tool answers, and has to be right about it."""
+    instructions_between: bool = False
+    """An instruction may stand behind what the user says, before the assistant's answer or at the end."""
     user_first: bool = False
     """The first message that is no instruction is the user's."""
     takes_turns: bool = False

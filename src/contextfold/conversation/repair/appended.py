@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from contextfold.conversation.repair.rules import acceptable
+from contextfold.conversation.repair.rules import acceptable, may_stand_between, opens_for_instructions
 from contextfold.formats.base import Format
 from contextfold.messages import Message, ToolResult
 
@@ -33,6 +33,10 @@ class Seen:
     """Results did not follow their calls: what comes at the end of the list may belong further up in the view."""
     begun: bool = False
     """Something else than instructions was there."""
+    takes_instructions: bool = False
+    """The last message that is none lets an instruction stand behind it, where the format allows that."""
+    instructed: bool = False
+    """One stands there now: the next message has to be the assistant's."""
     speaker: str = ""
     """The role of the last message."""
     spoke_twice: bool = False
@@ -71,12 +75,18 @@ def _conforms(message: Message, seen: Seen) -> bool:
 
 
 def _is_accepted(message: Message, seen: Seen) -> bool:
-    accepted = acceptable(message, seen.format, leading=not seen.begun)
+    stands = may_stand_between(message, seen.format) and (seen.takes_instructions or not message.parts)
+    accepted = acceptable(message, seen.format, leading=stands or not seen.begun)
     if accepted is not message and not accepted.parts and message.role != "user":
         return False  # it is left out: the next message stands where it stood
     opens = not seen.begun and message.role == "assistant" and seen.format.rules.user_first
-    seen.begun = seen.begun or not message.is_instruction
-    return accepted is message and not opens
+    misplaces = False
+    if message.is_instruction:
+        seen.instructed |= seen.begun and stands
+    else:
+        misplaces = seen.instructed and message.role != "assistant"
+        seen.begun, seen.instructed, seen.takes_instructions = True, False, opens_for_instructions(message)
+    return accepted is message and not opens and not misplaces
 
 
 def _is_of_one_kind(message: Message, seen: Seen) -> bool:

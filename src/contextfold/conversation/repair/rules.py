@@ -22,7 +22,7 @@ from contextfold.conversation.repair.pairing import Placed
 from contextfold.errors import FormatError, border
 from contextfold.formats.base import Format
 from contextfold.formats.values import is_touched
-from contextfold.messages import Message, Part, Text, ToolCall, ToolResult
+from contextfold.messages import Message, Opaque, Part, Text, ToolCall, ToolResult
 
 SILENT = "[This message was empty]"
 BEGINNING = "[What was said before this is not in this context]"
@@ -64,8 +64,9 @@ def bare_end(placed: Sequence[Placed], format: Format) -> list[Placed]:
 def _speaking(placed: Sequence[Placed], format: Format) -> Iterator[Placed]:
     """Each message as the format accepts it, without those that say nothing."""
     leading = True
-    for place in placed:
-        message = acceptable(place.message, format, leading=leading)
+    standing = _standing([place.message for place in placed], format)
+    for number, place in enumerate(placed):
+        message = acceptable(place.message, format, leading=leading or number in standing)
         if message is place.message:
             yield place
         elif message.parts:
@@ -75,6 +76,35 @@ def _speaking(placed: Sequence[Placed], format: Format) -> Iterator[Placed]:
         else:
             continue
         leading = leading and message.is_instruction
+
+
+def _standing(messages: Sequence[Message], format: Format) -> set[int]:
+    """Instructions behind other messages that the format takes where they stand."""
+    standing: set[int] = set()
+    run: list[int] = []
+    begun = asked = False
+    for index, message in enumerate(messages):
+        if may_stand_between(message, format):
+            if asked or not message.parts:
+                run.append(index)
+        elif begun or not message.is_instruction:
+            if message.role == "assistant":
+                standing.update(run)
+            else:  # without a word it only sets something, which may be anywhere
+                standing.update(number for number in run if not messages[number].parts)
+            run, begun, asked = [], True, opens_for_instructions(message)
+    return standing.union(run)
+
+
+def may_stand_between(message: Message, format: Format) -> bool:
+    """Whether this is an instruction that may stay one in the middle of a list, at the right place."""
+    return format.rules.instructions_between and message.is_instruction and message.source_format == format.name
+
+
+def opens_for_instructions(message: Message) -> bool:
+    """Whether an instruction may stand behind this: words of the user, or an end that a server's own tool gave."""
+    last = message.parts[-1] if message.parts else None
+    return message.role != "assistant" or (isinstance(last, Opaque) and last.is_output)
 
 
 def acceptable(message: Message, format: Format, *, leading: bool) -> Message:
