@@ -140,6 +140,48 @@ def test_blocking_work_never_holds_the_event_loop() -> None:
     assert asyncio.run(beat()) > 5
 
 
+def test_a_cancelled_task_ends_with_its_own_work_and_leaves_what_others_hold_up() -> None:
+    """However often it is cancelled: what the work writes to is the next call's. A store may hang for half a minute."""
+
+    async def cancelled(port: str) -> tuple[bool, list[str]]:
+        entered, gate, done = threading.Event(), threading.Event(), list[str]()
+
+        def work() -> None:
+            entered.set()
+            gate.wait(10)
+            done.append("done")
+
+        task = asyncio.create_task(getattr(AsyncPorts(), port)(work))
+        while not entered.is_set():
+            await asyncio.sleep(0.001)
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0.02)
+        waits = not task.done()
+        gate.set()
+        await asyncio.wait({task})
+        assert task.cancelled()
+        return waits, list(done)
+
+    assert asyncio.run(cancelled("compute")) == (True, ["done"])
+    assert asyncio.run(cancelled("wait_for"))[0] is False
+
+
+def test_work_that_has_not_begun_when_its_task_is_cancelled_never_begins() -> None:
+    begun: list[int] = []
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(AsyncPorts().compute(begun.append, 1))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+        await asyncio.sleep(0.02)
+        assert task.cancelled()
+
+    asyncio.run(cancelled())
+    assert not begun
+
+
 def test_a_port_that_suspends_in_blocking_code_is_a_programming_error() -> None:
     async def suspends() -> None:
         await asyncio.sleep(0)

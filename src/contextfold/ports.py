@@ -54,6 +54,9 @@ Branch = Callable[[], Coroutine[Any, Any, T]]
 CANCEL_SECONDS = 0.05
 """How often blocking code that waits looks whether it is to stop."""
 
+ENDING_SECONDS = 0.005
+"""How often a cancelled task looks whether the work that it began is over."""
+
 CLOSING_SECONDS = 2.0
 """How long cleaning up may take after a task was cancelled."""
 
@@ -112,7 +115,15 @@ class Ports(Protocol):
     clock: Clock
 
     async def compute(self, function: Callable[..., T] | BothColors, *arguments: Any) -> T:
-        """Run our own work that may take long, such as planning over a whole history."""
+        """Run our own work that may take long, such as planning over a whole history.
+
+        A task that is cancelled meanwhile ends when the work has: it shares what is known of a history with the next
+        call.
+        """
+        ...
+
+    async def wait_for(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run what may block for as long as others like, such as a store; a task that is cancelled leaves it alone."""
         ...
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -169,6 +180,9 @@ class SyncPorts(_Stoppable):
     async def compute(self, function: Callable[..., T] | BothColors, *arguments: Any) -> T:
         value: T = _blocking(function)(*arguments)
         return value
+
+    async def wait_for(self, function: Callable[..., T], *arguments: Any) -> T:
+        return function(*arguments)
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with self._limit:
@@ -239,7 +253,19 @@ class AsyncPorts(_Stoppable):
 
     async def compute(self, function: Callable[..., T] | BothColors, *arguments: Any) -> T:
         work = function.suspending if isinstance(function, BothColors) else function
-        return await anyio.to_thread.run_sync(functools.partial(work, *arguments))
+        piece = _Piece(functools.partial(work, *arguments))
+        try:
+            value: T = await anyio.to_thread.run_sync(piece)
+        except anyio.get_cancelled_exc_class():
+            # ``Task.cancel`` knows nothing of scopes: it ends the wait, and leaves the thread at work.
+            while piece.goes_on():
+                with anyio.CancelScope(shield=True), contextlib.suppress(anyio.get_cancelled_exc_class()):
+                    await anyio.sleep(ENDING_SECONDS)
+            raise
+        return value
+
+    async def wait_for(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await anyio.to_thread.run_sync(functools.partial(function, *arguments))
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if _is_async(function):
@@ -343,6 +369,31 @@ _END = _End()
 @dataclass(frozen=True, slots=True)
 class _Raised:
     error: BaseException
+
+
+class _Piece:
+    """A piece of our own work in a thread, which can be asked whether it is over. It begins only while it is wanted."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._is_running = self._is_left = False
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if self._is_left:
+                return None
+            self._is_running = True
+        try:
+            return self._work()
+        finally:
+            self._is_running = False
+
+    def goes_on(self) -> bool:
+        """Whether it is at work, now that no one wants it any more."""
+        with self._lock:
+            self._is_left = True
+            return self._is_running
 
 
 class _Pump:

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor
+from contextfold import Compactor, Policy
 from contextfold.archive import open_archive
 from contextfold.errors import ArchiveError, ContextfoldError, StoreUnavailable
 from contextfold.store import open_store
@@ -109,6 +110,56 @@ def test_a_compactor_that_is_cancelled_anywhere_changes_nothing(method: str, tmp
     assert json.dumps(history) == before
     assert compactor.compact(history, archive=archive).changed
     assert len(archive.read()) > 0
+
+
+@pytest.mark.parametrize("method", ["acompact", "acall", "in the background"])
+def test_no_work_of_a_cancelled_call_goes_on_beside_the_next_one(method: str) -> None:
+    """Both would write into what is known of one history, and quote lines that no one said, or fail."""
+    lock, at_work, most = threading.Lock(), 0, 0
+
+    def count(text: str) -> int:
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.0005)
+        with lock:
+            at_work -= 1
+        return 1 + len(text) // 4
+
+    began = threading.Event()
+    window = 40_000 if method == "in the background" else 3_000
+    compactor = Compactor(
+        window=window,
+        count_text=count,
+        policy=Policy(background=0.1),
+        on_event=lambda event: began.set() if event.name == "compaction_started" else None,
+    )
+    history = said(40)
+
+    async def cancelled() -> None:
+        if method == "in the background":  # the task that prepares it ends with its event loop
+            await compactor.acompact(history)
+            while not began.is_set():
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)
+            return
+        work = compactor.acall(send, history) if method == "acall" else compactor.acompact(history)
+        task = asyncio.create_task(work)
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+
+    for _ in range(3):
+        asyncio.run(cancelled())
+        began.clear()
+        assert at_work == 0
+    again = asyncio.run(compactor.acompact(history, force=True))
+    assert most == 1
+    assert again.messages == Compactor(window=window, count_text=count).compact(history, force=True).messages
 
 
 @pytest.mark.parametrize("method", ["acompact", "aview", "acall", "aappend"])

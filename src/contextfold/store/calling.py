@@ -123,7 +123,7 @@ def _blocking(send: Callable[..., Any]) -> Callable[..., Any]:
 
 def _suspending(send: Callable[..., Any], ports: Ports) -> Callable[..., Any]:
     async def sent(*arguments: Any) -> Any:
-        response = send(*arguments) if is_async(send) else await ports.compute(partial(send, *arguments))
+        response = send(*arguments) if is_async(send) else await ports.wait_for(partial(send, *arguments))
         return await aopened(await response if inspect.isawaitable(response) else response)
 
     return sent

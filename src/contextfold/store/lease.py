@@ -118,7 +118,7 @@ class Loan:
         if inspect.iscoroutinefunction(store.acquire_lease):  # ends with its task
             got = bool(await ports.call(store.acquire_lease, self._thread, self.owner, self._seconds))
         else:
-            got = await ports.compute(self._acquire)
+            got = await ports.wait_for(self._acquire)
         if got:
             keeper().hold(self._lease)
         self._may_hold = got

@@ -26,7 +26,7 @@ async def ask(ports: Ports, method: Callable[..., Any], *arguments: Any, **named
     work = partial(method, *arguments, **named)
     if inspect.iscoroutinefunction(method):
         return await ports.call(work)
-    return await ports.compute(work)
+    return await ports.wait_for(work)
 
 
 class Reader:

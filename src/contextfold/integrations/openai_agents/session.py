@@ -141,6 +141,6 @@ class CompactionSession:
                 f"{type(session.store).__name__} cannot delete a session: pop_item and clear_session need a store of "
                 "contextfold, such as sqlite:///FILE, or one with delete_idle(thread, seconds)"
             )
-        if not await AsyncPorts().compute(delete, session.thread, 0.0):
+        if not await AsyncPorts().wait_for(delete, session.thread, 0.0):
             raise StoreError(f"session {session.thread} is being summarized, so it is not deleted: try again")
         self._sessions.pop(session.thread.id, None)
