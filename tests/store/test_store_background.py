@@ -16,6 +16,7 @@ from conversations import said
 from contextfold import Compactor, Event
 from contextfold.calls.background import Background
 from contextfold.errors import StoreUnavailable, SummaryFailed
+from contextfold.ports import AsyncPorts, SyncPorts
 from contextfold.store import Session
 from contextfold.store.lease import Keeper, Lease, keeper
 from contextfold.store.sql import SQLStore
@@ -264,18 +265,52 @@ def test_a_task_prepares_it_in_async_code(url: str) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("begun_by", ["a thread", "a loop that is closed", "a loop that stands still"])
+def test_waiting_in_async_code_is_over_when_the_work_is_wherever_it_runs(begun_by: str, store: SQLStore) -> None:
+    """A service has a loop for each request, or begins in blocking code. What no loop runs is not waited for."""
+    gate = Gate()
+    session = opened(store, gate, **ONCE)
+    session.append(said(12, 240))
+
+    async def waiting() -> bool:
+        waits = asyncio.create_task(session.ajoin())
+        await asyncio.sleep(0.05)
+        was_done = waits.done()
+        gate.opened.set()
+        await asyncio.wait_for(waits, PATIENCE)
+        return was_done
+
+    async def begin() -> None:
+        await session.aview()
+        while not gate.entered.is_set():
+            await asyncio.sleep(0.01)
+
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        if begun_by == "a thread":
+            session.view()
+            assert gate.entered.wait(PATIENCE)
+        elif begun_by == "a loop that is closed":
+            asyncio.run(begin())
+        else:
+            loop.run_until_complete(begin())
+        assert asyncio.run(waiting()) is (begun_by != "a thread")
+        if begun_by == "a thread":
+            assert [one.trigger for one in session.summaries()] == ["background"]
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+            loop.run_until_complete(asyncio.wait({task}))
+
+
 def test_background_work_is_one_at_a_time_and_waiting_for_none_is_over_at_once() -> None:
     background = Background(1)
     background.join()
-    anyio.run(background.ajoin)
+    anyio.run(background.finished, AsyncPorts())
     gate = threading.Event()
     runs: list[int] = []
 
     async def work(ports: Any) -> None:
         runs.append(1)
         await ports.compute(gate.wait, 10)
-
-    from contextfold.ports import SyncPorts
 
     background.start(work, SyncPorts())
     background.start(work, SyncPorts())

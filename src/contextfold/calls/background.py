@@ -56,17 +56,12 @@ class Background:
         if task is not None and not task.done() and task.get_loop() is _asyncio_loop():
             await sys.modules["asyncio"].wait({task})
         if self._thread is not None and self._thread.is_alive():
-            await ports.compute(self._thread.join)
+            await ports.wait_for(self._thread.join)
 
     def join(self, seconds: float | None = None) -> None:
         """Wait for work on a thread."""
         if self._thread is not None:
             self._thread.join(seconds)
-
-    async def ajoin(self) -> None:
-        """Wait for work on a task of this loop."""
-        if self._task is not None:
-            await sys.modules["asyncio"].wait({self._task})
 
 
 def _asyncio_loop() -> asyncio.AbstractEventLoop | None:

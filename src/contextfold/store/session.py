@@ -335,7 +335,7 @@ class Session:
 
     async def ajoin(self) -> None:
         """``join`` for async code."""
-        await self._flow.background.ajoin()
+        await self._flow.background.finished(self._suspending())
 
     # ---- one algorithm, both colors ----
 
