@@ -28,7 +28,19 @@ from typing import Any
 
 
 class ContextfoldError(Exception):
-    """The base of all errors raised on purpose."""
+    """The base of all errors raised on purpose. Can be copied, and sent to another process, as whatever it is."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are made again from their text alone. One that takes more fails then, where a pool of processes
+        # reads its answer: the whole pool breaks, or waits for ever.
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[ContextfoldError], args: tuple[Any, ...], state: dict[str, Any]) -> ContextfoldError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
 
 
 class InputError(ContextfoldError, ValueError):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -53,7 +52,23 @@ class _WellFormed:
                     object.__setattr__(self, "edited", True)
 
 
-NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+class _NoMetadata(Mapping[str, Any]):
+    """Empty, and never anything else. A ``MappingProxyType`` can be neither copied nor sent to another process."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __reduce__(self) -> str:
+        return "NO_METADATA"
+
+
+NO_METADATA: Mapping[str, Any] = _NoMetadata()
 
 
 @dataclass(frozen=True, slots=True)

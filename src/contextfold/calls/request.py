@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypedDict, Unpack
 
 from contextfold import formats
@@ -129,6 +129,14 @@ class CompactionResult:
     """The view by the bare estimate, uncalibrated: what the provider's usage for it is compared with."""
     _floor: Callable[[], Mapping[str, int]] = field(repr=False)
     _text_tokens: Callable[[], int] = field(repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is asked later rests on the whole history and the means of the call: a copy takes the answers along.
+        return {
+            **vars(self),
+            "_floor": partial(dict, self.floor),
+            "_text_tokens": partial(int, self.text_tokens),
+        }
 
     @cached_property
     def floor(self) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from contextfold.messages import Message
 
@@ -65,6 +65,17 @@ class Ledger:
         self._mended = dict(mended)
         self._messages = messages
         self._length = len(messages)  # the list may grow at its end behind our back
+
+    @classmethod
+    def of_ids(
+        cls, account: Sequence[Run], ids: Sequence[str | None], mended: Mapping[int, Account] = NOTHING
+    ) -> Ledger:
+        """The same without the messages, of which only the ids are needed."""
+        return cls(account, [Message("user", (), id=name) for name in ids], mended)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        ids = [message.id for message in self._messages[: self._length]]
+        return Ledger.of_ids, (self._account, ids, self._mended)
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from contextfold.conversation.ledger import Fate, Ledger, Run, runs
-from contextfold.messages import Message
 from contextfold.passes.perform import Made
 from contextfold.record.compaction import Compaction, Recalled
 from contextfold.store.layout import Layout
@@ -144,4 +143,4 @@ def account(length: int, summary: StoredSummary | None, links: Iterable[Link]) -
 
 def ledger(found: Sequence[Run], ids: Sequence[str | None]) -> Ledger:
     """The ledger of a thread, with the messages' own ids."""
-    return Ledger(found, [Message("user", (), id=name) for name in ids])
+    return Ledger.of_ids(found, ids)
