@@ -95,6 +95,13 @@ def test_only_what_changed_is_saved() -> None:
     assert RememberedEvent(event, "session_1", "m4").update_since(before) == {"_contextfold_shortened_until": "m4"}
 
 
+def test_a_new_event_is_written_with_the_id_of_its_session() -> None:
+    """deepagents' updates always hold both, and programs that read updates go by that."""
+    before = RememberedEvent(SummarizationEvent(3, summary_of("P"), "/p.md", 9, 3), "session_1", None)
+    after = RememberedEvent(SummarizationEvent(6, summary_of("Q"), "/p.md", 12, 6), "session_1", None)
+    assert after.update_since(before).keys() == {"_summarization_event", "_summarization_session_id"}
+
+
 def test_an_event_from_before_created_at_keeps_what_was_kept() -> None:
     """Events of older releases: reasoning of kept messages stays, originals count as saved up to the cutoff."""
     event = SummarizationEvent.from_state({"cutoff_index": 2, "summary_message": summary_of("P"), "file_path": None})

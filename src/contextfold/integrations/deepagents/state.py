@@ -141,7 +141,8 @@ class RememberedEvent:
         update: dict[str, Any] = {}
         if self.event is not None and self.event != before.event:
             update[EVENT] = self.event.to_state()
-        if self.session_id != before.session_id:
+        # deepagents writes both together, and readers of updates look for the id beside the event
+        if self.session_id != before.session_id or (EVENT in update and self.session_id is not None):
             update[SESSION_ID] = self.session_id
         if self.shortened_until != before.shortened_until:
             update[SHORTENED_UNTIL] = self.shortened_until
