@@ -13,7 +13,7 @@ from conversations import turns
 from sqlalchemy import create_engine, inspect, text
 
 from contextfold import Compactor
-from contextfold.errors import StoreError
+from contextfold.errors import StoreError, StoreUnavailable
 from contextfold.recall.words import parse_query
 from contextfold.store import migrations, open_store
 from contextfold.store.database import resolved
@@ -187,6 +187,23 @@ def test_tables_of_a_newer_version_are_left_alone(url: str) -> None:
     store.close()
     with pytest.raises(StoreError, match=f"version 99, and this contextfold knows them up to {NEWEST}"):
         store.sessions()
+
+
+def test_tables_of_another_program_with_names_of_ours_are_left_alone_and_said(url: str) -> None:
+    """The OpenAI Agents SDK's sessions are in ``agent_sessions``, too: a move from them begins with their file."""
+    engine = create_engine(resolved(url))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE agent_sessions (session_id TEXT PRIMARY KEY)"))
+        connection.execute(text("INSERT INTO agent_sessions VALUES ('theirs')"))
+    store = SQLStore(url)
+    with pytest.raises(StoreError, match=r"another program .*: agent_sessions .* of its own") as raised:
+        store.sessions()
+    assert not isinstance(raised.value, StoreUnavailable)  # waiting does not help
+    store.close()
+    with engine.begin() as connection:
+        assert inspect(connection).get_table_names() == ["agent_sessions"]
+        assert connection.scalar(text("SELECT session_id FROM agent_sessions")) == "theirs"
+    engine.dispose()
 
 
 def test_versions_are_in_order() -> None:

@@ -19,7 +19,8 @@ from sqlalchemy import Connection, text
 from contextfold import formats
 from contextfold.errors import StoreError
 from contextfold.recall.history import readable, said_by
-from contextfold.store import payload, search
+from contextfold.store import addresses, payload, search
+from contextfold.store.schema import METADATA
 from contextfold.store.values import Thread
 
 
@@ -302,6 +303,7 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
         connection.execute(text("SELECT set_config('lock_timeout', :patience, true)"), {"patience": patience})
     done = version_of(connection)
     if done == 0:
+        _check_names(connection)
         connection.execute(
             text(
                 "CREATE TABLE IF NOT EXISTS contextfold_schema "
@@ -320,3 +322,14 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
                 text("INSERT INTO contextfold_schema (version, name, applied_at) VALUES (:version, :name, :now)"),
                 {"version": step.version, "name": step.name, "now": now},
             )
+
+
+def _check_names(connection: Connection) -> None:
+    """Raises ``StoreError`` where another program has tables of our names: they are its own, and are left alone."""
+    taken = [name for name in METADATA.tables if connection.dialect.has_table(connection, name)]
+    if taken:
+        raise StoreError(
+            f"{addresses.shown(connection.engine.url.render_as_string(hide_password=True))} has tables of another "
+            f"program with names of ours: {', '.join(taken)} (the OpenAI Agents SDK's own sessions have such). "
+            "Give contextfold a file, a database or a schema of its own"
+        )
