@@ -212,6 +212,26 @@ def test_what_retention_deleted_is_not_found(store: Any, request: pytest.Fixture
     assert session.search("passing") == []
 
 
+def test_a_message_that_was_taken_back_is_not_found_and_weighs_nothing(
+    store: SQLStore, request: pytest.FixtureRequest
+) -> None:
+    """As if it had never been said: the figures that ranking goes by, too."""
+    texts = ["the port is 8443", "noted, the port is open", "Café " + "and 数据库连接超时 " * 300]
+    before, after = (
+        Compactor(window=4_000).session(request.node.name + name, store=store) for name in ("before", "after")
+    )
+    before.append(said(*texts[:2]))
+    after.append(said(*texts))
+    assert store.delete_newest(after.thread, 3, after.state().revision)
+    assert after.search("Café") == []
+    figures = [
+        (hit.index, hit.score, hit.snippet) for session in (before, after) for hit in session.search("port open")
+    ]
+    assert figures[:2] == figures[2:]
+    after.append(said(texts[0], "Café"))
+    assert [hit.index for hit in after.search("cafe")] == [3]
+
+
 def test_async_code_finds_the_same(session: Any) -> None:
     async def both() -> Any:
         await session.aappend(said("the port is 8443"))

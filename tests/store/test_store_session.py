@@ -55,6 +55,28 @@ def test_what_was_appended_is_there_in_another_session_object(store: SQLStore) -
     balances(session)
 
 
+def test_a_message_that_is_taken_back_is_gone_for_whoever_has_read_it(store: SQLStore) -> None:
+    """With the summaries that knew it: the rest is the whole history, and is compacted as such."""
+    session, other = opened(store), opened(store)
+    session.append([SYSTEM, *turns(40)])
+    assert session.view() == other.view()
+    state = session.state()
+    assert state.summary_id is not None
+    assert not store.delete_newest(session.thread, state.message_count - 1, state.revision)
+    assert not store.delete_newest(session.thread, state.message_count, state.revision - 1)
+    assert session.state() == state
+    assert store.delete_newest(session.thread, state.message_count, state.revision)
+    assert session.state().summary_id is None
+    assert session.summaries() == []
+    session.append(turns(1))
+    fresh = opened(store, "fresh")
+    fresh.append([SYSTEM, *turns(40)[:-1], *turns(1)])
+    assert session.history() == fresh.history()
+    assert session.state().token_count == fresh.state().token_count
+    assert other.view() == session.view() == fresh.view()
+    balances(session)
+
+
 def test_the_view_grows_at_its_end_between_summaries_and_is_rewritten_once_by_each(store: SQLStore) -> None:
     """In a remembered session and in one that is opened anew for each view."""
     session = opened(store)

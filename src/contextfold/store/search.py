@@ -108,6 +108,23 @@ def forget(connection: Connection, thread: Thread) -> None:
     connection.execute(text("DELETE FROM searched_sessions WHERE number = :number"), {"number": number})
 
 
+def forget_message(connection: Connection, thread: Thread, sequence: int, content: str) -> None:
+    """Remove one message from the index. ``content``: what it says."""
+    number = connection.scalar(text(f"SELECT number FROM searched_sessions WHERE {_OF}"), _key(thread))
+    if number is None:
+        return
+    column = "rowid" if connection.dialect.name == "sqlite" else "id"
+    places = places_of(range(sequence, sequence + 1))
+    base = int(number) << _PLACE_BITS
+    rows = {"first": base + places.start, "stop": base + places.stop}
+    connection.execute(text(f"DELETE FROM session_words WHERE {column} >= :first AND {column} < :stop"), rows)
+    words = sum(len(row.words) - row.repeated for row in rows_of(sequence, content))
+    connection.execute(
+        text("UPDATE searched_sessions SET messages = messages - 1, words = words - :words WHERE number = :number"),
+        {"words": words, "number": number},
+    )
+
+
 class _Index:
     """The rows of one session, as ``recall.ranking`` asks for them."""
 

@@ -28,7 +28,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from contextfold import formats
 from contextfold.errors import InputError, StoreConflict, StoreCorrupt, reason
+from contextfold.recall.history import readable
 from contextfold.recall.ranking import Ranked
 from contextfold.store import payload, search
 from contextfold.store.database import Database
@@ -87,7 +89,7 @@ class SQLStore:
     def delete_idle(self, thread: Thread, seconds: float) -> bool:
         """Delete a session, unless it was written to within ``seconds`` or is being summarized.
 
-        True if it was deleted. This is the only way in which anything is ever deleted.
+        True if it was deleted. Beside ``delete_newest``, the only way in which anything is ever deleted.
         """
         with self.database.write() as connection:
             unused = _is_idle(self.database.now(connection), seconds)
@@ -142,6 +144,40 @@ class SQLStore:
                 said = ((n, message.role, message.text) for n, message in enumerate(messages, first))
                 search.index(connection, thread, said)
         return first
+
+    def delete_newest(self, thread: Thread, count: int, revision: int) -> bool:
+        """Delete the newest of ``count`` messages, and the summaries: they speak about what was there.
+
+        False, and nothing has changed, where the session has another number of messages, is not at ``revision`` any
+        more, or is being summarized.
+        """
+        with self.database.write() as connection:
+            now = self.database.now(connection)
+            row = self._row(connection, thread)
+            if row is None or (row["message_count"], row["revision"]) != (count, revision):
+                return False
+            if row["is_summarizing"] and row["lease_until"] > now:
+                return False
+            newest = and_(_of(MESSAGES, thread), MESSAGES.c.sequence == count - 1)
+            found = connection.execute(select(MESSAGES.c.tokens, MESSAGES.c.payload).where(newest)).first()
+            if found is None:
+                return False
+            search.forget_message(connection, thread, count - 1, _text_of(found.payload, row["format"], count - 1))
+            for table in (LINKS, SUMMARIES):
+                connection.execute(delete(table).where(_of(table, thread)))
+            connection.execute(delete(MESSAGES).where(newest))
+            connection.execute(
+                update(SESSIONS)
+                .where(_of(SESSIONS, thread))
+                .values(
+                    **self._shown(connection, thread, None),
+                    message_count=count - 1,
+                    token_count=SESSIONS.c.token_count - found.tokens,
+                    revision=revision + 1,  # what was read or summarized before is of another conversation
+                    updated_at=now,
+                )
+            )
+        return True
 
     def read_messages(self, thread: Thread, ranges: Sequence[range]) -> list[StoredMessage]:
         found: list[StoredMessage] = []
@@ -373,6 +409,14 @@ def _message_rows(thread: Thread, messages: Sequence[NewMessage], first: int, no
             "created_at": now,
             "payload": message.payload,
         }
+
+
+def _text_of(stored: str, format: str, sequence: int) -> str:
+    """What a stored message says; nothing where it cannot be read."""
+    try:
+        return readable(formats.get(format).decode(payload.loads(stored), sequence))
+    except ValueError:
+        return ""
 
 
 def _link_rows(thread: Thread, summary_id: int | None, links: Sequence[Link]) -> Iterator[dict[str, Any]]:

@@ -33,7 +33,8 @@ from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_config import CallModelData, ModelInputData
 from openai import AsyncOpenAI, BadRequestError
 
-from contextfold import Compactor, InputError, PolicyError, StillTooLong, count_tokens
+from contextfold import Compactor, PolicyError, StillTooLong, count_tokens
+from contextfold.errors import StoreError
 from contextfold.integrations.openai_agents import CompactionSession, compaction
 from contextfold.store import open_store
 from effort import crossed
@@ -474,13 +475,40 @@ def test_items_are_taken_back_one_by_one_and_more_can_be_added(tmp_path: Path) -
     asyncio.run(check_it())
 
 
-def test_an_interrupted_pop_is_finished_by_the_next_who_looks(tmp_path: Path) -> None:
+def test_items_that_are_added_and_taken_back_at_once_are_neither_lost_nor_taken_twice(tmp_path: Path) -> None:
+    """Two requests for one conversation at the same time, in one process or in several."""
+
+    async def check_it() -> None:
+        items = [{"role": "user", "content": f"item {n}"} for n in range(12)]
+        workers = [stored(tmp_path) for _ in range(4)]
+        await workers[0].add_items(items[:8])
+        done = await asyncio.gather(
+            *(worker.pop_item() for worker in workers),
+            *(worker.add_items([item]) for worker, item in zip(workers, items[8:], strict=True)),
+            *(worker.get_items() for worker in workers),
+        )
+        taken, views = done[:4], done[8:]
+        left = await stored(tmp_path).history()
+        assert len(left) == 8
+        assert sorted(item["content"] for item in [*taken, *left]) == sorted(item["content"] for item in items)
+        assert all(len(view) >= 4 for view in views)
+
+    asyncio.run(check_it())
+
+
+def test_an_item_that_could_not_be_taken_back_is_not_taken_back_later(tmp_path: Path) -> None:
     async def check_it() -> None:
         items = [{"role": "user", "content": f"item {n}"} for n in range(3)]
         session = stored(tmp_path)
         await session.add_items(items)
-        await session._open("talk~").aappend(items[:2], at=0)
-        assert await stored(tmp_path).get_items() == items[:2]
+        current = await session.current()
+        assert current.store.acquire_lease(current.thread, "another worker", 60.0)
+        for change in (session.pop_item, session.clear_session):
+            with pytest.raises(StoreError, match="being summarized"):
+                await change()
+        current.store.release_lease(current.thread, "another worker")
+        assert await stored(tmp_path).history() == items
+        assert await session.pop_item() == items[2]
         assert await stored(tmp_path).history() == items[:2]
 
     asyncio.run(check_it())
@@ -568,8 +596,3 @@ def test_a_store_of_the_callers_stays_open(tmp_path: Path) -> None:
 
     asyncio.run(check_it())
     store.close()
-
-
-def test_a_name_that_could_be_one_of_ours_is_refused() -> None:
-    with pytest.raises(InputError, match="~"):
-        CompactionSession("a~")
