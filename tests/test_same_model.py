@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from emulator.wires.anthropic_rules import anthropic_problem
 
 from building import calls, result, user
 from contextfold import CompactionResult, Compactor, Policy, PolicyError
@@ -100,6 +101,22 @@ def test_the_request_for_the_summary_is_the_view_with_one_instruction_behind_it(
     assert out.summary.calls == 1
     assert out.summary.input_tokens == 6_000
     assert not any("Pause the task" in str(message["content"]) for message in out.messages)
+
+
+def test_a_reminder_at_the_end_of_a_view_does_not_stand_before_our_instruction() -> None:
+    """Anthropic refuses a system message before the user's words."""
+    answer = {"content": [{"type": "text", "text": SUMMARY}], "usage": {"input_tokens": 6_000, "output_tokens": 40}}
+    model, asking, results = Model(answer), compactor(), list[Any]()
+    messages: list[Message] = []
+    while not (results and results[-1].changed):
+        messages += [*turns(len(messages), 1), {"role": "user", "content": "go on"}]
+        messages.append({"role": "system", "content": "The task list is stale."})
+        previous = results[-1].compaction if results else None
+        asking.call(model.send, messages, previous, format="anthropic", on_result=results.append)
+        messages.append({"role": "assistant", "content": "Yes."})
+    (asked,) = model.summaries
+    assert anthropic_problem({"max_tokens": 9, "messages": asked}) is None
+    assert results[-1].summary.calls == 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 from contextfold.errors import is_control_flow, reason
 from contextfold.formats import cache_marks
+from contextfold.formats.base import Format
 from contextfold.observe import SummaryStart
 from contextfold.passes import material
 from contextfold.passes.decide import Plan
@@ -178,8 +179,19 @@ def _joined(question: Question, same: RequestModel, request: _Request) -> list[A
     said = same.said(request.instruction)
     if request.mark is not None:
         said = cache_marks.marked(said, request.mark)
-    messages, format = [*request.view, said], question.history.format
+    format = question.history.format
+    messages = [*_before_reminders(request.view, format), said]
     return alternating(messages, format) if format.rules.takes_turns else messages
+
+
+def _before_reminders(view: Sequence[Any], format: Format) -> Sequence[Any]:
+    """The view without instructions at its end, where these have to stand before the assistant's words. They are not
+    summarized, and what stands before them comes from the cache.
+    """
+    stop = len(view)
+    while stop and format.rules.instructions_between and format.decode(view[stop - 1]).is_instruction:
+        stop -= 1
+    return view[:stop] or view
 
 
 def _sent(question: Question, plan: Plan) -> int:
