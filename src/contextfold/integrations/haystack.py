@@ -105,7 +105,7 @@ class ContextfoldCompactor:
     # ---- their protocol ----
 
     def compact(self, messages: list[ChatMessage], target_tokens: int, token_counter: Any) -> list[ChatMessage] | None:
-        """Shorter messages for the same conversation; None where they cannot be made shorter.
+        """Shorter messages for the same conversation; None where they meet the target, or cannot be made shorter.
 
         ``target_tokens``: by ``token_counter``. Where what must stay takes more, as little above it as can be.
         """
@@ -167,6 +167,8 @@ class ContextfoldCompactor:
             known = self._lists.of(history)
         record = record or known.record  # one that was paid for, and is not in the list: the run failed behind it
         before = await _counted(counter, messages, ports)
+        if before <= target:  # the hook never asks then; whoever tries one compactor after another does
+            return None
         calibration = await ports.compute(self._calibration, messages, before)
 
         async def made(target: int, *, force: bool) -> CompactionResult | None:

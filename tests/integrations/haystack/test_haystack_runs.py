@@ -189,6 +189,17 @@ def test_the_rules_of_their_protocol_hold() -> None:
     assert asyncio.run(ContextfoldCompactor().compact_async(history(30), target, COUNTER)) == view
 
 
+def test_a_list_that_meets_its_target_is_left_alone_and_costs_no_summary() -> None:
+    """Their hook never asks then; a compactor that tries ours behind another one does."""
+    asked: list[str] = []
+    made = ContextfoldCompactor(summarizer=lambda prompt: asked.append(prompt) or "All is dry.")
+    messages = history(30)
+    assert made.compact(messages, COUNTER.count(messages), COUNTER) is None
+    assert asyncio.run(made.compact_async(messages, COUNTER.count(messages) + 1, COUNTER)) is None
+    assert asked == []
+    assert made.compact(messages, COUNTER.count(messages) // 2, COUNTER) is not None
+
+
 def test_what_stays_is_the_very_object_that_it_was() -> None:
     messages = history(30)
     view = ContextfoldCompactor(keep=("messages", 12)).compact(messages, COUNTER.count(messages) // 2, COUNTER)
