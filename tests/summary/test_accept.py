@@ -46,7 +46,13 @@ def test_an_honest_summary_is_accepted_whatever_its_shape(text: str) -> None:
     assert judged(Answer(text, finish_reason="stop")) is None
 
 
-@pytest.mark.parametrize("text", ["", "  \n\t", "...", "---", "```\n```", "<think>hm</think>", "<summary>\n</summary>"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "  \n\t", "...", "---", "```\n```", "<think>hm</think>", "<summary>\n</summary>"),
+        *("\u200b", "\ufeff\u2060 \u200e", "…", "。", "—", "!!!", "👍"),
+    ],
+)
 def test_a_blank_answer_is_rejected(text: str) -> None:
     assert judged(text) == "it is blank"
 
@@ -59,6 +65,24 @@ def test_an_answer_that_was_cut_off_is_rejected(reason: str) -> None:
 def test_a_tool_call_is_rejected_even_with_words_beside_it() -> None:
     assert judged(Answer(GOOD, has_tool_calls=True)) == "it calls a tool"
     assert judged(Answer("", finish_reason="tool_use")) == "it calls a tool"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        '<tool_call>\n{"name": "read_file", "arguments": {"path": "src/app.py"}}\n</tool_call>',
+        "<think>I should look.</think>\n<tool_call>\n<function=read_file>\n</function>\n</tool_call>",
+        '<function_calls>\n<invoke name="read_file">\n</invoke>\n</function_calls>',
+        "<function=read_file>src/app.py</function>",
+        '[TOOL_CALLS][{"name": "read_file", "arguments": {}}]',
+        '<|python_tag|>read_file.call(path="src/app.py")',
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file",
+    ],
+)
+def test_a_tool_call_that_a_server_left_in_the_text_is_rejected(call: str) -> None:
+    """Small models go on with the conversation that they are to sum up, and many servers do not read their calls."""
+    assert judged(call) == "it calls a tool"
+    assert judged(f"The agent wrote {call} and got no answer; src/app.py is still to be read.") is None
 
 
 @pytest.mark.parametrize("reason", ["content_filter", "refusal", "SAFETY", "guardrail_intervened"])

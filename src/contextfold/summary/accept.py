@@ -61,6 +61,13 @@ _CALLED = frozenset(
     {"tool_calls", "tool_call", "tool_use", "function_call", "malformed_function_call", "unexpected_tool_call"}
 )
 
+_CALL = re.compile(
+    r"<tool_call>|<function_calls>|<invoke name=|<function=|\[TOOL_CALLS\]|<\|python_tag\|>"
+    r"|<[|｜]tool[▁_]calls?[▁_]begin[|｜]>"
+)
+"""What a call begins with in a model's own words, where a server does not read it: Qwen and Hermes, Claude, Llama,
+Mistral, DeepSeek."""
+
 _APOLOGY = re.compile(
     r"^(?:i[’']?m (?:very |so )?sorry|i am sorry|sorry,|i apologi[sz]e|i (?:can[’']?t|cannot|can not|won[’']?t)\b"
     r"|i am (?:not able|unable)|i[’']?m (?:not able|unable)|unfortunately,? i|as an ai\b"
@@ -119,11 +126,11 @@ def rejection(answer: Answer, *, input_tokens: int, count: Callable[[str], int],
     text = clean(answer.text)
     reason = (answer.finish_reason or "").lower()
     # Calls first: the text beside one is usually blank, and "it is blank" would not say why.
-    if answer.has_tool_calls or reason in _CALLED:
+    if answer.has_tool_calls or reason in _CALLED or _CALL.match(text):
         return "it calls a tool"
     if reason in _REFUSED:
         return f"it was refused ({reason})"
-    is_blank = not text.strip(" \n\t.#*-_`>[]()")
+    is_blank = not any(map(str.isalnum, text))  # signs alone, also those that no one sees (zero-width space, BOM)
     if is_blank and reason in _CUT_OFF:
         return f"it was cut off ({reason}) before a word was said: reasoning counts against the answer limit, raise it"
     if is_blank:
