@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from contextfold.conversation.ledger import Fate, Ledger, Run, runs
+from contextfold.errors import StoreCorrupt
 from contextfold.passes.perform import Made
 from contextfold.record.compaction import Compaction, Recalled
 from contextfold.store.layout import Layout
@@ -121,23 +122,32 @@ def _beside(summary: StoredSummary, record: Compaction, trigger: Trigger, reason
 
 
 def lineage(summaries: Sequence[StoredSummary], newest: int | None) -> list[StoredSummary]:
-    """The summary in force and those it was built on, newest first."""
+    """The summary in force and those it was built on, newest first. Raises ``StoreCorrupt`` where one is missing."""
     by_id = {summary.id: summary for summary in summaries}
     found: list[StoredSummary] = []
     while newest is not None:
+        if newest not in by_id:
+            raise StoreCorrupt(f"there is no summary {newest}, though the session refers to it")
         found.append(by_id[newest])
         newest = by_id[newest].parent_id
     return found
 
 
 def account(length: int, summary: StoredSummary | None, links: Iterable[Link]) -> tuple[Run, ...]:
-    """The fate of each of ``length`` messages of a thread: by the record in force, and the links of its lineage."""
+    """The fate of each of ``length`` messages of a thread: by the record in force, and the links of its lineage.
+
+    Raises ``StoreCorrupt`` where these speak of a message behind the last one.
+    """
     fates: list[tuple[Fate, str]] = [("kept", "recent")] * length
-    for run in summary.record.runs if summary else ():
-        for sequence in summary.layout.sequences(range(run.start, run.stop)) if summary else ():
-            fates[sequence] = (run.fate, run.reason)
-    for link in links:
-        fates[link.sequence] = (link.fate, link.reason)
+    try:
+        for run in summary.record.runs if summary else ():
+            for sequence in summary.layout.sequences(range(run.start, run.stop)) if summary else ():
+                fates[sequence] = (run.fate, run.reason)
+        for link in links:
+            fates[link.sequence] = (link.fate, link.reason)
+    except IndexError:
+        text = f"a summary of the session speaks of more messages than the {length:,} that it has"
+        raise StoreCorrupt(text) from None
     return runs(fates)
 
 
