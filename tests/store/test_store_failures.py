@@ -153,6 +153,63 @@ def test_a_summary_that_cannot_be_read_is_named(store: SQLStore) -> None:
     assert opened(store).history() == turns(20)
 
 
+def test_rows_of_summaries_that_are_missing_or_say_too_much_are_told_by_the_ledger(store: SQLStore) -> None:
+    session = opened(store)
+    session.append(turns(20))
+    session.view()
+    for changes, said_of_it in (
+        (["UPDATE agent_sessions SET message_count = 10"], "more messages than the 10"),
+        (["DELETE FROM session_summary_messages", "DELETE FROM session_summaries"], r"there is no summary \d+"),
+    ):
+        with store.database.write() as connection:
+            for change in changes:
+                connection.execute(text(change))
+        with pytest.raises(StoreCorrupt, match=said_of_it):
+            opened(store).ledger()
+
+
+def test_nothing_is_acknowledged_that_would_go_into_a_deleted_file(tmp_path: Path) -> None:
+    """SQLite would write on into it, as long as this process has it open, and the next one would find nothing."""
+    path = tmp_path / "talks.db"
+    store = open_store(f"sqlite:///{path}")
+    session = opened(store)
+    session.append(turns(1))
+    store.close()
+    session.append(turns(1))
+    aside = path.rename(tmp_path / "aside.db")
+    wal = [file.rename(tmp_path / file.name.replace("talks", "aside")) for file in tmp_path.glob("talks.db-*")]
+    for work in (lambda: session.append(turn(2)), session.view, session.history, lambda: session.search("turn")):
+        with pytest.raises(StoreUnavailable, match=r"not there any more.*Put it back"):
+            work()
+    assert not path.exists()
+    for file in (aside, *wal):
+        file.rename(tmp_path / file.name.replace("aside", "talks"))
+    session.append(turn(2))
+    assert opened(open_store(f"sqlite:///{path}")).history() == [*turns(1), *turns(1), *turn(2)]
+    store.close()
+
+
+def test_a_file_that_was_restored_from_a_backup_is_the_one_that_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "talks.db"
+    store = open_store(f"sqlite:///{path}")
+    session = opened(store)
+    session.append(turns(3))
+    session.view()
+    store.close()
+    backup = tmp_path / "backup.db"
+    backup.write_bytes(path.read_bytes())
+    session.append(turns(20))
+    session.view()
+    for file in tmp_path.glob("talks.db-*"):
+        file.unlink()
+    backup.replace(path)
+    assert session.history() == turns(3)
+    session.append(turns(1))
+    view = session.view()
+    assert opened(open_store(f"sqlite:///{path}")).history() == [*turns(3), *turns(1)] == list(view)
+    store.close()
+
+
 def test_a_history_that_was_changed_under_its_summary_is_summarized_anew(store: SQLStore) -> None:
     """The record does not belong to it any more: it is set aside, and said."""
     session = opened(store)

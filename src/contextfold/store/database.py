@@ -10,6 +10,8 @@ of drivers become ``StoreError``. What does not: queries (``sql``), tables (``sc
   that hangs with a row locked does not block the others for ever.
 - A file of SQLite is made here before SQLite opens it, for its owner alone; its write-ahead log gets the same mode. A
   symbolic link at any of these names is refused: it may lead to a file of someone else.
+- A file of SQLite that was replaced is opened again, and one that is gone is an error: what is acknowledged must be in
+  the file that the next process opens.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -51,6 +53,8 @@ class _Engines:
 
     reader: Engine
     writer: Engine
+    file: tuple[int, int] | None = None
+    """Which file they have open, by device and number; None where there is none."""
 
     def dispose(self) -> None:
         """Close all connections, those in use by other threads as soon as they come back."""
@@ -105,6 +109,15 @@ class Database:
     def _engines(self) -> _Engines:
         """Engines of this process, on tables of the newest version."""
         found = self._open.get(os.getpid())
+        if found is not None and found.file is not None and (there := self._identity()) != found.file:
+            # SQLite writes on into a file that was deleted or replaced, and all of it is gone with the last connection.
+            if there is None:
+                raise StoreUnavailable(
+                    f"{self.name}: the file is not there any more, or cannot be reached; nothing was written. Put it "
+                    "back, and try again"
+                )
+            self.close()
+            found = None
         if found is None:
             made = self._new_engines()
             try:
@@ -112,10 +125,22 @@ class Database:
             except BaseException:
                 made.dispose()
                 raise
+            made = replace(made, file=self._identity())
             found = self._open.setdefault(os.getpid(), made)
             if found is not made:  # another thread was faster
                 made.dispose()
         return found
+
+    def _identity(self) -> tuple[int, int] | None:
+        """The file that stands at the path now."""
+        path = _file_of(self.url)
+        if path is None:
+            return None
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _migrate(self, engines: _Engines) -> None:
         with engines.reader.connect() as connection:
