@@ -24,12 +24,14 @@ from emulator.sse import Event
 from emulator.wires import AnthropicMessages, BedrockConverse, GeminiContent, OpenAIChat, OpenAIResponses, Wire
 
 _STREAM = "streamGenerateContent"
-_GEMINI = (
-    "/v1beta/models/{model}",
-    "/v1beta1/publishers/google/models/{model}",
-    "/v1beta1/projects/{project}/locations/{location}/publishers/google/models/{model}",
+_GEMINI = tuple(
+    f"/{version}/{place}models/{{model}}"
+    for version in ("v1", "v1beta", "v1beta1")
+    for place in ("", "publishers/google/", "projects/{project}/locations/{location}/publishers/google/")
 )
-"""The Gemini API's, and Vertex AI's with and without a project. The model is in the address."""
+"""The Gemini API's, and Vertex AI's with and without a project. The model is in the address. Google's own SDK asks for
+``v1`` since its third version, and for a beta before.
+"""
 
 _PATHS: Sequence[tuple[str, Wire]] = (
     ("/v1/chat/completions", OpenAIChat()),
