@@ -6,6 +6,7 @@ import asyncio
 import copy
 import itertools
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -510,6 +511,32 @@ def test_an_item_that_could_not_be_taken_back_is_not_taken_back_later(tmp_path: 
         assert await stored(tmp_path).history() == items
         assert await session.pop_item() == items[2]
         assert await stored(tmp_path).history() == items[:2]
+
+    asyncio.run(check_it())
+
+
+@pytest.mark.parametrize("name", ["add_items", "pop_item", "clear_session"])
+def test_a_change_that_is_cancelled_is_over_when_the_task_is(tmp_path: Path, name: str) -> None:
+    """The SDK's own sessions promise it: what comes later would stand behind the items of the next run."""
+    items = [{"role": "user", "content": f"item {n}"} for n in range(3)]
+    after = {"add_items": items, "pop_item": items[:1], "clear_session": []}[name]
+
+    async def check_it() -> None:
+        session = stored(tmp_path)
+        await session.add_items(items[:2])
+        other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")  # the change has to wait
+        given = ([items[2]],) if name == "add_items" else ()
+        task = asyncio.create_task(getattr(session, name)(*given))
+        await asyncio.sleep(0.1)
+        asyncio.get_running_loop().call_later(0.2, other.execute, "COMMIT")
+        for _ in range(2):  # whoever is in a hurry asks twice
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await stored(tmp_path).history() == after
+        other.close()
 
     asyncio.run(check_it())
 
