@@ -15,7 +15,7 @@ from emulator.prompt import Segment, segment_of, tools_segment
 from emulator.requests import Request
 from emulator.sse import Event, pieces
 from emulator.wires.anthropic_rules import anthropic_problem
-from emulator.wires.anthropic_thinking import binding_problem, thought
+from emulator.wires.anthropic_thinking import binding_problem, budget_problem, thought
 from emulator.wires.base import Body, Reply, Wire, listed, whole_number
 
 STOPS: dict[Finish, str] = {
@@ -62,7 +62,7 @@ class AnthropicMessages(Wire):
         return anthropic_problem(body)
 
     def bound_problem(self, body: Body, headers: Mapping[str, str]) -> Problem | None:
-        return binding_problem(body, headers)
+        return budget_problem(body, headers) or binding_problem(body, headers)
 
     def body(self, reply: Reply) -> dict[str, Any]:
         return {

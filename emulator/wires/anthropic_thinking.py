@@ -45,6 +45,20 @@ def thought(body: Body, model: str, number: int) -> dict[str, Any] | None:
     return {"type": "thinking", "thinking": f"Thought number {number}, about what was asked.", "signature": signature}
 
 
+def budget_problem(body: Body, headers: Mapping[str, str]) -> Problem | None:
+    """A budget that is not below the answer's limit, unless thinking comes between calls of tools."""
+    asked = body.get("thinking")
+    budget = asked.get("budget_tokens") if isinstance(asked, Mapping) else None
+    betas = next((value for name, value in headers.items() if name.lower() == "anthropic-beta"), "")
+    if not isinstance(budget, int) or "interleaved-thinking" in betas:
+        return None
+    if budget < 1_024:
+        return Problem("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+    if budget >= (body.get("max_tokens") or 0):
+        return Problem("`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation")
+    return None
+
+
 def binding_problem(body: Body, headers: Mapping[str, str]) -> Problem | None:
     """The first thinking block that is not bound to what stands before it now."""
     asked = body.get("thinking")

@@ -556,6 +556,24 @@ def test_at_most_the_marks_that_came_remain_and_the_newest_is_kept(opened: Any, 
     assert usage["cache_read_input_tokens"] > 0.5 * usage["input_tokens"]
 
 
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+def test_a_client_that_writes_text_as_a_block_while_it_is_marked_goes_on_with_its_conversation(
+    opened: Any, provider: ProviderServer, wire: str
+) -> None:
+    """As litellm writes results for Anthropic, and messages for OpenRouter."""
+    gateway = opened()
+    for messages in turns(wire, ENOUGH):
+        marked = json.loads(json.dumps(messages))
+        holder = marked[-1]
+        if isinstance(holder["content"], list):
+            holder = holder["content"][-1]
+        holder["content"] = [{"type": "text", "text": holder["content"], "cache_control": {"type": "ephemeral"}}]
+        response = post(gateway.url, PATHS[wire], compact(body_of(wire, marked)))
+        assert response.status == 200
+    assert gateway.metrics.total("remembered_conversations") == 1
+    assert gateway.metrics.total("compactions_total") <= 6
+
+
 # ---- refusals ----
 
 
@@ -1098,6 +1116,22 @@ def test_an_answer_limit_beyond_the_window_is_refused_once_and_lowered_ever_afte
         assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
     refused = [request for request in provider.requests if request.error is not None]
     assert 1 <= len(refused) <= 6
+
+
+def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(
+    opened: Any, provider: ProviderServer
+) -> None:
+    gateway = opened()
+    for messages in turns("anthropic", 30):
+        for message in messages:
+            if message["role"] == "assistant" and message["content"][0]["type"] != "thinking":
+                message["content"].insert(0, {"type": "thinking", "thinking": "hm", "signature": "c2ln"})
+        thinking = {"type": "enabled", "budget_tokens": 31_999}
+        body = body_of("anthropic", messages, max_tokens=32_000, thinking=thinking)
+        assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
+    sent = [json.loads(request.raw) for request in provider.requests if request.error is None]
+    assert all(1_024 <= one["thinking"]["budget_tokens"] < one["max_tokens"] for one in sent)
+    assert len({one["thinking"]["budget_tokens"] for one in sent}) <= 3
 
 
 @pytest.mark.parametrize(("share", "requests"), [(0.9, 2), (0.2, 1)])

@@ -91,3 +91,17 @@ def test_behind_newest_results_all_but_the_instruction_comes_from_the_cache(tmp_
         assert request.usage is not None
         assert request.usage.cached > 0.9 * request.usage.prompt
         assert request.raw.count(b'"cache_control"') <= 2 + marked
+
+
+def test_a_summary_is_asked_for_with_an_answer_limit_that_fits_beside_the_view(
+    opened: Any, provider: ProviderServer
+) -> None:
+    """A client that always asks for a long answer was refused for it once, and its limit is lowered since then."""
+    provider._provider.script = lambda request: Answer(SUMMARY if is_own(request) else "I go on.")
+    gateway = opened(summarizer="same")
+    for messages in turns("anthropic", 40):
+        raw = compact(body_of("anthropic", messages, max_tokens=6_000))
+        assert post(gateway.url, PATHS["anthropic"], raw).status == 200
+    asked = [request for request in provider.requests if is_own(request)]
+    assert asked
+    assert [request.error for request in asked if request.error] == []

@@ -451,3 +451,15 @@ def test_any_function_with_the_same_arguments_can_be_wrapped() -> None:
     send = over_openai.with_compaction(create, Compactor(window=WINDOW))
     assert send(model=MODEL, messages=[{"role": "user", "content": "Hi"}]) == {"usage": {"prompt_tokens": 20}}
     assert sent == [[{"role": "user", "content": "Hi"}]]
+
+
+def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(server: ProviderServer) -> None:
+    """Anthropic would refuse the second request as well, and the call would end with that."""
+    client = anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0)
+    create = over_anthropic.with_compaction(client.messages.create, Compactor(window=WINDOW))
+    said = [{"role": "user", "content": "Why are invoices late? " * 20}]
+    thinking = {"type": "enabled", "budget_tokens": 7_950}
+    create(model=MODEL, messages=said, max_tokens=7_999, thinking=thinking)
+    refused, sent = server.requests
+    assert refused.body["thinking"] == thinking
+    assert 1_024 <= sent.body["thinking"]["budget_tokens"] < sent.body["max_tokens"] < 7_999

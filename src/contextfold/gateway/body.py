@@ -519,41 +519,28 @@ def dumped(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def plain(entry: Any, *, joins_text: bool) -> Any:
-    """A message without ``cache_control``, which clients move from turn to turn; itself where there is none.
+def plain(value: Any) -> Any:
+    """A message, or a block of it, without ``cache_control``, which clients move from turn to turn.
 
-    ``joins_text``: one block of text is the text itself; Claude Code writes a message as blocks while it is marked.
+    Itself where there is nothing to leave out.
+
+    A content that is one block of text is the text itself: clients write messages and results as blocks while they are
+    marked (Claude Code, and all that litellm translates).
     """
-    if not isinstance(entry, dict):
-        return entry
-    content = entry.get("content")
-    cleaned = [_bare(block) for block in content] if isinstance(content, list) else content
-    if joins_text and isinstance(cleaned, list) and len(cleaned) == 1 and _is_bare_text(cleaned[0]):
-        cleaned = cleaned[0]["text"]
-    is_same = cleaned is content or (
-        isinstance(cleaned, list)
-        and isinstance(content, list)
-        and all(new is old for new, old in zip(cleaned, content, strict=True))
-    )
-    if is_same and "cache_control" not in entry:
-        return entry
-    copy = {name: value for name, value in entry.items() if name != "cache_control"}
-    if not is_same:
+    if not isinstance(value, dict):
+        return value
+    content = cleaned = value.get("content")
+    if isinstance(content, list):
+        blocks = [plain(block) for block in content]
+        if len(blocks) == 1 and _is_bare_text(blocks[0]) and ("role" in value or value.get("type") == "tool_result"):
+            cleaned = blocks[0]["text"]
+        elif any(new is not old for new, old in zip(blocks, content, strict=True)):
+            cleaned = blocks
+    if cleaned is content and "cache_control" not in value:
+        return value
+    copy = {name: inner for name, inner in value.items() if name != "cache_control"}
+    if cleaned is not content:
         copy["content"] = cleaned
-    return copy
-
-
-def _bare(block: Any) -> Any:
-    if not isinstance(block, dict):
-        return block
-    inner = block.get("content")
-    bare = [_bare(one) for one in inner] if isinstance(inner, list) else []
-    changed = isinstance(inner, list) and any(new is not old for new, old in zip(bare, inner, strict=True))
-    if "cache_control" not in block and not changed:
-        return block
-    copy = {name: value for name, value in block.items() if name != "cache_control"}
-    if changed:
-        copy["content"] = bare
     return copy
 
 

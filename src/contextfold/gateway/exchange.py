@@ -259,16 +259,16 @@ class Exchanges:
     ) -> Callable[[list[Any], int | None], Awaitable[Accepted]]:
         """What sends a view. ``sent``: the refusals so far; those to come are added."""
         call, wire, body, state = conversation.call, conversation.wire, conversation.body, conversation.state
-        limit_name, limit = wire.limit(body.fields)
+        limit = wire.limit(body.fields)[1]
         repeated = sent[-1] if sent else None
         mark = _last_mark(body) if wire is MESSAGES else None
 
         async def send(view: list[Any], max_tokens: int | None) -> Accepted:
             nonlocal repeated
-            changes = {limit_name: max_tokens} if max_tokens is not None and max_tokens != limit else {}
+            changes = wire.limited(body.fields, max_tokens) if max_tokens is not None and max_tokens != limit else {}
             data = body.with_view(view, wire.key, changes, mark)
             if not changes and (lowered := state.answer_room(limit, len(data))) is not None:
-                changes = {limit_name: lowered}
+                changes = wire.limited(body.fields, lowered)
                 data = body.with_view(view, wire.key, changes, mark)
             is_same = data is body.raw
             if is_same and repeated is not None:  # the upstream has said already what it thinks of this
@@ -307,7 +307,8 @@ class Exchanges:
             return await self.client.send("POST", url, call.upstream.headers(headers), data)
 
         wire, body = conversation.wire, conversation.body
-        return asking(post, wire, body, call.model, _last_mark(body) if wire is MESSAGES else None)
+        mark = _last_mark(body) if wire is MESSAGES else None
+        return asking(post, wire, body, call.model, mark, conversation.state.answer_room)
 
     async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
         try:

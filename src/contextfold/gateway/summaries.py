@@ -48,26 +48,31 @@ def asking(
     body: Body,
     model: str,
     mark: Callable[[Any], Any] | None,
+    room: Callable[[int | None, int], int | None],
 ) -> Ask:
     """How the model of a request is asked for a summary of it.
 
     A whole view goes out as the request itself would, made of the client's bytes, so that the provider reads it from
     its cache; only what makes the answer a stream, or keeps it at the provider, is different. ``mark``: puts the mark
-    of the cache that the newest message has on another one, for a view that ends before it.
+    of the cache that the newest message has on another one, for a view that ends before it. ``room``: as
+    ``State.answer_room``.
     """
 
     async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
         if whole and is_shaped(body.fields):
             return None
         if whole:
-            name, limit = wire.limit(body.fields)
+            limit = wire.limit(body.fields)[1]
             changes: dict[str, Any] = {one: None for one in ("stream", "stream_options") if one in body.fields}
-            changes |= {name: max(limit, answer_tokens)} if limit is not None else {}
+            changes |= wire.limited(body.fields, max(limit, answer_tokens)) if limit is not None else {}
             changes |= {"store": False} if wire is RESPONSES else {}
             # Marks are counted: one more is refused. So it moves, and never beside the message that has it.
             newest = body.open[-1]
             is_left_out = not any(message is newest for message in messages)
             data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
+            if limit is not None and (lowered := room(max(limit, answer_tokens), len(data))) is not None:
+                changes |= wire.limited(body.fields, lowered)
+                data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
         else:
             alone: dict[str, Any] = {"model": model, wire.key: messages}
             alone |= {"max_tokens": ANSWER_TOKENS} if wire is MESSAGES else {}

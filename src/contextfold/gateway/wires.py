@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contextfold.calls.recovery import shorter_thinking
 from contextfold.gateway.body import plain
 from contextfold.integrations.streams import StreamProgress
 
@@ -36,7 +37,7 @@ class GatewayWire:
 
     def plain(self, entry: Any) -> tuple[Any, bool]:
         """A message as the engine gets it, and whether it is a compaction by the provider."""
-        message = plain(entry, joins_text=self.provider == "anthropic")
+        message = plain(entry)
         return message, _is_compaction(message)
 
     def native_feature(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> str | None:
@@ -61,6 +62,13 @@ class GatewayWire:
             if isinstance(fields.get(name), int):
                 return name, fields[name]
         return self.limits[0], None
+
+    def limited(self, fields: Mapping[str, Any], tokens: int) -> dict[str, Any]:
+        """The fields to set for an answer of so many tokens at most."""
+        name, limit = self.limit(fields)
+        thinking = fields.get("thinking")
+        shorter = shorter_thinking(thinking, limit, tokens)
+        return {name: tokens, **({} if shorter is thinking else {"thinking": shorter})}
 
     def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
         """An error of ours, in the shape that the wire's clients read."""

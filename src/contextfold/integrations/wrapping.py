@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from contextfold.calls.recovery import shorter_thinking
 from contextfold.calls.same import is_shaped
 from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
@@ -195,6 +196,10 @@ class _Call:
         changed: dict[str, Any] = {self.dialect.messages: self.original if same else view}
         if max_tokens is not None:
             changed[self.limit] = max_tokens
+            thinking, limit = self.arguments.get("thinking"), self.arguments.get(self.limit)
+            shorter = shorter_thinking(thinking, limit if isinstance(limit, int) else None, max_tokens)
+            if shorter is not thinking:
+                changed["thinking"] = shorter
         return self.owner.adjust({**self.arguments, **changed})
 
     def for_summary(self, messages: list[Any], whole: bool, answer_tokens: int) -> dict[str, Any]:
