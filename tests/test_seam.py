@@ -16,7 +16,7 @@ SEAM = {
     "contextfold.calls": {"views"},
     "contextfold.calls.background": {"Background"},
     "contextfold.calls.memory": {"KnownConversation"},
-    "contextfold.calls.recovery": {"UNLIMITED", "Exchange"},
+    "contextfold.calls.recovery": {"UNLIMITED", "Exchange", "shorter_thinking"},
     "contextfold.calls.request": {"UNLIMITED", "After", "Before", "CompactionResult", "CompactOptions", "Request"},
     "contextfold.calls.same": {"is_shaped"},
     "contextfold.calls.usage": {"Usage", "get", "read_usage"},

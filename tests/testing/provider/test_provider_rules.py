@@ -32,6 +32,7 @@ CALL = {
 }
 BOTH = {**CALL, "tool_calls": [*CALL["tool_calls"], {**CALL["tool_calls"][0], "id": "c2"}]}  # type: ignore[index, list-item]
 HELLO = {"role": "user", "content": "hello"}
+SAID = [{"role": "assistant", "content": "so"}]
 
 
 def tool(call_id: str) -> dict[str, Any]:
@@ -130,7 +131,9 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("anthropic", None, "messages: Field required"),
     ("anthropic", [], "at least one message is required"),
     ("anthropic", ["hello"], "messages.0: Input should be an object"),
-    ("anthropic", [{"role": "system", "content": "x"}, HELLO], 'Unexpected role "system"'),
+    ("anthropic", [{"role": "system", "content": "x"}, HELLO], "use the top-level 'system' parameter"),
+    ("anthropic", [HELLO, {"role": "system", "content": "x"}, HELLO], "'system' must precede an 'assistant' message"),
+    ("anthropic", [HELLO, *SAID, {"role": "system", "content": "x"}], "'system' must follow a 'user' message"),
     ("anthropic", [{"role": "tool", "content": "x"}], "messages.0.role: Input should be 'user' or 'assistant'"),
     ("anthropic", [{"role": "user", "content": None}], "messages.0.content: Field required"),
     ("anthropic", [{"role": "assistant", "content": "x"}], 'first message must use the "user" role'),
@@ -257,6 +260,12 @@ class TestRules:
         assert (
             problem_with("anthropic", [*bare, {"role": "assistant", "content": "so"}, HELLO], thinking=thinking) is None
         )
+
+    def test_a_system_role_is_taken_behind_the_user_by_models_that_know_it(self) -> None:
+        wire = [HELLO, {"role": "system", "content": "x"}, *SAID]
+        assert problem_with("anthropic", wire) is None
+        assert problem_with("anthropic", wire, model="claude-opus-5") is None
+        assert 'Unexpected role "system"' in (problem_with("anthropic", wire, model="claude-sonnet-4-5") or "")
 
     def test_bedrock_wants_the_tools_with_their_calls(self) -> None:
         called = [TOLD, tool_use("t1"), tool_results("t1")]
