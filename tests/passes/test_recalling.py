@@ -159,3 +159,19 @@ def test_a_block_never_stands_behind_another_message_than_the_one_that_asked() -
     out = asked(compactor, history, "Which port does the gateway listen on?", record)
     rewound = [*history, {"role": "user", "content": "Never mind."}]
     assert "<history>" not in text_of(Compactor(window=WINDOW).compact(rewound, previous=out.compaction).messages)
+
+
+def test_a_second_question_behind_what_came_back_gives_the_same_view_in_every_process() -> None:
+    """Where roles alternate, what came back is joined to its question, and the next question was never to be."""
+    history = talk({3: FACTS[0]})[1:]
+    compactor = Compactor(window=WINDOW, policy=Policy(recall=True, evidence=False))
+    before = compactor.compact(history, format="anthropic")
+    history.append({"role": "user", "content": "Which port does the gateway listen on?"})
+    out = compactor.compact(history, before.compaction, format="anthropic")
+    assert "8443" in json.dumps(out.messages[-1])
+    history.append({"role": "user", "content": "And hurry, please."})
+    grown = compactor.compact(history, out.compaction, format="anthropic")
+    assert grown.messages[:-1] == out.messages
+    assert grown.messages[-1] is history[-1]
+    elsewhere = Compactor(window=WINDOW, trigger=None).compact(history, grown.compaction, format="anthropic")
+    assert elsewhere.messages == grown.messages

@@ -30,7 +30,7 @@ class ViewItem:
     """One message of a view. ``index`` is its place in the history, None for the summary.
 
     ``changed``: not as it stands in the history. ``joinable``: it has a new neighbor before it. ``account``: what
-    mending made of it, where that is worth telling.
+    mending made of it, where that is worth telling. ``behind``: it quotes what came back for the message of this index.
     """
 
     message: Message
@@ -38,6 +38,7 @@ class ViewItem:
     changed: bool = False
     joinable: bool = False
     account: Account | None = None
+    behind: int | None = None
 
 
 def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewItem]:
@@ -63,7 +64,7 @@ def apply(messages: Sequence[Message], record: Compaction | None) -> list[ViewIt
             items.append(ViewItem(left, index, changed=left is not message, account=account))
         # The digest, because an edited message did not ask for what was quoted behind it.
         if index in quoted and digest(message).hex() == quoted[index].digest:
-            items.append(ViewItem(recalled_message(quoted[index], role), None, changed=True))
+            items.append(ViewItem(recalled_message(quoted[index], role), None, changed=True, behind=index))
     if record.summary is not None:
         # Counted among what is left, since the message that it stands behind may be gone itself.
         before = [item.index for item in items if item.index is not None and item.index <= record.summary_after]
@@ -102,7 +103,8 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
                 item, message=place.message, changed=changed, joinable=joinable, account=place.account or item.account
             )
         )
-        before = item.index
+        # What is quoted behind a message does not part it from the next one, which may have come later.
+        before = item.index if item.behind is None else item.behind
     return view
 
 
