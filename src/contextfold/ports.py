@@ -292,13 +292,16 @@ class AsyncPorts(_Stoppable):
     async def _started(self, work: functools.partial[Any]) -> Any:
         if _is_async(work):
             return await work()
-        value = await self._threaded(work)
+        value = await self.threaded(work)
         return await value if inspect.isawaitable(value) else value
 
     async def _follow(self, pieces: Iterator[Any]) -> Any:
-        return await self._threaded(next, pieces, _END)
+        return await self.threaded(next, pieces, _END)
 
-    async def _threaded(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def threaded(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run what blocks and holds a place among the calls already, in a thread that no one else waits for: forty
+        answers that take a minute each would hold up every store of the process, and the application's own threads.
+        """
         work = functools.partial(function, *arguments)
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 

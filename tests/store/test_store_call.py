@@ -7,10 +7,12 @@ real one; the emulator on loopback stands in for streams and SDKs.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+from anyio import to_thread
 from conversations import SYSTEM, said, turns
 
 from contextfold import CompactionResult, Compactor, Event, Policy, StillTooLong, count_tokens
@@ -227,6 +229,33 @@ def test_messages_and_answer_are_appended_around_the_call() -> None:
     assert session.history() == [*turns(1)[:1], ANSWER]
     asyncio.run(session.acall(Provider(64_000), turns(2)[4:5], answer=lambda response: [response]))
     assert len(session.history()) == 4
+
+
+def test_answers_that_take_long_keep_no_other_session_waiting_for_a_thread(sqlite_store: SQLStore) -> None:
+    """Blocking clients in async code: a process has forty threads for short work, and more conversations than that."""
+    gate = threading.Event()
+
+    def send(view: list[Any]) -> dict[str, Any]:
+        assert gate.wait(60)
+        return ANSWER
+
+    async def work() -> None:
+        to_thread.current_default_thread_limiter().total_tokens = 2
+        calls = [
+            asyncio.create_task(Compactor(window=64_000).session(f"busy-{n}", sqlite_store).acall(send, turns(1)))
+            for n in range(4)
+        ]
+        try:
+            await asyncio.sleep(0.2)
+            other = Compactor(window=64_000).session("other", sqlite_store)
+            await asyncio.wait_for(other.aappend(turns(1)), 20)
+            assert await asyncio.wait_for(other.aview(), 20) == turns(1)
+            assert not any(call.done() for call in calls)
+        finally:
+            gate.set()
+        assert await asyncio.gather(*calls) == [ANSWER] * 4
+
+    asyncio.run(work())
 
 
 def test_the_view_is_a_copy() -> None:

@@ -121,9 +121,9 @@ def _blocking(send: Callable[..., Any]) -> Callable[..., Any]:
     return sent
 
 
-def _suspending(send: Callable[..., Any], ports: Ports) -> Callable[..., Any]:
+def _suspending(send: Callable[..., Any], ports: AsyncPorts) -> Callable[..., Any]:
     async def sent(*arguments: Any) -> Any:
-        response = send(*arguments) if is_async(send) else await ports.wait_for(partial(send, *arguments))
+        response = send(*arguments) if is_async(send) else await ports.threaded(send, *arguments)
         return await aopened(await response if inspect.isawaitable(response) else response)
 
     return sent
