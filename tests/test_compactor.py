@@ -294,6 +294,33 @@ def test_a_compactor_can_be_copied_and_sent_to_another_process(copied: Callable[
     assert other.policy == made.policy
 
 
+@pytest.mark.parametrize("face", ["call", "acall", "session.call", "session.acall"])
+def test_a_result_is_saved_by_an_async_function_too(face: str) -> None:
+    """It was called and never awaited: the record of the conversation was lost, with nothing but a warning."""
+    saved: list[Any] = []
+
+    async def save(result: Any) -> None:
+        await asyncio.sleep(0)
+        saved.append(result.compaction)
+
+    compactor = Compactor(window=8_000, trigger=("tokens", 6_000))
+    session = compactor.session("thread", "sqlite:///:memory:")
+
+    def send(view: Wire) -> str:
+        return "fine"
+
+    if face == "call":
+        compactor.call(send, conversation(80), on_result=save)
+    elif face == "acall":
+        asyncio.run(compactor.acall(send, conversation(80), on_result=save))
+    elif face == "session.call":
+        session.call(send, conversation(80), on_result=save)
+    else:
+        asyncio.run(session.acall(send, conversation(80), on_result=save))
+    assert len(saved) == 1
+    assert saved[0] is not None
+
+
 @pytest.mark.parametrize("kind", [tuple, collections.deque, collections.UserList])
 def test_any_sequence_of_messages_is_a_conversation(kind: Callable[[Wire], Any]) -> None:
     wire = conversation(80)

@@ -20,7 +20,7 @@ from contextfold.errors import InputError, PolicyError, functions, held, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
-from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, run
+from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, hand_over, run
 from contextfold.record.compaction import Compaction
 from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, as_summarizer
 from contextfold.tokens import Calibration
@@ -194,7 +194,7 @@ class Compactor:
             max_tokens: the answer limit, if ``send`` takes one: it is then called ``send(view, max_tokens)``, and
                 with a lower one where the provider says that prompt and answer together do not fit.
             on_result: gets the result whose view was answered; its ``compaction`` and ``calibration`` are the next
-                call's ``previous`` and ``calibration``.
+                call's ``previous`` and ``calibration``. Sync or async.
             ask: with ``summarizer="same"``, how the model is asked for a summary, if not by ``send``:
                 ``ask(messages, whole, answer_tokens)`` returns the response; ``whole``: with system prompt and tools.
             options: as for ``compact``.
@@ -207,7 +207,7 @@ class Compactor:
         exchange = self._exchange(send, request, max_tokens, self._blocking(request))
         response, result = run(exchange.answer())
         if on_result is not None:
-            on_result(result)
+            run(hand_over(self._blocking(request), on_result, result))
         answer: T = response
         return answer
 
@@ -228,7 +228,7 @@ class Compactor:
         exchange = self._exchange(send, request, max_tokens, self._suspending(request))
         response, result = await exchange.answer()
         if on_result is not None:
-            on_result(result)
+            await hand_over(self._suspending(request), on_result, result)
         return response
 
     def due(

@@ -348,6 +348,13 @@ class AsyncPorts(_Stoppable):
                 raise
 
 
+async def hand_over(ports: Ports, taker: Callable[[Any], object], value: Any) -> None:
+    """Call what a caller gave for a value, in the caller's own thread, and wait for it where it is async."""
+    taken = taker(value)
+    if inspect.isawaitable(taken):
+        await ports.call(lambda: taken)
+
+
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Drive a coroutine over sync ports to its end."""
     try:

@@ -43,6 +43,7 @@ from contextfold.formats.pydantic_ai import split
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.rewritten import Originals
+from contextfold.ports import AsyncPorts, hand_over
 from contextfold.record.compaction import Compaction as Record
 from contextfold.summary.summarizer import Answer
 from contextfold.tokens import Calibration
@@ -156,9 +157,9 @@ class Compaction(AbstractCapability[Any]):
     def _remember(self, conversation: str | None, kept: _Kept) -> None:
         self._kept.put(conversation, kept)
 
-    def _tell(self, result: CompactionResult) -> None:
+    async def _tell(self, result: CompactionResult) -> None:
         if self.on_result is not None:
-            self.on_result(result)
+            await hand_over(AsyncPorts(), self.on_result, result)
 
 
 class _Compactors:
@@ -265,7 +266,7 @@ class _CompactingModel(WrapperModel):
 
         counted, result = await call.viewed(count)
         if result.changed:  # a pass is told once: the request that follows finds its record
-            self.owner._tell(result)
+            await self.owner._tell(result)
         usage: RequestUsage = counted.usage
         return usage
 
@@ -346,7 +347,7 @@ class _Call:
     async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
         """The response to the view, or to the one that follows a refusal."""
         response, result = await self.viewed(send)
-        self._take(result)
+        await self._take(result)
         return response
 
     async def viewed(self, send: Callable[..., Awaitable[Any]]) -> tuple[Any, CompactionResult]:
@@ -390,7 +391,7 @@ class _Call:
         """The id of the record that the history has."""
         return self.saved.id if self.saved else None
 
-    def _take(self, result: CompactionResult) -> None:
+    async def _take(self, result: CompactionResult) -> None:
         record, base = result.compaction, self.base
         is_new = record is not None and record.id != base
         kept = replace(
@@ -402,7 +403,7 @@ class _Call:
         self.owner._remember(self.conversation, kept)
         self.owner._unsaved = record if is_new else None
         self.owner._answered = result
-        self.owner._tell(result)
+        await self.owner._tell(result)
 
     async def _ask(self, messages: list[Any], whole: bool, answer_tokens: int) -> Answer | None:
         """The model itself, asked for a summary (``summarizer="same"``)."""

@@ -16,7 +16,7 @@ from contextfold.errors import InputError, message_list, shown, whole_number
 from contextfold.observe import Event, Observer
 from contextfold.overflow import classify, next_size
 from contextfold.passes.perform import Archiver
-from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, run
+from contextfold.ports import AsyncPorts, Cancellation, Ports, SyncPorts, hand_over, run
 from contextfold.recall.ranking import Order
 from contextfold.recall.tools import DEFAULT_TOKENS, HistoryTools
 from contextfold.store import recording
@@ -164,7 +164,7 @@ class Session:
                 a lower one where the provider says that prompt and answer together do not fit.
             answer: makes the messages to append out of the response, so that the session has them when this returns.
                 None: append the answer yourself.
-            on_result: gets the ``CompactionResult`` whose view was answered.
+            on_result: gets the ``CompactionResult`` whose view was answered, sync or async.
             cancel: as for ``view``.
 
         All is recorded on the way: each summary, and with ``Policy(on_overflow="drop_oldest")`` what the last resort
@@ -381,7 +381,7 @@ class Session:
         if answer is not None:
             await self._append(await ports.call(answer, response), None, ports)
         if on_result is not None:
-            on_result(result)
+            await hand_over(ports, on_result, result)
         return response
 
     async def _compact(self, request: SessionRequest, overflow: object, ports: Ports) -> SessionResult:

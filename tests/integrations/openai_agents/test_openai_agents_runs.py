@@ -82,7 +82,11 @@ class Talk:
         self.items: list[Any] = []
         self.session: CompactionSession | None = None
         settings = {"window": TOLD, **settings}
-        self.compaction = compaction(on_result=self.results.append, **settings)
+
+        async def save(result: Any) -> None:
+            self.results.append(result)
+
+        self.compaction = compaction(on_result=self.results.append if way == "sync" else save, **settings)
         config: dict[str, Any] = {"model_provider": provider}
         if face == "filter":
             config["call_model_input_filter"] = self.compaction

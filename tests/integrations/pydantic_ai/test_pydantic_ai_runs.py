@@ -436,8 +436,13 @@ def test_the_window_of_the_model_is_what_it_says_of_itself() -> None:
         return ModelResponse([TextPart("fine")])
 
     model = FunctionModel(answer, profile={"context_window": 12_345})
-    Agent(model, capabilities=[Compaction(on_result=seen.append)]).run_sync("hello")
-    assert seen[0].window == 12_345
+
+    async def save(result: Any) -> None:
+        seen.append(result)
+
+    for on_result in (seen.append, save):  # whoever saves results may be async
+        Agent(model, capabilities=[Compaction(on_result=on_result)]).run_sync("hello")
+    assert [result.window for result in seen] == [12_345, 12_345]
 
 
 def test_usage_of_an_answer_in_which_the_provider_ran_its_own_tools_teaches_nothing() -> None:

@@ -19,6 +19,7 @@ from contextfold.errors import held
 from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.known_lists import KnownItems, KnownLists
 from contextfold.integrations.openai_agents.models import CompactingModel, CompactingProvider
+from contextfold.ports import AsyncPorts, hand_over
 from contextfold.record.compaction import Compaction
 
 FORMAT = "openai-responses"
@@ -82,7 +83,7 @@ class InputCompaction:
         result = await self.compactor.acompact(
             conversation.items, conversation.record, **self._arguments(conversation, system, tools, model)
         )
-        self._take(conversation, result)
+        await self._take(conversation, result)
         view = result.messages
         if len(view) == len(items) and all(map(operator.is_, view, conversation.items)):
             return data.model_data
@@ -115,7 +116,7 @@ class InputCompaction:
             ask=ask,
             **self._arguments(conversation, system, schemas, model),
         )
-        self._take(conversation, results[-1])
+        await self._take(conversation, results[-1])
         return response
 
     def model(self, model: Model | str | None = None) -> CompactingModel:
@@ -158,11 +159,11 @@ class InputCompaction:
             "model": model,
         }
 
-    def _take(self, conversation: KnownItems, result: CompactionResult) -> None:
+    async def _take(self, conversation: KnownItems, result: CompactionResult) -> None:
         self.result = result
         self._conversations.keep(replace(conversation, record=result.compaction, calibration=result.calibration))
         if self._on_result is not None:
-            self._on_result(result)
+            await hand_over(AsyncPorts(), self._on_result, result)
 
 
 def is_delta(items: Sequence[Any]) -> bool:
