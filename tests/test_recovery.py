@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from contextfold import Compaction, CompactionResult, Compactor, ContextOverflow, InputError, Policy, count_tokens
-from contextfold.calls.recovery import shorter_answer
+from contextfold.calls.recovery import shorter_answer, shorter_thinking
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.overflow import Overflow
 from contextfold.tokens import Calibration
@@ -807,3 +807,22 @@ def test_a_guess_gives_way_before_it_makes_a_conversation_impossible(color: str)
         record, calibration = result.compaction, result.calibration
     assert provider.sent[-1] <= 8_000
     assert len(provider.sent) <= 10
+
+
+@pytest.mark.parametrize(
+    ("budget", "before", "now", "sent"),
+    [
+        (4_000, 8_000, 5_000, 4_000),
+        (7_999, 8_000, 5_000, 2_048),
+        (7_999, 8_000, 1_500, 1_024),
+        (9_000, 8_000, 500, 9_000),
+    ],
+)
+def test_a_budget_for_thinking_follows_the_answer_limit(budget: int, before: int, now: int, sent: int) -> None:
+    assert shorter_thinking({"budget_tokens": budget}, before, now) == {"budget_tokens": sent}
+
+
+def test_an_answer_with_no_room_for_the_least_budget_is_given_without_thinking() -> None:
+    """Anthropic takes no budget below 1,024 tokens, and none that is not below the answer limit."""
+    assert shorter_thinking({"type": "enabled", "budget_tokens": 31_999}, 32_000, 1_024) == {"type": "disabled"}
+    assert shorter_thinking({"type": "adaptive"}, 32_000, 1_024) == {"type": "adaptive"}

@@ -28,15 +28,16 @@ from effort import examples
 from test_groups import _MESSAGES
 
 ANTHROPIC = formats.get("anthropic")
+REQUEST = formats.get("anthropic-request")
 
 
 def mended(messages: list[Message]) -> list[Message]:
     return [place.message for place in repair(messages)]
 
 
-def conformed(messages: list[Message]) -> list[Message]:
+def conformed(messages: list[Message], format: formats.Format = ANTHROPIC) -> list[Message]:
     """As Anthropic wants them."""
-    return [place.message for place in conform(repair(messages), ANTHROPIC)]
+    return [place.message for place in conform(repair(messages), format)]
 
 
 def test_what_is_right_stays_the_same_objects() -> None:
@@ -297,13 +298,13 @@ def test_an_instruction_stays_one_where_anthropic_takes_it(roles: str) -> None:
     every prompt cache and signature of thinking behind them would be void.
     """
     wire = [dict(WIRE[role]) for role in roles]
-    out = Compactor(window=100_000).compact(wire, format="anthropic")
+    out = Compactor(window=100_000).compact(wire, format="anthropic-request")
     assert all(new is old for new, old in zip(out.messages, wire, strict=True))
 
 
 @pytest.mark.parametrize("roles", ["usu", "uas", "uassu", "usdu", "wsu"])
 def test_an_instruction_that_anthropic_would_refuse_there_becomes_the_users_words(roles: str) -> None:
-    out = Compactor(window=100_000).compact([dict(WIRE[role]) for role in roles], format="anthropic")
+    out = Compactor(window=100_000).compact([dict(WIRE[role]) for role in roles], format="anthropic-request")
     assert anthropic_problem({"max_tokens": 9, "messages": out.messages}) is None
     assert r"<system>\nThe task list is stale.\n</system>" in json.dumps(out.messages)
 
@@ -311,13 +312,13 @@ def test_an_instruction_that_anthropic_would_refuse_there_becomes_the_users_word
 @settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.text("uasdw", max_size=9))
 def test_instructions_are_called_clean_only_where_they_stay(roles: str) -> None:
-    messages = formats.decode([dict(WIRE[role]) for role in roles], ANTHROPIC)
-    seen = Seen(ANTHROPIC)
+    messages = formats.decode([dict(WIRE[role]) for role in roles], REQUEST)
+    seen = Seen(REQUEST)
     view: list[Message] = []
     for length, message in enumerate(messages, start=1):
         clean = is_clean([message], seen) and not seen.broken
-        view = [*view, message] if clean else conformed(messages[:length])
-        assert view == conformed(messages[:length])
+        view = [*view, message] if clean else conformed(messages[:length], REQUEST)
+        assert view == conformed(messages[:length], REQUEST)
 
 
 # ---- views, by the rules of the providers ----

@@ -112,7 +112,7 @@ def test_a_reminder_at_the_end_of_a_view_does_not_stand_before_our_instruction()
         messages += [*turns(len(messages), 1), {"role": "user", "content": "go on"}]
         messages.append({"role": "system", "content": "The task list is stale."})
         previous = results[-1].compaction if results else None
-        asking.call(model.send, messages, previous, format="anthropic", on_result=results.append)
+        asking.call(model.send, messages, previous, format="anthropic-request", on_result=results.append)
         messages.append({"role": "assistant", "content": "Yes."})
     (asked,) = model.summaries
     assert anthropic_problem({"max_tokens": 9, "messages": asked}) is None

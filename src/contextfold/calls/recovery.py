@@ -399,12 +399,12 @@ LEAST_THINKING = 1_024
 def shorter_thinking(thinking: Any, before: int | None, max_tokens: int) -> Any:
     """Anthropic's ``thinking`` beside an answer limit lowered to ``max_tokens``, below which its budget has to stay.
 
-    The same object where it does, where no budget would, or where it was not below the limit ``before`` either.
+    The same object where it does, or was not below the limit ``before`` either; disabled where no budget would fit.
     """
     budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
     if not isinstance(budget, int) or before is None or not max_tokens <= budget < before:
         return thinking
     if max_tokens <= LEAST_THINKING:
-        return thinking
+        return {"type": "disabled"}
     # a power of two, so that it seldom changes: with another budget the provider reads nothing from its cache
     return {**thinking, "budget_tokens": max(LEAST_THINKING, 1 << (max_tokens // 2).bit_length() - 1)}

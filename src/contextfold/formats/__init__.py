@@ -61,10 +61,14 @@ OF_FRAMEWORKS: Mapping[str, Format] = _Formats(
 )
 """Formats whose messages are objects of a framework, and nothing that stands in a file."""
 
+OF_REQUESTS: Mapping[str, Format] = _Formats({"anthropic-request": "anthropic:AnthropicRequest"})
+"""Formats as clients send them, which go by the names of the formats themselves."""
+
 
 def get(name: str) -> Format:
     """The format of this name, or an ``InputError`` that lists the names there are."""
-    found = (FORMATS.get(name) or OF_FRAMEWORKS.get(name)) if isinstance(name, str) else None
+    homes = (FORMATS, OF_FRAMEWORKS, OF_REQUESTS)
+    found = next((home[name] for home in homes if name in home), None) if isinstance(name, str) else None
     if found is None:
         raise InputError(f"unknown format {shown(name)}; formats are {', '.join(FORMATS)}")
     return found

@@ -3,8 +3,9 @@
 One user message may hold the results of several calls, with text beside them. The API has no system role at the
 beginning of the list; transcripts and requests read from files put what was in the ``system`` parameter there as
 leading entries with the role ``system``. Those are kept and written as ``{"role": "system", ...}``, and belong into the
-``system`` parameter of a request. Behind a user message and before the assistant's, or at the end, a caller's system
-message stays as it is; elsewhere, and from other formats, it becomes a user message in ``<system>`` tags.
+``system`` parameter of a request. A system message in the middle becomes a user message in ``<system>`` tags, since
+most models refuse the role there. In a request that its client would send as it is (``AnthropicRequest``), it stays one
+behind a user message and before the assistant's, or at the end.
 
 The API refuses blank texts, and calls that share an id; other formats have both, and so have transcripts.
 
@@ -35,9 +36,7 @@ class Anthropic:
 
     name: ClassVar[str] = "anthropic"
     alternates: ClassVar[bool] = True
-    rules: ClassVar[Rules] = Rules(
-        not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), instructions_between=True, user_first=True, bare_end=True
-    )
+    rules: ClassVar[Rules] = Rules(not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True)
 
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:
@@ -73,6 +72,12 @@ class Anthropic:
         blocks = [*_blocks(first.get("content")), *_blocks(second.get("content"))]
         blocks.sort(key=lambda block: block.get("type") != "tool_result")  # stable: the API wants results first
         return {**second, **first, "content": blocks}
+
+
+class AnthropicRequest(Anthropic):
+    """The same, of a client that knows whether its model takes system messages in the middle, as Claude Code does."""
+
+    rules: ClassVar[Rules] = replace(Anthropic.rules, instructions_between=True)
 
 
 def _is_blank(part: Part) -> bool:

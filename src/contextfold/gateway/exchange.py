@@ -452,7 +452,7 @@ def _options(conversation: ManagedCall) -> dict[str, Any]:
     call, fields = conversation.call, conversation.body.fields
     tools = fields.get("tools")
     return {
-        "format": conversation.wire.format,
+        "format": conversation.wire.read_as,
         "system": conversation.wire.system_text(fields),
         "tools": tools if isinstance(tools, list) and tools else None,
         "model": call.model or None,

@@ -24,6 +24,8 @@ class GatewayWire:
     """One way to send a conversation."""
 
     format: str
+    read_as: str
+    """The format as its clients send it (``formats.OF_REQUESTS``)."""
     path: str
     """The end of the path, behind ``/v1``."""
     provider: str
@@ -79,6 +81,7 @@ class GatewayWire:
 
 CHAT = GatewayWire(
     format="openai-chat",
+    read_as="openai-chat",
     path="/chat/completions",
     provider="openai",
     key="messages",
@@ -88,6 +91,7 @@ CHAT = GatewayWire(
 )
 RESPONSES = GatewayWire(
     format="openai-responses",
+    read_as="openai-responses",
     path="/responses",
     provider="openai",
     key="input",
@@ -97,6 +101,7 @@ RESPONSES = GatewayWire(
 )
 MESSAGES = GatewayWire(
     format="anthropic",
+    read_as="anthropic-request",
     path="/messages",
     provider="anthropic",
     key="messages",
