@@ -56,6 +56,7 @@ RUNTIME = {"anyio", "pydantic", "pydantic_core"}
 
 ALLOWED = {
     ("ports.py", "anyio"): "the async driver",
+    ("ports.py", "asyncio"): "as above: a change outlives the task that began it, where a framework runs on asyncio",
     ("ports.py", "concurrent"): "the sync driver hands values between threads",
     ("ports.py", "threading"): "the sync driver runs branches in threads",
     ("calls/memory.py", "threading"): "a lock around what it remembers of conversations",
@@ -73,8 +74,6 @@ ALLOWED = {
     ("integrations/known_lists.py", "threading"): "a lock around the count of conversations",
     ("integrations/haystack.py", "haystack"): "only users of Haystack import it",
     ("integrations/openai_agents/", "agents"): "only users of the OpenAI Agents SDK import it",
-    ("integrations/openai_agents/session.py", "anyio"): "a change that is cancelled is waited for",
-    ("integrations/openai_agents/session.py", "asyncio"): "as above: the framework runs on it alone",
     ("integrations/pydantic_ai.py", "pydantic_ai"): "only users of pydantic-ai import it",
     ("integrations/google_adk.py", "google"): "its classes are made from those of Google's Agent Development Kit",
     ("integrations/langchain/state.py", "typing_extensions"): "LangChain's own states are made of its TypedDict",

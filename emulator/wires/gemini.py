@@ -1,4 +1,4 @@
-"""Gemini: ``POST /v1beta/models/MODEL:generateContent``, ``:streamGenerateContent?alt=sse`` and ``:countTokens``.
+"""Gemini: ``POST /v1/models/MODEL:generateContent``, ``:streamGenerateContent?alt=sse`` and ``:countTokens``.
 
 Models whose names begin with ``gemini-3`` give their calls ids, and sign what they say (``gemini_signatures``).
 

@@ -355,6 +355,25 @@ async def hand_over(ports: Ports, taker: Callable[[Any], object], value: Any) ->
         await ports.call(lambda: taken)
 
 
+async def settled(change: Coroutine[Any, Any, T]) -> T:
+    """The outcome of a change, on an event loop of asyncio. A task that is cancelled meanwhile ends when the change
+    has: whoever comes next finds what has become of it, and nothing of it comes later.
+    """
+    import asyncio  # blocking code never does
+
+    task = asyncio.ensure_future(change)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with anyio.CancelScope(shield=True):
+            while not task.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # looked at: else the event loop would report it as lost
+        raise
+
+
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Drive a coroutine over sync ports to its end."""
     try:

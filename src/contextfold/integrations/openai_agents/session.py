@@ -7,18 +7,15 @@ Each method is one transaction of the store or asks again, so any number of runs
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 from agents.memory import SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, StoreCorrupt, StoreError
-from contextfold.ports import AsyncPorts
+from contextfold.ports import AsyncPorts, settled
 
 if TYPE_CHECKING:
     from contextfold.store import Session, SessionState
@@ -81,15 +78,15 @@ class CompactionSession:
     async def add_items(self, items: list[Any]) -> None:
         """Append items, all or none. When this returns, they are on disk."""
         if items:
-            await _settled(self._session.aappend(items))
+            await settled(self._session.aappend(items))
 
     async def pop_item(self) -> Any | None:
         """Take the newest item back; None if there is none. Summaries go with it: another is made when one is due."""
-        return await _settled(self._popped())
+        return await settled(self._popped())
 
     async def clear_session(self) -> None:
         """Delete the session."""
-        await _settled(self._cleared())
+        await settled(self._cleared())
 
     def close(self) -> None:
         """Close the connections to a store that was given by its address; a store of the caller's own stays open. A
@@ -145,20 +142,3 @@ class CompactionSession:
         state = await self._session.astate()
         if state.is_summarizing and state.message_count == before.message_count:
             raise StoreError(f"session {state.thread} is being summarized, so nothing of it is deleted: try again")
-
-
-async def _settled(change: Coroutine[Any, Any, T]) -> T:
-    """The outcome of a change. A task that is cancelled meanwhile ends when the change has, as with the SDK's own
-    sessions: the next run reads what has become of it, and nothing comes behind that run's items.
-    """
-    task = asyncio.ensure_future(change)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        with anyio.CancelScope(shield=True):
-            while not task.done():
-                with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # looked at: else the event loop would report it as lost
-        raise
