@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import contextfold
 import laws
 import wire
+from contextfold import formats
 from contextfold.errors import CannotFit
 from contextfold.record.compaction import Compaction
 
@@ -51,7 +52,7 @@ class Session:
     """One for all calls: what it remembers between them must not show. Its twins are fresh."""
 
     named: bool = False
-    """Say the format, or leave it to detection."""
+    """Say the format, or leave it to detection where that can tell."""
     checks: int = 0
 
     def step(self, history: Sequence[Any], entries: list[wire.Entry] | None = None) -> list[str]:
@@ -66,7 +67,7 @@ class Session:
         self.length = len(given)
         self.compactor = self.compactor or self.make()
         try:
-            out = self.compactor.compact(given, previous=self.record, **self._options)
+            out = self.compactor.compact(given, previous=self.record, **self._options(given))
         except CannotFit as error:
             self.gave_up += 1
             return floor_is_honest(self.format, history, error, self.target)
@@ -91,9 +92,9 @@ class Session:
         self._remember(out)
         return problems
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"format": self.format} if self.named else {}
+    def _options(self, given: list[Any]) -> dict[str, Any]:
+        """Nothing but roles and text is of any format: only the caller can say of which."""
+        return {"format": self.format} if self.named or formats.marked(given) is None else {}
 
     def _unchanged(self, given: list[Any], history: Sequence[Any], before: str) -> list[str]:
         self.checks += 1
@@ -116,14 +117,14 @@ class Session:
         problems = []
         self.checks += 4
         record = through_json(out.compaction)
-        again = self.compactor.compact(given, previous=record, **self._options)
+        again = self.compactor.compact(given, previous=record, **self._options(given))
         if again.changed:
             problems.append("one-summary: compacting an unchanged history again made a new compaction")
         if wire.as_json(again.messages) != wire.as_json(out.messages):
             problems.append("one-summary: compacting an unchanged history again gave another view")
-        twin = self.make().compact(copy.deepcopy(given), previous=self.record, **self._options)
+        twin = self.make().compact(copy.deepcopy(given), previous=self.record, **self._options(given))
         problems += [f"determinism: {text}" for text in differences(out, twin)]
-        later = asyncio.run(self.make().acompact(given, previous=self.record, **self._options))
+        later = asyncio.run(self.make().acompact(given, previous=self.record, **self._options(given)))
         problems += [f"one-engine: acompact: {text}" for text in differences(out, later)]
         return problems
 

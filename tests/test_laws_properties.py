@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -26,7 +27,18 @@ from contextfold.testing import (
     plots,
     render,
 )
-from contextfold.testing.plots import AssistantSays, Plot, PlotCall, PlotWords, Result, ToolsAnswer, UserSays
+from contextfold.testing.plots import (
+    AssistantSays,
+    Blank,
+    Instruction,
+    Plot,
+    PlotCall,
+    PlotWords,
+    ProviderCompaction,
+    Result,
+    ToolsAnswer,
+    UserSays,
+)
 from driver import Session
 from effort import FULL, crossed
 
@@ -168,6 +180,35 @@ class TestAnyHistory:
         said = one.last is not None and any(event.name == "compaction_set_aside" for event in one.last.events)
         # A rewound history may end with a message that the record hides: then it is set aside as well, and only then.
         assert one.gave_up or said == (not covered) or (said and hides)
+
+
+SAYS = PlotWords("english", 1)
+SHORT = (
+    Instruction(SAYS),
+    UserSays(SAYS),
+    UserSays(PlotWords(units=0)),
+    AssistantSays(SAYS),
+    AssistantSays(SAYS, thinking=SAYS, server_tool=True),
+    AssistantSays(calls=(PlotCall("call"),)),
+    ToolsAnswer((Result("call", SAYS),)),
+    ToolsAnswer((Result("call_of_nobody", SAYS, blocks=True),)),
+    Blank("user"),
+    Blank("assistant"),
+    ProviderCompaction(),
+)
+"""An event of each kind."""
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_short_list_is_the_same_told_turn_by_turn_and_at_once(format: str) -> None:
+    """All lists of two events, and of three in a strict run: the laws hold at each of their messages."""
+    small = {"window": 4_000, "trigger": ("fraction", 0.9), "target": ("fraction", 0.3)}
+    for plot in itertools.product(SHORT, repeat=3 if FULL else 2):
+        history = render(plot, format)
+        one = session(format, small, thorough=False, named=True)
+        for stop in range(1, len(history) + 1):
+            assert one.step(history[:stop]) == [], history[:stop]
+            assert one.view == list(Compactor(**small).compact(history[:stop], format=format).messages), history[:stop]
 
 
 def stops(history: list[Any], since: int) -> list[int]:

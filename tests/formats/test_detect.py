@@ -26,6 +26,8 @@ PLAIN = {"role": "user", "content": "hello"}
         ({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, "openai-responses"),
         ({"role": "user", "content": [{"type": "input_text", "text": "x"}]}, "openai-responses"),
         ({"type": "message", "role": "user", "content": "x"}, "openai-responses"),
+        ({"type": "message", "role": "user", "content": []}, "openai-responses"),
+        ({"type": "message", "role": "assistant", "content": [], "model": "claude-x"}, "openai-chat"),
         ({"type": "compaction", "encrypted_content": "x"}, "openai-responses"),
         ({"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]}, "anthropic"),
         (

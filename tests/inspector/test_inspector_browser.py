@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -303,18 +304,26 @@ def test_a_report_of_a_thousand_messages_is_there_within_a_second_and_scrolls(br
     assert len(messages) == 1_000
     page = written(tmp_path / "thousand.html", document(messages, 16_000))
     browser.open(page)
-    browser.open(page)
-    browser.wait("performance.getEntriesByName('contextfold-shown')[0]")
-    browser.wait("performance.getEntriesByName('first-contentful-paint')[0]")
-    shown = browser.js(
-        "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
-        " performance.getEntriesByName('contextfold-shown')[0].startTime]"
-    )
+    shown = shown_after(browser, page)
     assert shown[0] < 1_000, "milliseconds to the first paint"
     assert shown[1] < 1_000, "milliseconds until the conversation is there"
     frames = sorted(browser.js(SCROLLED))
     assert frames[len(frames) // 2] < 34, "two frames of a screen"
     assert browser.count(".panel.history .row") < 60, "only what can be seen is in the page"
+
+
+def shown_after(browser: Browser, page: str) -> list[float]:
+    """Milliseconds to the first paint, and until the conversation is there."""
+    for patience in (5, 5, 15):  # on a busy machine, Firefox now and then forgets to note the paint
+        browser.open(page)
+        browser.wait("performance.getEntriesByName('contextfold-shown')[0]")
+        with contextlib.suppress(AssertionError):
+            browser.wait("performance.getEntriesByName('first-contentful-paint')[0]", patience)
+            break
+    return browser.js(
+        "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
+        " performance.getEntriesByName('contextfold-shown')[0].startTime]"
+    )
 
 
 SCROLLED = """(async () => {

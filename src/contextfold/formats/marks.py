@@ -59,8 +59,11 @@ def _is_responses(entry: Any) -> bool:
         return False
     if "role" not in entry:
         return _is_item_type(entry.get("type"))
-    if entry.get("type") == "message" and isinstance(entry.get("content"), str):
-        return True  # Anthropic's answers are of this type too, but never hold a string
+    if entry.get("type") == "message":
+        # Anthropic's answers are of this type too, but never hold a string, and name their model
+        content = entry.get("content")
+        if isinstance(content, str) or (content == [] and "model" not in entry):
+            return True
     return any(values.block_type(block) in _RESPONSES_BLOCKS for block in _blocks(entry))
 
 

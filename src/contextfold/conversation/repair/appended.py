@@ -31,6 +31,8 @@ class Seen:
     """Nothing in the list needed mending so far."""
     broken: bool = False
     """Results did not follow their calls: what comes at the end of the list may belong further up in the view."""
+    left_unanswered: bool = False
+    """The last message says nothing, and stands behind calls without results: the next one meets the placeholder."""
     begun: bool = False
     """Something else than instructions was there."""
     takes_instructions: bool = False
@@ -116,11 +118,15 @@ def _is_free(call_id: str, seen: Seen, forbidden: re.Pattern[str]) -> bool:
 
 def _interrupts(message: Message, seen: Seen) -> bool:
     """Whether the next message shows that calls get no result: the placeholder stands before it from now on."""
+    if seen.left_unanswered:
+        seen.left_unanswered = not message.parts
+        return True
     if not seen.open_calls or message.tool_results:
         return False
     speaks_on = message.split and message.role == "assistant" and seen.speaker == "assistant"
     if not speaks_on:
         seen.open_calls.clear()
+        seen.left_unanswered = not message.parts
     return not speaks_on
 
 
