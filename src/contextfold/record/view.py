@@ -86,7 +86,9 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
     # Only for sending: with the next message these words are not the last ones any more, and the view must only grow.
     placed = bare_end(placed, target) if sending else placed
     shown = {place.position for place in placed}
-    left_out = {item.index for position, item in enumerate(items) if position not in shown}
+    # A result that came late stands further up: what came behind it must not be joined to what was sent before it.
+    elsewhere = {items[place.position].index for place in placed if place.moved and place.position is not None}
+    elsewhere |= {item.index for position, item in enumerate(items) if position not in shown}
     view: list[ViewItem] = []
     # The beginning counts as the message before the first: where message 0 stands first, nothing new is beside it.
     before: int | None = -1
@@ -97,7 +99,7 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
             continue
         item = items[place.position]
         changed = item.changed or place.message is not item.message
-        joinable = place.moved or not _are_neighbors(before, item.index, left_out)
+        joinable = place.moved or not _are_neighbors(before, item.index, elsewhere)
         view.append(
             replace(
                 item, message=place.message, changed=changed, joinable=joinable, account=place.account or item.account
@@ -108,11 +110,11 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
     return view
 
 
-def _are_neighbors(before: int | None, index: int | None, left_out: Container[int | None]) -> bool:
-    """Whether nothing stands between two messages in the history but what mending left out of the view."""
+def _are_neighbors(before: int | None, index: int | None, elsewhere: Container[int | None]) -> bool:
+    """Whether nothing stands between two messages in the history but what mending left out or moved."""
     if before is None or index is None or index <= before:
         return False
-    return all(between in left_out for between in range(before + 1, index))
+    return all(between in elsewhere for between in range(before + 1, index))
 
 
 @dataclass(slots=True)
