@@ -201,7 +201,7 @@ SHORT = (
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_short_list_is_the_same_told_turn_by_turn_and_at_once(format: str) -> None:
-    """All lists of two events, of three in a strict run, and the user's next words: the laws hold at each of their messages."""
+    """All lists of two events (three in a strict run) and the next words: the laws hold at each of their messages."""
     small = {"window": 4_000, "trigger": ("fraction", 0.9), "target": ("fraction", 0.3)}
     for plot in itertools.product(SHORT, repeat=3 if FULL else 2):
         history = render((*plot, UserSays(SAYS)), format)
