@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from contextfold import Compaction, Compactor, Policy, PolicyError
+from contextfold import Compaction, Compactor, InputError, Policy, PolicyError
 from contextfold.integrations.langgraph import CompactionNodeState, CompactionState, Context, newest, summary_metadata
 from effort import crossed
 
@@ -113,6 +114,14 @@ def test_the_state_may_be_any_object_with_the_keys() -> None:
 
     prepared = Context(Compactor(window=WINDOW), messages_key="history", record_key="record").prepare(State())
     assert set(prepared.update) == {"record", "summary_metadata"}
+
+
+@pytest.mark.parametrize("state", [{"history": conversation(2)}, {}, SimpleNamespace(history=conversation(2))])
+def test_a_state_without_the_messages_is_refused_with_the_names_that_it_has(state: Any) -> None:
+    """Else a view of no messages would be sent."""
+    with pytest.raises(InputError, match=r"the state has no 'messages', it has ('history'|nothing): .*messages_key"):
+        context().prepare(state)
+    assert context().prepare({"messages": None}).messages == []
 
 
 def test_instructions_and_a_forced_pass_reach_the_summarizer() -> None:

@@ -145,7 +145,7 @@ class Context(Runnable[Any, dict[str, Any]]):
 
     def _as_update(self, state: Any, prepared: PreparedMessages) -> dict[str, Any]:
         # What stands in the view for no message of the state is shown in no ``messages`` stream.
-        own = {id(message) for message in _value(state, self.messages_key) or []}
+        own = {id(message) for message in _messages(state, self.messages_key)}
         view = [message if id(message) in own else message.model_copy() for message in prepared.messages]
         for message in view:
             if id(message) not in own:
@@ -153,7 +153,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         return {self.view_key: view, **prepared.update}
 
     def _arguments(self, state: Any, system: SystemMessage | None, instructions: str, force: bool) -> dict[str, Any]:
-        messages = _value(state, self.messages_key) or []
+        messages = _messages(state, self.messages_key)
         return {
             "messages": messages,
             "previous": self._previous(messages, self._saved(state)),
@@ -199,7 +199,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         elif record is None and saved is not None:  # the thread was edited, and the record does not fit it
             # not None, which leaves the state as it is (`newest`)
             update = {self.record_key: "", self.metadata_key: {}}
-        self._keep(_value(state, self.messages_key) or [], record if result.changed else None, saved)
+        self._keep(_messages(state, self.messages_key), record if result.changed else None, saved)
         return PreparedMessages([*([system] if system else []), *result.messages], update)
 
     def _keep(self, messages: Sequence[Any], made: Compaction | None, saved: Compaction | None) -> None:
@@ -269,7 +269,7 @@ class SessionContext(Context):
         thread_id = get_config().get("configurable", {}).get("thread_id")
         if not thread_id:
             raise InputError('a SessionContext needs a thread: run the graph with {"configurable": {"thread_id": ...}}')
-        return list(_value(state, self.messages_key) or []), self.session(str(thread_id)), self._system(state)
+        return list(_messages(state, self.messages_key)), self.session(str(thread_id)), self._system(state)
 
     def _shown(
         self, state: Any, messages: Sequence[Any], system: SystemMessage | None, result: SessionResult
@@ -336,3 +336,15 @@ def summary_metadata(result: CompactionResult, created_at: datetime) -> dict[str
 def _value(state: Any, key: str) -> Any:
     """A value of a state, which LangGraph gives as a mapping, a dataclass or a model."""
     return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+
+
+def _messages(state: Any, key: str) -> Sequence[Any]:
+    """The messages of a state. Raises ``InputError`` where it has no such value: a view of none would be sent."""
+    has_it = key in state if isinstance(state, Mapping) else hasattr(state, key)
+    if not has_it:
+        names = state if isinstance(state, Mapping) else getattr(state, "__dict__", ())
+        raise InputError(
+            f"the state has no {shown(key)}, it has {', '.join(map(shown, names)) or 'nothing'}: "
+            "name the value with the messages in messages_key"
+        )
+    return _value(state, key) or []
