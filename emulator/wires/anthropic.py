@@ -1,6 +1,7 @@
 """Anthropic Messages: ``POST /v1/messages`` and ``/v1/messages/count_tokens``.
 
 What belongs here: reading the request and writing the answer. What does not: what is refused (``anthropic_rules``).
+Nothing is stored: a request that goes on in a thread is refused as the API refuses one that it does not hold any more.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class AnthropicMessages(Wire):
         return [*events, _event("message_delta", delta=delta, usage=usage), _event("message_stop")]
 
     def error_body(self, problem: Problem) -> dict[str, Any]:
-        return {"type": "error", "error": {"type": problem.type, "message": problem.message}}
+        details = {} if problem.code is None else {"details": {"error_code": problem.code}}
+        return {"type": "error", "error": {"type": problem.type, "message": problem.message, **details}}
 
     def error_events(self, request: Request, problem: Problem, body: Any) -> list[Event]:
         return [Event(body if isinstance(body, dict) else json.dumps(body), "error")]

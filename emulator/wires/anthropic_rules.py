@@ -37,7 +37,14 @@ class _Turn:
 
 def anthropic_problem(body: Body) -> Problem | None:
     """The first thing that is wrong, or None."""
-    messages = body.get("messages")
+    messages, thread = body.get("messages"), body.get("thread")
+    if isinstance(thread, dict) and thread.get("type") == "continue":
+        return Problem(
+            f"thread: no conversation is held for the message {thread.get('previous_message_id')}",
+            404,
+            "not_found_error",
+            code="thread_not_found",
+        )
     if whole_number(body.get("max_tokens")) is None:
         return Problem("max_tokens: Field required")
     if body.get("max_tokens") == 0:

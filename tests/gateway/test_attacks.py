@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from emulator import ProviderServer
 from tests.gateway.conftest import RawUpstream, Seen, Writer, settings_for
 from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns
 
@@ -611,16 +612,38 @@ def test_odd_fields_beside_a_conversation_cost_no_answer(
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {"conversation": {"id": "conv_1"}}],
+    ("wire", "fields"),
+    [
+        ("openai-responses", {"previous_response_id": "resp_1", "store": True}),
+        ("openai-responses", {"conversation": "conv_1", "store": True}),
+        ("openai-responses", {"conversation": {"id": "conv_1"}, "store": True}),
+        ("anthropic", {"thread": {"type": "continue", "previous_message_id": "msg_1"}}),
+    ],
     ids=str,
 )
-def test_what_the_provider_holds_the_beginning_of_passes_untouched(scene: Scene, fields: Any) -> None:
-    path = PATHS["openai-responses"]
-    raw = compact(body_of("openai-responses", list(turns("openai-responses", 40))[-1], store=True, **fields))
-    response = post(scene.url, path, raw)
+def test_what_the_provider_holds_the_beginning_of_passes_untouched(scene: Scene, wire: str, fields: Any) -> None:
+    raw = compact(body_of(wire, list(turns(wire, 40))[-1], **fields))
+    response = post(scene.url, PATHS[wire], raw)
     assert scene.last.body == raw
     assert response.headers["x-contextfold-native"] in fields
+
+
+def test_a_result_whose_call_the_provider_holds_stays_a_result(opened: Any, provider: ProviderServer) -> None:
+    """Tool runners of Anthropic's SDKs send the newest results alone; what an upstream says of them is the client's."""
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done " * 9_000}
+    thread = {"type": "continue", "previous_message_id": "msg_1"}
+    raw = compact(body_of("anthropic", [{"role": "user", "content": [result]}], thread=thread))
+    response = post(opened().url, PATHS["anthropic"], raw)
+    assert response.status == 404
+    assert json.loads(response.body)["error"]["details"] == {"error_code": "thread_not_found"}
+    assert [request.raw for request in provider.requests] == [raw]
+
+
+def test_a_thread_that_begins_is_a_whole_conversation_and_is_compacted(scene: Scene) -> None:
+    raw = compact(body_of("anthropic", list(turns("anthropic", 40))[-1], thread={"type": "create"}))
+    response = post(scene.url, PATHS["anthropic"], raw, {"authorization": "Bearer thread"})
+    assert response.headers["x-contextfold-action"] == "compacted"
+    assert json.loads(scene.last.body)["thread"] == {"type": "create"}
 
 
 @pytest.mark.parametrize("store", [True, False])

@@ -349,6 +349,25 @@ def test_a_request_whose_history_the_provider_keeps_goes_through_as_it_is(server
     assert len(server.requests) == 2
 
 
+def test_a_request_that_goes_on_in_a_thread_goes_through_as_it_is_and_one_that_begins_it_is_compacted() -> None:
+    """A result whose call the provider holds is no broken list, which would be mended."""
+    sent: list[dict[str, Any]] = []
+    create = over_anthropic.with_compaction(lambda **given: sent.append(given), Compactor(window=2_000))
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done " * 9_000}
+    goes_on = {
+        "messages": [{"role": "user", "content": [result]}],
+        "thread": {"type": "continue", "previous_message_id": "msg_1"},
+    }
+    create(model=MODEL, max_tokens=300, **goes_on)
+    assert sent[0] == {"model": MODEL, "max_tokens": 300, **goes_on}
+    assert create.result is None
+
+    whole = in_format(conversation(60), "anthropic")
+    create(model=MODEL, max_tokens=300, messages=whole, thread={"type": "create"})
+    assert len(sent[1]["messages"]) < len(whole)
+    assert sent[1]["thread"] == {"type": "create"}
+
+
 def test_text_as_input_is_one_message_and_stays_text(server: ProviderServer) -> None:
     with client_of(server, "responses", is_async=False) as client:
         send = wrapped(client, "responses", Compactor(window=2_000))

@@ -63,7 +63,8 @@ def asking(
             return None
         if whole:
             limit = wire.limit(body.fields)[1]
-            changes: dict[str, Any] = {one: None for one in ("stream", "stream_options") if one in body.fields}
+            left_out = ("stream", "stream_options", "thread")
+            changes: dict[str, Any] = {one: None for one in left_out if one in body.fields}
             changes |= wire.limited(body.fields, max(limit, answer_tokens)) if limit is not None else {}
             changes |= {"store": False} if wire is RESPONSES else {}
             # Marks are counted: one more is refused. So it moves, and never beside the message that has it.

@@ -45,7 +45,7 @@ class GatewayWire:
     def native_feature(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> str | None:
         """What says that this request is not to be touched; None where nothing does."""
         for name in self.native:
-            if fields.get(name) and not _clears_only_thinking(fields[name]):
+            if fields.get(name) and not (_clears_only_thinking(fields[name]) or _begins_a_thread(fields[name])):
                 return name
         last = messages[-1] if messages else None
         return str(last["type"]) if isinstance(last, dict) and last.get("type") in TRIGGERS else None
@@ -107,7 +107,7 @@ MESSAGES = GatewayWire(
     key="messages",
     system="system",
     limits=("max_tokens",),
-    native=("context_management", "compaction"),
+    native=("context_management", "compaction", "thread"),
 )
 WIRES = (CHAT, RESPONSES, MESSAGES)
 
@@ -132,6 +132,13 @@ def _clears_only_thinking(value: Any) -> bool:
     edits = value.get("edits") if isinstance(value, dict) and value.keys() == {"edits"} else None
     kinds = [edit.get("type") if isinstance(edit, dict) else None for edit in edits] if isinstance(edits, list) else []
     return bool(kinds) and all(isinstance(kind, str) and kind.startswith("clear_thinking_") for kind in kinds)
+
+
+def _begins_a_thread(value: Any) -> bool:
+    """Whether the provider is asked to hold a conversation from here on: this request still has all of it, as one that
+    OpenAI is asked to store. Those that go on in a thread have the newest messages alone.
+    """
+    return isinstance(value, dict) and value.get("type") == "create"
 
 
 def _is_compaction(message: Any) -> bool:

@@ -11,6 +11,7 @@ What belongs here: the names of arguments. What does not: all else (``wrapping``
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
@@ -24,6 +25,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MESSAGES = Dialect(format="anthropic", messages="messages", system="system", answer_limits=("max_tokens",))
+IN_A_THREAD = replace(MESSAGES, elsewhere=("thread",))
+"""Of a request that goes on in a thread, the provider has the beginning."""
 
 
 def with_compaction(
@@ -65,4 +68,5 @@ def _dropping(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dialect(arguments: Mapping[str, Any]) -> Dialect:
-    return MESSAGES
+    thread = arguments.get("thread")
+    return IN_A_THREAD if isinstance(thread, Mapping) and thread.get("type") != "create" else MESSAGES

@@ -206,7 +206,7 @@ class _Call:
         """The method's arguments for a summary: as the request itself is sent, but not as a stream of events; or the
         messages alone, without system prompt and tools.
         """
-        left_out = {"stream", "stream_options", *(() if whole else _OF_THE_TASK)}
+        left_out = {"stream", "stream_options", "thread", *(() if whole else _OF_THE_TASK)}
         if not whole and self.dialect.system is not None:
             left_out.add(self.dialect.system)
         kept = {name: value for name, value in self.arguments.items() if name not in left_out}

@@ -247,6 +247,11 @@ class TestRules:
     def test_responses_knows_no_earlier_response(self) -> None:
         assert "'resp_9' not found" in (problem_with("openai-responses", "x", previous_response_id="resp_9") or "")
 
+    def test_anthropic_holds_no_thread(self) -> None:
+        thread = {"type": "continue", "previous_message_id": "msg_9"}
+        assert "msg_9" in (problem_with("anthropic", [HELLO], thread=thread) or "")
+        assert problem_with("anthropic", [HELLO], thread={"type": "create"}) is None
+
     def test_with_thinking_a_chain_of_calls_opens_with_it(self) -> None:
         thinking = {"type": "enabled", "budget_tokens": 1024}
         thought = {"type": "thinking", "thinking": "hm", "signature": "abc"}
