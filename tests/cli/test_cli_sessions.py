@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from contextfold import Compactor, Policy
 from contextfold.cli.app import app
 from contextfold.cli.options import BAD_INPUT
 from real_files import BENCHMARKS_ONLY, files
@@ -42,6 +43,21 @@ def imported(folder: Path) -> list[dict[str, Any]]:
     (folder / "talk.json").write_text(json.dumps(messages))
     assert "talk: 80 messages" in run("sessions", "import", "talk.json", "--thread", "talk")
     return messages
+
+
+def test_a_summary_behind_which_something_came_back_is_shown_as_the_one_in_force() -> None:
+    policy = Policy(evidence=False, recall=True)
+    session = Compactor(window=4_000, policy=policy).session("talk", "sqlite:///contextfold.db")
+    for n in range(60):
+        answer = "The gateway listens on port 8443. " if n == 3 else ""
+        session.append([{"role": "user", "content": f"Now part {n}, please."}])
+        session.append([{"role": "assistant", "content": f"{answer}Part {n} is done. " + f"filler{n} " * 60}])
+    session.view()
+    session.append([{"role": "user", "content": "Which port does the gateway listen on?"}])
+    assert "8443" in session.view()[-1]["content"]
+    assert "in force" in run("sessions", "show", "talk")
+    session.undo()
+    assert "in force" not in run("sessions", "show", "talk")
 
 
 def test_what_was_imported_comes_out_again_word_for_word(imported: list[dict[str, Any]], folder: Path) -> None:

@@ -77,6 +77,19 @@ def test_a_message_that_is_taken_back_is_gone_for_whoever_has_read_it(store: SQL
     balances(session)
 
 
+def test_what_comes_in_place_of_a_message_that_was_taken_back_ends_the_rest_after_an_undo(store: SQLStore) -> None:
+    session = opened(store)
+    session.append([SYSTEM, *turns(40)])
+    session.view()
+    session.undo()
+    for _ in range(4):
+        state = session.state()
+        assert store.delete_newest(session.thread, state.message_count, state.revision)
+    assert session.due() is None
+    session.append(turn(39)[:1])
+    assert session.due()
+
+
 def test_the_view_grows_at_its_end_between_summaries_and_is_rewritten_once_by_each(store: SQLStore) -> None:
     """In a remembered session and in one that is opened anew for each view."""
     session = opened(store)

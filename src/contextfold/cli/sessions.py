@@ -103,6 +103,9 @@ def show(
             return
         typer.echo(f"{thread}: {state.message_count:,} messages, {state.token_count:,} tokens, {state.format}")
         typer.echo(", ".join(f"{count:,} {fate}" for fate, count in counts.items() if count))
+        # Not by its id: what came back by itself stands in a row of its own, which then is the one in force.
+        used = [one.id for one in summaries if one.used_at is not None and one.undone_at is None]
+        in_force = used[-1] if used else None
         columns = ("summary", "made", "why", "by", "messages", "tokens", "calls", "state")
         rows = [
             (
@@ -113,7 +116,7 @@ def show(
                 f"{one.message_count:,}",
                 f"{one.original_tokens:,} to {one.tokens:,}",
                 str(one.calls),
-                _state_of(one, state),
+                _state_of(one, in_force),
             )
             for one in summaries
         ]
@@ -390,8 +393,8 @@ def _summary_row(summary: Any) -> dict[str, Any]:
     return {name: getattr(summary, name) for name in (*names, *more, "created_at", "used_at", "undone_at")}
 
 
-def _state_of(summary: Any, state: SessionState) -> str:
-    if summary.id == state.summary_id:
+def _state_of(summary: Any, in_force: int | None) -> str:
+    if summary.id == in_force:
         return "in force"
     if summary.undone_at is not None:
         return "undone"

@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any, Literal
 
 from contextfold.calls.background import Background
+from contextfold.conversation.ledger import Account
 from contextfold.errors import Cancelled, ContextfoldError, reason
 from contextfold.messages import Message
 from contextfold.observe import Observer
@@ -131,6 +132,14 @@ class Flow:
         loaded, rules, size = await settling.read_on(state, resting=True)
         self.reader.remember(loaded)
         return size, rules.limits
+
+    async def mended(self, state: SessionState, ports: Ports) -> dict[int, Account]:
+        """Messages that no summary took and that cannot be sent as they stand, by sequence number."""
+        settling = await _Settling.of(self, SessionRequest(), ports, self.means.observe())
+        loaded, _, _ = await settling.read_on(state, resting=False)
+        self.reader.remember(loaded)
+        found = {loaded.layout.sequence(place): account for place, account in loaded.conversation.view.mended.items()}
+        return {sequence: account for sequence, account in found.items() if sequence is not None}
 
     async def undo(self, ports: Ports, observer: Observer) -> StoredSummary | None:
         """Put what was in force before in force again; the summary that is undone, or None if there is none."""

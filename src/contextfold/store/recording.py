@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from contextfold.conversation.ledger import Fate, Ledger, Run, runs
+from contextfold.conversation.ledger import Fate, Run, runs
 from contextfold.errors import StoreCorrupt
 from contextfold.passes.perform import Made
 from contextfold.record.compaction import Compaction, Recalled
@@ -149,8 +149,3 @@ def account(length: int, summary: StoredSummary | None, links: Iterable[Link]) -
         text = f"a summary of the session speaks of more messages than the {length:,} that it has"
         raise StoreCorrupt(text) from None
     return runs(fates)
-
-
-def ledger(found: Sequence[Run], ids: Sequence[str | None]) -> Ledger:
-    """The ledger of a thread, with the messages' own ids."""
-    return Ledger.of_ids(found, ids)

@@ -428,7 +428,7 @@ class Session:
         async for page in self._flow.reader.pages(range(state.message_count), ports):
             ids += await ports.compute(self._flow.reader.ids, page, state)
         runs = recording.account(state.message_count, line[0] if line else None, links)
-        return recording.ledger(runs, ids)
+        return Ledger.of_ids(runs, ids, await self._flow.mended(state, ports))
 
     def _blocking(self, cancel: Cancellation | None = None) -> Ports:
         return SyncPorts(self._flow.policy.summary.parallel, cancel=cancel)

@@ -174,6 +174,7 @@ class SQLStore:
                     message_count=count - 1,
                     token_count=SESSIONS.c.token_count - found.tokens,
                     revision=revision + 1,  # what was read or summarized before is of another conversation
+                    held_until=min(row["held_until"], count - 1),  # what comes in its place is new
                     updated_at=now,
                 )
             )
