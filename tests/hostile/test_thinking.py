@@ -84,6 +84,28 @@ def test_no_thinking_is_sent_under_another_view_than_it_was_made_under(previous_
     assert refused == 0
 
 
+def test_what_is_thought_after_a_rewind_stays_in_the_views_of_all_processes() -> None:
+    """Also where the history went back to before the view changed: what comes now is thought under that view."""
+    compactor = Compactor(window=4_000)
+    history: list[Any] = [{"role": "user", "content": "read all logs"}]
+    out = compactor.compact(history, format="anthropic")
+    for n in range(20):
+        history += [answer(out.messages, n), result(n)]
+        out = compactor.compact(history, previous=out.compaction, format="anthropic")
+        if out.changed:
+            break
+    assert out.changed
+    adopted_later = out.compaction.changed(thinking_from=len(history) + 4)
+    out = compactor.compact(history, previous=adopted_later, format="anthropic")
+    for n in range(100, 103):
+        history += [answer(out.messages, n), result(n)]
+        out = compactor.compact(history, previous=out.compaction, format="anthropic")
+        stored = Compaction.from_json(out.compaction.to_json())
+        assert Compactor(window=4_000).compact(history, previous=stored, format="anthropic").messages == out.messages
+        assert not invalid(out.messages)
+        assert str(out.messages).count("'thinking':") == n - 99
+
+
 @crossed(prepared_elsewhere=(True, False), quick=1)
 def test_a_session_that_adopts_a_prepared_summary_sends_no_thinking_of_the_view_before(
     tmp_path: Path, prepared_elsewhere: bool

@@ -501,6 +501,9 @@ def follow(
     problem = previous.mismatch(conversation.history) if previous is not None else None
     if problem is not None:
         observer.emit("compaction_set_aside", f"the given compaction is set aside: {problem}", problem=problem)
+    elif previous is not None and previous.thinking_from > len(conversation.history.messages):
+        # The history was rewound to before the view changed: what is thought from here on is thought under this view.
+        previous = previous.model_copy(update={"thinking_from": len(conversation.history.messages)})
     conversation.rebuild(None if problem else previous)
 
 
