@@ -21,6 +21,7 @@ from tests.gateway.conftest import WINDOW, RawUpstream, Seen, Writer, settings_f
 from tests.gateway.requests_made import KEYS, PATHS, Response, body_of, compact, post, turns, words
 from yarl import URL
 
+from contextfold import count_tokens
 from contextfold.gateway.serve import InThread
 from contextfold.gateway.upstream import proxy_for
 from contextfold.policy import Policy
@@ -888,6 +889,26 @@ def test_usage_is_the_providers_or_that_of_the_whole_history(
     sent = provider.requests[-1].tokens
     assert told[0] == sent
     assert told[1] == full > 1.5 * sent
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_was_shortened_counts_as_saved_as_what_left(opened: Any, provider: ProviderServer, wire: str) -> None:
+    """Where a user pastes files and gets short answers, most of what is saved was cut out of the user's messages."""
+    provider._provider.default_window = 16_000
+    gateway = opened(window=16_000)
+    messages: list[Any] = []
+    views = 0
+    for turn in range(20):
+        lines = (f'def part_{at}(given): return "m{turn}:{at}" + str(given) # note {turn * at}' for at in range(48))
+        messages.append({"role": "user", "content": f"# src/m{turn}.py\n" + "\n".join(lines)})
+        headers = post(gateway.url, PATHS[wire], compact(body_of(wire, messages))).headers
+        if headers["x-contextfold-action"] != "passed":
+            full, sent, saved = (int(headers[f"x-contextfold-tokens-{name}"]) for name in ("before", "after", "saved"))
+            assert full == pytest.approx(count_tokens(messages), rel=0.1)
+            assert saved == full - sent
+            views += 1
+        messages.append({"role": "assistant", "content": f"ok {turn}"})
+    assert views > 5
 
 
 def _input_tokens(body: bytes, stream: bool) -> int:

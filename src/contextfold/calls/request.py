@@ -129,6 +129,7 @@ class CompactionResult:
     """The view by the bare estimate, uncalibrated: what the provider's usage for it is compared with."""
     _floor: Callable[[], Mapping[str, int]] = field(repr=False)
     _text_tokens: Callable[[], int] = field(repr=False)
+    _history_tokens: Callable[[], int] | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is asked later rests on the whole history and the means of the call: a copy takes the answers along.
@@ -136,6 +137,7 @@ class CompactionResult:
             **vars(self),
             "_floor": partial(dict, self.floor),
             "_text_tokens": partial(int, self.text_tokens),
+            "_history_tokens": None if self.history_tokens is None else partial(int, self.history_tokens),
         }
 
     @cached_property
@@ -151,6 +153,12 @@ class CompactionResult:
         prices; not reasoning, which some leave out when they read.
         """
         return self._text_tokens()
+
+    @cached_property
+    def history_tokens(self) -> int | None:
+        """The request with the whole history in place of the view; None where not all of that is at hand, as in a
+        session."""
+        return None if self._history_tokens is None else self._history_tokens()
 
     @property
     def over_window(self) -> bool:

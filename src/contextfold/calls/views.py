@@ -292,12 +292,18 @@ class _Call:
             estimated_tokens=tokens + sum(overhead.values()),
             _floor=partial(self._floor_of, history, len(history.messages)),
             _text_tokens=partial(text_tokens, wire, target, history.counter),
+            _history_tokens=partial(self._history_size, history.sizes, len(history.sizes), overhead),
         )
 
     def _size(self, overhead: Mapping[str, int]) -> int:
         """The present view as the provider would count it, with what is sent beside it."""
-        beside = sum(self.calibration.apply(size) for size in overhead.values())
-        return self.calibration.apply(self.conversation.view.tokens) + beside
+        return self._counted(self.conversation.view.tokens, overhead)
+
+    def _history_size(self, sizes: Sequence[int], length: int, overhead: Mapping[str, int]) -> int:
+        return self._counted(sum(sizes[:length]), overhead)
+
+    def _counted(self, tokens: int, overhead: Mapping[str, int]) -> int:
+        return self.calibration.apply(tokens) + sum(self.calibration.apply(size) for size in overhead.values())
 
     def _floor_of(self, history: History, length: int) -> dict[str, int]:
         counter = history.calibrated(self.calibration).counter

@@ -392,7 +392,9 @@ class Exchanges:
         call.result = result
         call.reason = ""
         call.action = "compacted" if is_new else ("view" if result.compaction is not None else "passed")
-        full = _full_size(result)
+        full = result.tokens_after
+        if result.compaction is not None:
+            full = max(full, result.history_tokens or 0)
         call.notes |= {"tokens-before": str(full), "tokens-after": str(result.tokens_after)}
         call.notes["window"] = str(result.window)
         # Under a record the view is the engine's business at each turn (``fitting``), so there is no size to keep.
@@ -459,18 +461,6 @@ def _options(conversation: ManagedCall) -> dict[str, Any]:
         "endpoint": call.upstream.endpoint,
         "calibration": conversation.state.calibration,
     }
-
-
-def _full_size(result: CompactionResult) -> int:
-    """Tokens of the request as the client sent it, by what the record says that it took out."""
-    record = result.compaction
-    if record is None:
-        return result.tokens_after
-    if record.summary is None:
-        return result.tokens_after + max(0, record.tokens_before - record.tokens_after)
-    # Only what left is added, at the size that the record noted: counting the whole original again would cost its
-    # length each turn.
-    return result.tokens_after + max(0, record.summary.original_tokens - record.summary.tokens)
 
 
 def _headers_for(call: GatewayCall, data: bytes, changed: bool, settings: GatewaySettings) -> RawHeaders:
