@@ -347,6 +347,30 @@ def test_an_upstream_that_fails_is_logged_with_its_name(
     assert "upstream_error=unreachable" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("path", "headers", "is_anthropic"),
+    [
+        ("/v1/messages/count_tokens", {}, True),
+        ("/v1/messages/batches", {}, True),
+        ("/claude/v1/messages/batches", {}, True),
+        ("/v1/files", {"anthropic-version": "2023-06-01"}, True),
+        ("/v1/files", {}, False),
+        ("/v1/responses/input_tokens", {}, False),
+    ],
+)
+def test_an_error_of_ours_has_the_shape_of_the_clients_provider_on_every_path(
+    tmp_path: Path, path: str, headers: dict[str, str], is_anthropic: bool
+) -> None:
+    """SDKs with types, such as Go's, read an error by its shape."""
+    away = "http://127.0.0.1:9"
+    upstreams = {"openai": f"{away}/v1", "anthropic": away, "claude": away}
+    with InThread(settings_for(away, tmp_path, upstreams=upstreams)) as gateway:
+        response = post(gateway.url, path, SHORT, headers)
+    assert response.status == 502
+    assert (response.json.get("type") == "error") is is_anthropic
+    assert response.json["error"]["type"] == ("api_error" if is_anthropic else "upstream_unreachable")
+
+
 # ---- what is in a body ----
 
 

@@ -35,6 +35,8 @@ from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, wire_of
 
 log = logging.getLogger("contextfold.gateway")
 
+MESSAGES_PATH = "/v1/messages"
+"""Of Anthropic's alone: counts and batches are below it."""
 TELL_SECONDS = 1.0
 """How old the figures of another worker may be."""
 
@@ -126,7 +128,7 @@ class Gateway:
             return
         if self.in_flight >= self.settings.max_requests:
             self.metrics.add("failures_total", kind="busy")
-            wire = wire_of(scope["path"]) or CHAT
+            wire = _wire_of_errors(*self._upstream_of(scope["path"], scope["headers"]))
             text = f"{self.in_flight} requests are being answered, and no more are taken"
             await _refuse(send, wire, 503, "overloaded_error", text, [(b"retry-after", b"1")])
             return
@@ -149,11 +151,11 @@ class Gateway:
         if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
             await _decline_websocket(send)
             return
-        upstream, path = self._upstream_of(path, scope["headers"])
-        wire = wire_of(path) if scope["method"] == "POST" else None
+        method, headers, query = scope["method"], scope["headers"], scope["query_string"].decode("latin-1")
+        upstream, path = self._upstream_of(path, headers)
+        wire, refused_as = wire_of(path) if method == "POST" else None, _wire_of_errors(upstream, path)
         client = Caller(receive, send, self.settings)
-        query = scope["query_string"].decode("latin-1")
-        call = GatewayCall(scope["method"], path, query, scope["headers"], b"", upstream, wire)
+        call = GatewayCall(method, path, query, headers, b"", upstream, wire)
         status = 0
         with self._tracing.span(call) as span:
             try:
@@ -168,18 +170,18 @@ class Gateway:
                     if (abort := scope.get(ABORT)) is not None:
                         abort()
                     raise BrokenOff(str(error)) from None
-                await _refuse(send, wire or CHAT, 408, "request_timeout", str(error), [(b"connection", b"close")])
+                await _refuse(send, refused_as, 408, "request_timeout", str(error), [(b"connection", b"close")])
             except StrictRefusal as error:
                 status = 503
-                await _refuse(send, wire or CHAT, 503, "contextfold_failed", str(error), _note_headers(call))
+                await _refuse(send, refused_as, 503, "contextfold_failed", str(error), _note_headers(call))
             except UpstreamFailed as error:
                 status = error.status
                 self.metrics.add("upstream_errors_total", kind=error.kind)
                 call.notes["upstream"] = error.kind
                 if client.started:
                     raise BrokenOff(str(error)) from None
-                kind = "api_error" if (wire or CHAT) is MESSAGES else f"upstream_{error.kind}"
-                await _refuse(send, wire or CHAT, error.status, kind, str(error), _note_headers(call))
+                kind = "api_error" if refused_as is MESSAGES else f"upstream_{error.kind}"
+                await _refuse(send, refused_as, error.status, kind, str(error), _note_headers(call))
             except Exception as error:  # noqa: BLE001 - a mistake of ours; uvicorn would log its text
                 status = 500
                 self.metrics.add("failures_total", kind="internal")
@@ -188,7 +190,7 @@ class Gateway:
                 if client.started:
                     raise BrokenOff("an answer could not be given whole") from None
                 text = "contextfold failed, and could not pass the request on"
-                await _refuse(send, wire or CHAT, 500, "api_error", text, _note_headers(call))
+                await _refuse(send, refused_as, 500, "api_error", text, _note_headers(call))
             finally:
                 self._told(call, status, time.perf_counter() - began)
                 self._tracing.end(span, call, status)
@@ -301,7 +303,7 @@ class Gateway:
             return self._upstreams[wire.provider], path
         names = {name.lower() for name, _ in headers}
         # Paths such as ``/v1/models`` are the same for both providers; their SDKs differ in headers.
-        is_anthropic = path.startswith("/v1/messages") or names & {b"anthropic-version", b"x-api-key"}
+        is_anthropic = path.startswith(MESSAGES_PATH) or names & {b"anthropic-version", b"x-api-key"}
         return self._upstreams["anthropic" if is_anthropic else "openai"], path
 
     def _told(self, call: GatewayCall, status: int, seconds: float) -> None:
@@ -329,6 +331,12 @@ class Gateway:
         }
         shown = {name: value for name, value in figures.items() if value is not None}
         log.info("%s", " ".join(f"{name}={value}" for name, value in shown.items()), extra={"figures": shown})
+
+
+def _wire_of_errors(upstream: Upstream, path: str) -> GatewayWire:
+    """In whose shape a client of this path reads an error, also where the path is no conversation."""
+    is_anthropic = upstream.name == "anthropic" or path.startswith(MESSAGES_PATH)
+    return wire_of(path) or (MESSAGES if is_anthropic else CHAT)
 
 
 async def _decline_websocket(send: Send) -> None:
