@@ -87,7 +87,7 @@ class SQLStore:
             return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
 
     def delete_idle(self, thread: Thread, seconds: float) -> bool:
-        """Delete a session, unless it was written to within ``seconds`` or is being summarized.
+        """Delete a session, unless it was written to within ``seconds`` (below 0: ever so late) or is being summarized.
 
         True if it was deleted. Beside ``delete_newest``, the only way in which anything is ever deleted.
         """

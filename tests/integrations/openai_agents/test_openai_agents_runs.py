@@ -38,6 +38,7 @@ from contextfold import Compactor, PolicyError, StillTooLong, count_tokens
 from contextfold.errors import StoreError
 from contextfold.integrations.openai_agents import CompactionSession, compaction
 from contextfold.store import open_store
+from contextfold.store.sql import SQLStore
 from effort import crossed
 from integrations import rooms
 from integrations.rooms import MODEL, TOLD, WINDOW, Writer
@@ -555,6 +556,19 @@ def test_a_cleared_session_is_empty_and_begins_anew(tmp_path: Path) -> None:
         assert await stored(tmp_path).history() == []
         await session.add_items([{"role": "user", "content": "again"}])
         assert await session.get_items() == [{"role": "user", "content": "again"}]
+
+    asyncio.run(check_it())
+
+
+def test_a_session_is_cleared_although_the_clock_was_put_back(tmp_path: Path) -> None:
+    moments = iter([5_000.0, *[1_000.0] * 20])  # no more: it asked for ever
+
+    async def check_it() -> None:
+        store = SQLStore(f"sqlite:///{tmp_path}/s.db", clock=lambda: next(moments))
+        session = CompactionSession("room", Compactor(window=4_000), store)
+        await session.add_items([{"role": "user", "content": "hi"}])
+        await session.clear_session()
+        assert await session.history() == []
 
     asyncio.run(check_it())
 

@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 FORMAT = "openai-responses"
 
+WHENEVER = -1e9
+"""Seconds. As idle a session is at any rate, also one that was written to before the clock was put back."""
+
 
 class CompactionSession:
     """``Runner.run(agent, ..., session=CompactionSession("user-7", compactor, "sqlite:///sessions.db"))``.
@@ -114,7 +117,7 @@ class CompactionSession:
     async def _cleared(self) -> None:
         delete = self._method("delete_idle", "clear_session", "delete_idle(thread, seconds)")
         while (state := await self._session.astate()).message_count:
-            if not await AsyncPorts().wait_for(delete, state.thread, 0.0):
+            if not await AsyncPorts().wait_for(delete, state.thread, WHENEVER):
                 await self._check_free(state)
 
     async def _read(self, read: Callable[[SessionState], Awaitable[T]]) -> T:
