@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contextfold import formats
+from contextfold import Compactor, formats
 from contextfold.errors import FormatError
 from contextfold.formats.openai_responses import OpenAIResponses
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
@@ -85,6 +85,11 @@ SHELL = {"type": "local_shell_call", "call_id": "s", "action": {"type": "exec", 
             (Opaque("web_search_call", "q"),),
         ),
         ({"type": "item_reference", "id": "x"}, "assistant", (Opaque("item_reference"),)),
+        (
+            {"type": "configuration_update", "reasoning": {"effort": "high"}},
+            "developer",
+            (Opaque("configuration_update"),),
+        ),
     ],
 )
 def test_every_item_becomes_its_message(item: dict[str, Any], role: str, parts: tuple[Any, ...]) -> None:
@@ -244,3 +249,21 @@ def test_what_is_no_item_is_refused_in_words_with_its_index(wire: Any, words: st
         RESPONSES.decode(wire, 2)
     assert words in str(error.value)
     assert str(error.value).startswith("message 2: ")
+
+
+def test_what_sets_effort_or_format_for_later_answers_stays_in_every_view() -> None:
+    """Summed up, it would be undone: from the next answer on the model would think as little as before."""
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Read all modules."}]
+    updates = []
+    compactor, record, passes = Compactor(window=8_000), None, 0
+    for turn in range(40):
+        if turn in (2, 3, 15):
+            updates.append({"type": "configuration_update", "reasoning": {"effort": "high" if turn == 2 else "low"}})
+            items.append(updates[-1])
+        items.append({"type": "function_call", "call_id": f"c{turn}", "name": "read", "arguments": "{}"})
+        lines = (f"m{turn}.py:{at}: value_{turn * at} = {at}" for at in range(60))
+        items.append({"type": "function_call_output", "call_id": f"c{turn}", "output": "\n".join(lines)})
+        result = compactor.compact(items, record)
+        record, passes = result.compaction, passes + result.changed
+        assert [item for item in result.messages if item.get("type") == "configuration_update"] == updates
+    assert passes > 3

@@ -70,8 +70,9 @@ def _is_responses(entry: Any) -> bool:
 def _is_item_type(kind: Any) -> bool:
     if not isinstance(kind, str):
         return False
-    # By their endings: new built-in tools come with types of their own.
-    return kind in ("reasoning", "compaction", "item_reference") or kind.endswith(("_call", "_call_output"))
+    if kind in ("reasoning", "compaction", "item_reference", "configuration_update"):
+        return True
+    return kind.endswith(("_call", "_call_output"))  # new built-in tools come with types of their own
 
 
 def _is_anthropic(entry: Any) -> bool:

@@ -86,6 +86,9 @@ def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Pa
         return "tool", (_decode_output(item, kind, index),)
     if kind in NAMED_OUTPUTS:
         raise FormatError(f"a {kind} item has no 'call_id': name the call that it answers", index=index)
+    if kind == "configuration_update":
+        # It sets effort or format for all that comes behind it: nothing that was said, and nothing to be summed up.
+        return "developer", (Opaque(kind, source=item),)
     return "assistant", (values.opaque(item, "compaction" if "compaction" in kind else kind),)
 
 
