@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from emulator.wires.anthropic_rules import anthropic_problem
 
-from contextfold import formats
+from contextfold import Compactor, formats
 from contextfold.errors import FormatError
 from contextfold.formats.anthropic import Anthropic
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
@@ -196,3 +197,36 @@ def test_what_is_no_anthropic_message_is_refused_in_words_with_its_index(wire: A
         ANTHROPIC.decode(wire, 4)
     assert words in str(error.value)
     assert str(error.value).startswith("message 4: ")
+
+
+def test_a_system_message_that_changes_tools_or_effort_stays_one_in_every_view() -> None:
+    """As words of the user it would change nothing, and the next call would be of a tool that is not there."""
+    definition = {"name": "grep", "input_schema": {"type": "object"}}
+    changes: dict[int, dict[str, Any]] = {
+        2: {
+            "role": "system",
+            "content": [{"type": "tool_addition", "tool": {"type": "tool_definition", **definition}}],
+        },
+        3: {"role": "system", "content": [], "output_config": {"effort": "high"}},
+        15: {"role": "system", "content": [{"type": "tool_removal", "tool": {"type": "tool_reference", "name": "ls"}}]},
+    }
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all modules."}]
+    said: list[dict[str, Any]] = []
+    compactor, record, passes = Compactor(window=8_000), None, 0
+    for turn in range(40):
+        lines = "\n".join(f"m{turn}.py:{at}: value_{turn * at} = {at}" for at in range(60))
+        messages.append(
+            {"role": "assistant", "content": [{"type": "tool_use", "id": f"t{turn}", "name": "r", "input": {}}]}
+        )
+        messages.append(
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"t{turn}", "content": lines}]}
+        )
+        if turn in changes:
+            said.append(changes[turn])
+            messages.append(said[-1])
+        result = compactor.compact(messages, record)
+        record, passes = result.compaction, passes + result.changed
+        assert [message for message in result.messages if message["role"] == "system"] == said
+        problem = anthropic_problem({"model": "claude-opus-4-8", "max_tokens": 9, "messages": result.messages})
+        assert problem is None
+    assert passes > 3

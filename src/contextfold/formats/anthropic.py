@@ -31,12 +31,22 @@ REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking"})
 MEDIA_BLOCKS = frozenset({"image", "document"})
 
 
+def _sets(message: Message) -> bool:
+    """Whether a system message changes the tools, or how the model answers."""
+    if any(isinstance(part, Opaque) and part.label in ("tool_addition", "tool_removal") for part in message.parts):
+        return True
+    config = message.source.get("output_config") if isinstance(message.source, dict) else None
+    return isinstance(config, dict) and len(config) > 0
+
+
 class Anthropic:
     """Messages of the Anthropic Messages API."""
 
     name: ClassVar[str] = "anthropic"
     alternates: ClassVar[bool] = True
-    rules: ClassVar[Rules] = Rules(not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True)
+    rules: ClassVar[Rules] = Rules(
+        not_in_call_ids=re.compile(r"[^a-zA-Z0-9_-]"), user_first=True, bare_end=True, sets_between=_sets
+    )
 
     @values.guarded
     def decode(self, wire: Any, index: int | None = None) -> Message:

@@ -10,11 +10,15 @@ Laws, held by tests over every real and generated conversation:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from contextfold.messages import Message
+
+
+def _sets_nothing(_: Message) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,9 @@ class Rules:
     """A result says whether a function or a custom tool answers, and has to be right about it."""
     instructions_between: bool = False
     """An instruction may stand behind what the user says, before the assistant's answer or at the end."""
+    sets_between: Callable[[Message], bool] = _sets_nothing
+    """Whether an instruction sets something, such as which tools there are, that words in its place would not: the
+    models that know this take instructions between others."""
     user_first: bool = False
     """The first message that is no instruction is the user's."""
     takes_turns: bool = False

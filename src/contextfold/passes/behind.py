@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contextfold.conversation.repair.rules import may_stand_between
 from contextfold.errors import is_control_flow, reason
 from contextfold.formats import cache_marks
 from contextfold.formats.base import Format
@@ -189,7 +190,7 @@ def _before_reminders(view: Sequence[Any], format: Format) -> Sequence[Any]:
     summarized, and what stands before them comes from the cache.
     """
     stop = len(view)
-    while stop and format.rules.instructions_between and format.decode(view[stop - 1]).is_instruction:
+    while stop and may_stand_between(format.decode(view[stop - 1]), format):
         stop -= 1
     return view[:stop] or view
 

@@ -98,7 +98,9 @@ def _standing(messages: Sequence[Message], format: Format) -> set[int]:
 
 def may_stand_between(message: Message, format: Format) -> bool:
     """Whether this is an instruction that may stay one in the middle of a list, at the right place."""
-    return format.rules.instructions_between and message.is_instruction and message.source_format == format.name
+    if not message.is_instruction or message.source_format != format.name:
+        return False
+    return format.rules.instructions_between or format.rules.sets_between(message)
 
 
 def opens_for_instructions(message: Message) -> bool:
