@@ -60,6 +60,27 @@ def test_a_message_with_results_of_several_turns_is_taken_apart() -> None:
     assert placed[-1].message.parts == (late.parts[0], late.parts[3])
 
 
+@pytest.mark.parametrize("format", ["anthropic", "gemini", "bedrock-converse"])
+@pytest.mark.parametrize("between", [[user("Never mind."), said("Fine.")], [user("Still there?")], [system()]])
+def test_what_the_user_says_beside_a_late_result_stays_where_it_was_said(format: str, between: list[Message]) -> None:
+    """It was moved up to the call with the result: the newest words were none, and the assistant's came last."""
+    late = Message("user", (Text("By the way:"), *results("a", "b").parts, Text("What now?")))
+    told = [user("Look."), calls("a", "b"), *between, late, said("Dry."), user("And there?")]
+    wire = [one for message in told for one in formats.get(format).encode([message])]
+    compactor, views = Compactor(window=8_000), list[list[Any]]()
+    for stop in (len(wire) - 3, len(wire) - 2, len(wire)):
+        out = compactor.compact(wire[:stop], format=format)
+        assert out.messages == Compactor(window=8_000).compact(wire[:stop], format=format).messages
+        views.append(out.messages)
+    assert views[2][: len(views[1])] == views[1]
+    read = formats.decode(views[1], formats.get(format))
+    assert read[-1].role == "user"
+    parts = [part for message in read[1:] for part in message.parts]
+    assert [type(part) for part in parts[:4]] == [ToolCall, ToolCall, ToolResult, ToolResult]
+    assert [part.text for part in parts[-2:] if isinstance(part, Text)] == ["By the way:", "What now?"]
+    assert any(entry.reason.startswith("its results stand behind their calls") for entry in out.ledger)
+
+
 def test_an_orphan_becomes_text_of_the_user_with_all_it_said() -> None:
     (only,) = mended([result("ghost", "the answer is 42")])
     assert only.role == "user"

@@ -1,6 +1,7 @@
 """Calls and their results: what every provider refuses.
 
-- A result that does not follow its call is moved up to it. A message with results of several turns is taken apart.
+- A result that does not follow its call is moved up to it. A message with results of several turns, or with words
+  beside a result that came late, is taken apart: what the user says stays where it was said.
 - A call that was never answered, though the assistant spoke again since, gets a result that says so. One that only a
   screenshot can answer is shown as text.
 - A result whose call is not in the list (it never was, it was summarized, or its id was answered before) cannot be
@@ -30,7 +31,7 @@ ORPHAN_END = "[End of the result of tool call {call_id}]"
 
 AS_TEXT: Account = ("shortened", "a result whose call is not in the view, shown as text")
 UNANSWERABLE: Account = ("shortened", "a call that only a screenshot can answer, and none came; shown as text")
-PARTED: Account = ("shortened", "its results belong to several turns; each stands behind its call")
+PARTED: Account = ("shortened", "its results stand behind their calls, apart from the rest of it")
 REPEATED: Account = ("dropped", "a result that was there already, word for word")
 
 
@@ -58,6 +59,9 @@ def repair(messages: Sequence[Message]) -> list[Placed]:
         grouping = group([place.message for place in placed])  # what is text now may stand between call and results
     if any(fault.kind == "result_out_of_place" for fault in grouping.faults):
         placed = [part for index, place in enumerate(placed) for part in _of_one_turn(place, index, grouping)]
+        grouping = group([place.message for place in placed])
+        late = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
+        placed = [part for index, place in enumerate(placed) for part in _apart(place, index in late)]
         grouping = group([place.message for place in placed])
     if not {"result_out_of_place", "dangling_call"} & {fault.kind for fault in grouping.faults}:
         return placed
@@ -159,6 +163,17 @@ def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:
         parts = tuple(part for n, part in enumerate(message.parts) if caller_of.get(n) == caller)
         parted.append(Placed(message.with_parts(parts), None, moved=True))
     return parted
+
+
+def _apart(place: Placed, is_late: bool) -> list[Placed]:
+    """A message whose results come late, without them, and these in one behind it that can be moved."""
+    message = place.message
+    words = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    if not is_late or not words or place.position is None:
+        return [place]
+    results = tuple(part for part in message.parts if isinstance(part, ToolResult))
+    rest = replace(place, message=message.with_parts(words), account=PARTED)
+    return [rest, Placed(message.with_parts(results), None, moved=True)]
 
 
 def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
