@@ -11,7 +11,7 @@ import pytest
 
 theirs = pytest.importorskip("pydantic_ai.messages")
 
-from contextfold import formats
+from contextfold import Compactor, formats
 from contextfold.formats.pydantic_ai import split
 from contextfold.messages import Media, Opaque, ToolCall
 from contextfold.tokens import TokenCounter
@@ -88,3 +88,30 @@ def test_a_request_is_split_into_messages_of_one_kind_without_losing_a_part() ->
     assert [part for piece in pieces for part in piece.parts] == list(MESSAGES[2].parts)
     assert [KNOWN.decode(piece).is_user_turn for piece in pieces] == [False, True]
     assert [KNOWN.decode(piece).role for piece in split(MESSAGES[0])] == ["system", "user"]
+
+
+def test_a_result_without_its_call_is_shown_as_a_prompt_beside_what_else_a_request_holds() -> None:
+    """It became a part of an answer, which no request may have; behind another result it was lost."""
+    ask = theirs.ModelRequest([theirs.UserPromptPart("look")])
+    called = theirs.ModelResponse([theirs.ToolCallPart("look", {}, "c1")])
+    known, stray = theirs.ToolReturnPart("look", "dry", "c1"), theirs.ToolReturnPart("look", "wet", "c9")
+    for parts in ([known, stray], [stray, known], [known, stray, theirs.UserPromptPart("and now?")]):
+        told = [ask, called, theirs.ModelRequest(parts)]
+        *_, last = Compactor(window=8_000).compact(told, format="pydantic-ai").messages
+        assert {part.part_kind for part in last.parts} == {"tool-return", "user-prompt"}
+        assert last.parts[0] is known
+        assert "wet" in str([part.content for part in last.parts[1:]])
+    *_, last = (
+        Compactor(window=8_000)
+        .compact(
+            [
+                ask,
+                theirs.ModelResponse([theirs.TextPart("ok")]),
+                theirs.ModelRequest([stray, theirs.UserPromptPart("so?")]),
+            ],
+            format="pydantic-ai",
+        )
+        .messages
+    )
+    assert {part.part_kind for part in last.parts} == {"user-prompt"}
+    assert "wet" in str(last)

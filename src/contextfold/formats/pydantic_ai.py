@@ -264,12 +264,16 @@ def _rebuild(message: Message) -> Any:
     """The message with what changed in it; every part that did not change is its own object."""
     theirs: list[tuple[Any, list[Part]]] = []
     for part in message.parts:
-        origin = _origin(part) or (theirs[-1][0] if theirs else message.source.parts[0])
+        origin = _origin(part)
+        if origin is None:
+            origin = theirs[-1][0] if theirs else message.source.parts[0]
+            if origin is not None and origin.part_kind in RESULTS and not isinstance(part, ToolResult):
+                origin = None  # a result that is shown as text, which no result can hold
         if theirs and theirs[-1][0] is origin:
             theirs[-1][1].append(part)
         else:
             theirs.append((origin, [part]))
-    rebuilt = [new for origin, parts in theirs for new in _rebuilt(origin, parts)]
+    rebuilt = [new for origin, parts in theirs for new in (_rebuilt(origin, parts) if origin else [_prompt(parts)])]
     return replace(message.source, parts=rebuilt)
 
 
@@ -345,10 +349,16 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
         if said and message.role in ("system", "developer"):
             parts.append(theirs.SystemPromptPart("\n".join(map(_words, said)), timestamp=EPOCH))
         elif said:
-            parts.append(theirs.UserPromptPart(_new_content(said), timestamp=EPOCH))
+            parts.append(_prompt(said))
         if parts:
             built.append(theirs.ModelRequest(parts=parts, metadata=dict(message.metadata) or None))
     return built
+
+
+def _prompt(said: Sequence[Part]) -> Any:
+    import pydantic_ai.messages as theirs
+
+    return theirs.UserPromptPart(_new_content(said), timestamp=EPOCH)
 
 
 def _build_result(theirs: Any, result: ToolResult, names: dict[str, str]) -> Any:
