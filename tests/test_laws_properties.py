@@ -212,6 +212,26 @@ def test_every_short_list_is_the_same_told_turn_by_turn_and_at_once(format: str)
             assert one.view == list(Compactor(**small).compact(history[:stop], format=format).messages), history[:stop]
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\n"])
+@pytest.mark.parametrize("format", ["anthropic", "gemini", "bedrock-converse"])
+def test_a_blank_text_behind_a_call_gives_the_same_view_turn_by_turn_and_at_once(format: str, blank: str) -> None:
+    """It is left out as an empty message is, and what the user says next meets the placeholder of the result."""
+    plot = (
+        UserSays(SAYS),
+        AssistantSays(calls=(PlotCall("call"),)),
+        AssistantSays(SAYS),
+        UserSays(SAYS),
+        UserSays(SAYS),
+    )
+    history = render(plot, format)
+    key = "parts" if format == "gemini" else "content"
+    history[2][key] = [{"type": "text", "text": blank} if format == "anthropic" else {"text": blank}]
+    one = Compactor(window=4_000)
+    for stop in range(1, len(history) + 1):
+        fresh = Compactor(window=4_000).compact(history[:stop], format=format).messages
+        assert one.compact(history[:stop], format=format).messages == fresh
+
+
 def stops(history: list[Any], since: int) -> list[int]:
     """Four places up to the end where a caller might compact."""
     new = len(history) - since

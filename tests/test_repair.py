@@ -81,6 +81,24 @@ def test_what_the_user_says_beside_a_late_result_stays_where_it_was_said(format:
     assert any(entry.reason.startswith("its results stand behind their calls") for entry in out.ledger)
 
 
+@pytest.mark.parametrize("role", ["function", "tool"])
+def test_words_that_are_left_of_a_content_of_geminis_functions_are_the_users(role: str) -> None:
+    call = {"functionCall": {"id": "c", "name": "look", "args": {}}}
+    answer = {"functionResponse": {"id": "c", "name": "look", "response": {"output": "dry"}}}
+    talk = [
+        ("user", {"text": "Look."}),
+        ("model", call),
+        ("user", {"text": "Never mind."}),
+        ("model", {"text": "Fine."}),
+    ]
+    wire = [{"role": speaker, "parts": [part]} for speaker, part in talk]
+    late, stray = [answer, {"text": "And now?"}], [{"functionResponse": {"id": "x", "name": "look", "response": {}}}]
+    for parts in (late, stray, [*stray, {"text": "And now?"}]):
+        view = Compactor(window=8_000).compact([*wire, {"role": role, "parts": parts}], format="gemini").messages
+        assert view[-1]["role"] == "user"
+        assert all("text" in part for part in view[-1]["parts"])
+
+
 def test_an_orphan_becomes_text_of_the_user_with_all_it_said() -> None:
     (only,) = mended([result("ghost", "the answer is 42")])
     assert only.role == "user"

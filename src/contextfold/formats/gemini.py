@@ -245,6 +245,8 @@ def _rebuild(message: Message, shape: shapes.Shape | None) -> Any:
     parts = [_rebuilt(part, own) for part in message.parts]
     role = "model" if message.role == "assistant" else "system" if message.is_instruction else "user"
     same = _spoken_as(message.source) == ROLES[role]
+    if not message.tool_results and shapes.get(message.source, "role") in ("function", "tool"):
+        same = False  # what is left of it is words
     return shapes.with_parts(message.source, parts, None if same else role)
 
 

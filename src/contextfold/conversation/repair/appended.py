@@ -32,7 +32,7 @@ class Seen:
     broken: bool = False
     """Results did not follow their calls: what comes at the end of the list may belong further up in the view."""
     left_unanswered: bool = False
-    """The last message says nothing, and stands behind calls without results: the next one meets the placeholder."""
+    """The last message is left out, and stands behind calls without results: the next one meets the placeholder."""
     begun: bool = False
     """Something else than instructions was there."""
     takes_instructions: bool = False
@@ -79,8 +79,8 @@ def _conforms(message: Message, seen: Seen) -> bool:
 def _is_accepted(message: Message, seen: Seen) -> bool:
     stands = may_stand_between(message, seen.format) and (seen.takes_instructions or not message.parts)
     accepted = acceptable(message, seen.format, leading=stands or not seen.begun)
-    if accepted is not message and not accepted.parts and message.role != "user":
-        return False  # it is left out: the next message stands where it stood
+    if _is_left_out(message, accepted):
+        return False  # the next message stands where it stood
     opens = not seen.begun and message.role == "assistant" and seen.format.rules.user_first
     misplaces = False
     if message.is_instruction:
@@ -89,6 +89,11 @@ def _is_accepted(message: Message, seen: Seen) -> bool:
         misplaces = seen.instructed and message.role != "assistant"
         seen.begun, seen.instructed, seen.takes_instructions = True, False, opens_for_instructions(message)
     return accepted is message and not opens and not misplaces
+
+
+def _is_left_out(message: Message, accepted: Message) -> bool:
+    """Whether a provider's rules leave nothing of a message."""
+    return accepted is not message and not accepted.parts and message.role != "user"
 
 
 def _is_of_one_kind(message: Message, seen: Seen) -> bool:
@@ -118,15 +123,18 @@ def _is_free(call_id: str, seen: Seen, forbidden: re.Pattern[str]) -> bool:
 
 def _interrupts(message: Message, seen: Seen) -> bool:
     """Whether the next message shows that calls get no result: the placeholder stands before it from now on."""
+    left_out = bool(seen.open_calls or seen.left_unanswered) and _is_left_out(
+        message, acceptable(message, seen.format, leading=False)
+    )
     if seen.left_unanswered:
-        seen.left_unanswered = not message.parts
+        seen.left_unanswered = left_out
         return True
     if not seen.open_calls or message.tool_results:
         return False
     speaks_on = message.split and message.role == "assistant" and seen.speaker == "assistant"
     if not speaks_on:
         seen.open_calls.clear()
-        seen.left_unanswered = not message.parts
+        seen.left_unanswered = left_out
     return not speaks_on
 
 

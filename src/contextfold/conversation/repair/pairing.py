@@ -61,7 +61,7 @@ def repair(messages: Sequence[Message]) -> list[Placed]:
         placed = [part for index, place in enumerate(placed) for part in _of_one_turn(place, index, grouping)]
         grouping = group([place.message for place in placed])
         late = {fault.index for fault in grouping.faults if fault.kind == "result_out_of_place"}
-        placed = [part for index, place in enumerate(placed) for part in _apart(place, index in late)]
+        placed = [part for n, place in enumerate(placed) for part in (_apart(place) if n in late else [place])]
         grouping = group([place.message for place in placed])
     if not {"result_out_of_place", "dangling_call"} & {fault.kind for fault in grouping.faults}:
         return placed
@@ -116,10 +116,13 @@ def _without_orphans(place: Placed, grouping: Grouping, known: Container[tuple[s
     if not results and not others:
         return None
     if message.role == "tool" and not results:  # it held nothing else: a message of its own
-        # As words of the user: providers take no tool message without a result.
-        user = Message(role="user", parts=tuple(others), metadata=message.metadata)
-        return replace(place, message=user, account=AS_TEXT)
+        return replace(place, message=_of_user(message, others), account=AS_TEXT)
     return replace(place, message=message.with_parts((*results, *others)), account=AS_TEXT)
+
+
+def _of_user(message: Message, said: Sequence[Part]) -> Message:
+    """What a tool message holds, as words of the user: providers take none without a result."""
+    return Message(role="user", parts=tuple(said), metadata=message.metadata)
 
 
 def _before_pending(placed: list[Placed], messages: Sequence[Message]) -> list[Placed]:
@@ -165,15 +168,15 @@ def _of_one_turn(place: Placed, index: int, grouping: Grouping) -> list[Placed]:
     return parted
 
 
-def _apart(place: Placed, is_late: bool) -> list[Placed]:
+def _apart(place: Placed) -> list[Placed]:
     """A message whose results come late, without them, and these in one behind it that can be moved."""
     message = place.message
     words = tuple(part for part in message.parts if not isinstance(part, ToolResult))
-    if not is_late or not words or place.position is None:
+    if not words:
         return [place]
     results = tuple(part for part in message.parts if isinstance(part, ToolResult))
-    rest = replace(place, message=message.with_parts(words), account=PARTED)
-    return [rest, Placed(message.with_parts(results), None, moved=True)]
+    rest = _of_user(message, words) if message.role == "tool" else message.with_parts(words)
+    return [replace(place, message=rest, account=PARTED), Placed(message.with_parts(results), None, moved=True)]
 
 
 def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
