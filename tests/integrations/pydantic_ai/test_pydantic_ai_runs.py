@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -36,8 +36,12 @@ from pydantic_ai.messages import (
     ToolCallPart,
     UserPromptPart,
 )
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
@@ -451,3 +455,48 @@ def test_usage_of_an_answer_in_which_the_provider_ran_its_own_tools_teaches_noth
     told = usage_of(ModelResponse([*searched, TextPart("It rains.")], usage=usage))
     assert (told.input_tokens, told.output_tokens) == (None, 7)
     assert usage_of(ModelResponse([TextPart("It rains.")], usage=usage)).input_tokens == 9_000
+
+
+async def _streamed(messages: list[Any], info: Any) -> AsyncIterator[str]:
+    yield "fine"
+
+
+def _models_for_tests() -> dict[str, Model]:
+    function = FunctionModel(lambda messages, info: ModelResponse([TextPart("fine")]), stream_function=_streamed)
+    return {
+        "function": function,
+        "test": TestModel(custom_output_text="fine"),
+        "chain of functions": FallbackModel(function, function),
+        "chain of tests": FallbackModel(TestModel(custom_output_text="fine"), function),
+        "wrapped": WrapperModel(FallbackModel(function, function)),
+    }
+
+
+@pytest.mark.parametrize("kind", _models_for_tests())
+@pytest.mark.parametrize("way", ["async", "stream", "summarizer", "same"])
+def test_what_a_model_for_tests_makes_up_about_its_usage_is_never_taken_for_a_prompt_read_in_part(
+    kind: str, way: str
+) -> None:
+    model = _models_for_tests()[kind]
+    history: list[Any] = []
+    for turn in range(30):  # of words that such a model counts as a few, and a provider as hundreds
+        prompt = ModelRequest.user_text_prompt(rooms.question(turn) + "deadbeef0123" * 100)
+        history += [prompt, ModelResponse([TextPart("ok")])]
+    results: list[Any] = []
+    summarizer = {"summarizer": model, "same": "same"}.get(way)
+    agent = Agent(model, capabilities=[Compaction(window=8_000, on_result=results.append, summarizer=summarizer)])
+
+    async def run() -> None:
+        for question in ("And now?", "And then?"):
+            if way == "stream":
+                async with agent.run_stream(question, message_history=history) as streamed:
+                    await streamed.get_output()
+                history[:] = streamed.all_messages()
+            else:
+                history[:] = (await agent.run(question, message_history=history)).all_messages()
+
+    asyncio.run(run())
+    events = [event.name for result in results for event in result.events]
+    assert "compaction_finished" in events
+    assert not {"request_overflowed", "request_resent", "summary_overflowed", "usage_distrusted"} & set(events)
+    assert results[-1].calibration.observations == 0
