@@ -92,7 +92,6 @@ def test_bad_rows_are_no_failure_unless_there_is_nothing_else_or_strict_is_asked
         (("{lines}", "-o", "out", "--to", "klingon"), "unknown format"),
         (("sqlite:///none.db", "-o", "out"), "none.db"),
         (("{lines}", "-o", "out", "--workers", "-1"), "--workers"),
-        (("broken.parquet", "-o", "out"), "is no Parquet file"),
         (("s4://bucket/x", "-o", "out"), "s4://bucket/x cannot be opened"),
     ],
 )
@@ -101,7 +100,6 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("notes.txt").write_text("mine")
-    Path("broken.parquet").write_text("no")
     done = batch("compact", *(word.format(lines=lines) for word in words))
     assert done.exit_code == 2
     assert said in done.output

@@ -241,6 +241,39 @@ def test_what_was_compressed_and_is_damaged_costs_only_what_cannot_be_read(lines
     assert all(row["error"] for row in rows if "none.jsonl" in row["source"])
 
 
+def test_parquet_that_is_damaged_costs_only_what_cannot_be_read(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    folder = tmp_path / "in"
+    folder.mkdir()
+    talks = [json.dumps(make_talk(1)) for _ in range(9)]
+    parquet.write_table(pyarrow.table({"messages": talks}), folder / "whole.parquet", row_group_size=3)
+    data = (folder / "whole.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(data[: len(data) // 2])
+    column = parquet.ParquetFile(folder / "whole.parquet").metadata.row_group(1).column(0)
+    at = column.dictionary_page_offset
+    (folder / "torn.parquet").write_bytes(data[: at + 1] + bytes(40) + data[at + 41 :])
+    parquet.write_table(pyarrow.table({"notes": [1, 2]}), folder / "notes.parquet")
+    text = pyarrow.array([*(talk.encode() for talk in talks[:2]), b'"\xff"'], pyarrow.binary()).view(pyarrow.string())
+    parquet.write_table(pyarrow.table({"messages": text}), folder / "words.parquet")
+    outcome = done(folder, output=tmp_path / "out")
+    assert not outcome.failed_parts
+    rows = rows_of(tmp_path / "out")
+    found = {
+        name: [(row["place"], row["error"]) for row in rows if row["source"].endswith(f"{name}.parquet")]
+        for name in ("whole", "cut", "torn", "notes", "words")
+    }
+    assert found["whole"] == [(n, None) for n in range(9)]
+    assert [place for place, error in found["torn"] if error is None] == [0, 1, 2, 6, 7, 8]
+    assert [place for place, error in found["words"] if error is None] == [0, 1]
+    wrong = {name: [error for _, error in found[name] if error] for name in ("cut", "torn", "notes", "words")}
+    said = ("is no Parquet file", "is damaged in row group 1", "there are notes", "can't decode byte")
+    for name, words in zip(wrong, said, strict=True):
+        assert len(wrong[name]) == 1
+        assert words in wrong[name][0]
+
+
 def test_folders_globs_and_files_of_every_kind_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     (folder / "deep" / "_hidden").mkdir(parents=True)

@@ -112,6 +112,23 @@ def test_a_file_of_several_conversations_becomes_several_threads(folder: Path) -
     assert "y: 6 messages" in run("sessions", "import", "two.jsonl", "--thread", "y", "--pick", "2")
 
 
+def test_an_import_that_broke_off_is_repeated_and_goes_on(folder: Path) -> None:
+    """Its second conversation cannot be stored; the first one is."""
+    lines = [json.dumps({"messages": conversation(turns)}) for turns in (2, 3)]
+    (folder / "two.jsonl").write_text("\n".join(lines))
+    (folder / "other.json").write_text(json.dumps(conversation(1)))
+    run("sessions", "import", "other.json", "--thread", "x-2", "--namespace", "n")
+    again = ("sessions", "import", "two.jsonl", "--thread", "x", "--namespace", "n")
+    said = run(*again, code=BAD_INPUT)
+    assert "x-1: 4 messages\n" in said
+    assert "session 'x-2' of namespace 'n' has 2 messages" in said
+    run("sessions", "prune", "--idle-days", "1e-9", "--delete", "--namespace", "n")
+    run("sessions", "import", "two.jsonl", "--thread", "x-1", "--pick", "1", "--namespace", "n")
+    assert run(*again).splitlines()[-2:] == ["x-1: 4 messages, there already", "x-2: 6 messages"]
+    exported = run("sessions", "export", "x-1", "--namespace", "n")
+    assert json.loads(exported) == conversation(2)
+
+
 @pytest.mark.strict
 def test_every_kind_of_transcript_can_be_imported(transcripts: Path) -> None:
     kinds: dict[str, Path] = {}
@@ -128,7 +145,39 @@ def test_namespaces_and_stores_are_kept_apart(imported: list[dict[str, Any]], fo
     assert "there is no thread 'talk' in namespace 'other'" in run(
         "recall", "talk", "ticket", "--namespace", "other", code=BAD_INPUT
     )
-    assert "no session in" in run("sessions", "list", "--store", f"sqlite:///{folder}/other.db")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sessions list --store URL",
+        "sessions show t --store URL",
+        "sessions export t --store URL",
+        "sessions undo t --store URL",
+        "sessions compact t --store URL",
+        "sessions prune --idle-days 1 --store URL",
+        "recall t word --store URL",
+        "view t --out x.html --store URL",
+        "batch check URL --output out.jsonl",
+    ],
+)
+@pytest.mark.parametrize("url", ["sqlite:///{}/mistyped.db", "sqlite:///file:{}/mistyped.db?uri=true"])
+def test_what_reads_a_store_makes_no_database(folder: Path, command: str, url: str) -> None:
+    """A path that is mistyped would be an empty store, and a file that nobody asked for."""
+    said = run(*command.replace("URL", url.format(folder)).split(), code=BAD_INPUT)
+    assert "mistyped.db: there is no such file" in said.replace("?uri=true", "")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["sessions show nobody", "view nobody --out x.html", "recall nobody word"])
+@pytest.mark.parametrize("namespace", ["", "theirs"])
+def test_no_message_tells_the_password_of_a_store(folder: Path, command: str, namespace: str) -> None:
+    (folder / "talk.json").write_text(json.dumps(conversation(1)))
+    url = f"sqlite:///file:{folder}/a.db?uri=true&password=s3cret"
+    run("sessions", "import", "talk.json", "--store", url)
+    said = run(*command.split(), "--store", url, "--namespace", namespace, code=BAD_INPUT)
+    assert "there is no thread 'nobody' in" in said
+    assert "s3cret" not in said
 
 
 def test_idle_threads_are_shown_and_deleted_only_on_request(imported: list[dict[str, Any]], folder: Path) -> None:
@@ -162,14 +211,17 @@ def test_a_number_of_days_is_above_0(folder: Path, days: str) -> None:
         (["sessions", "show", "nobody"], "there is no thread 'nobody' in sqlite:///contextfold.db"),
         (["sessions", "undo", "nobody"], "see contextfold sessions list"),
         (["sessions", "list", "--store", "mysql://x"], "is of no kind that is known"),
-        (["sessions", "import", "talk.json", "--thread", "talk"], "session 'talk' has 80 messages"),
+        (["sessions", "import", "less.json", "--thread", "talk"], "session 'talk' has 80 messages"),
         (["sessions", "import", "none.json"], "none.json cannot be read"),
         (["sessions", "export", "talk", "--output", "no/where.json"], "there is no folder"),
         (["recall", "talk", "?!"], "has no word to look for"),
         (["sessions", "compact", "talk", "--base-url", "http://x"], "the extractive summarizer calls no provider"),
     ],
 )
-def test_mistakes_are_one_line_with_the_way_out(imported: Any, arguments: list[str], problem: str) -> None:
+def test_mistakes_are_one_line_with_the_way_out(
+    imported: Any, folder: Path, arguments: list[str], problem: str
+) -> None:
+    (folder / "less.json").write_text(json.dumps(imported[:-1]))
     said = run(*arguments, code=BAD_INPUT)
     assert problem in said
     assert "Traceback" not in said
@@ -202,7 +254,10 @@ def test_recall_searches_a_file_too(folder: Path) -> None:
     assert "--since and --until are for threads" in run(
         "recall", "talk.json", "x", "--since", "2031-01-01", code=BAD_INPUT
     )
-    assert "there is no thread 'talk.json'" in run("recall", "talk.json", "port", "--namespace", "x", code=BAD_INPUT)
+    for name, namespace in (("talk.json", "x"), ("tlak.json", "")):
+        said = run("recall", name, "port", "--namespace", namespace, code=BAD_INPUT)
+        assert "sqlite:///contextfold.db: there is no such file" in said
+        assert ("tlak.json is no file here, and " in said) is (name == "tlak.json")
 
 
 def test_a_file_is_searched_also_where_the_environment_names_a_store(

@@ -172,7 +172,12 @@ def _lines(name: str, length: int, size: int) -> list[Part]:
 
 def _groups(name: str, whole: int, size: int) -> list[Part]:
     with _opened(name) as file:
-        metadata = _parquet(file, name).metadata
+        try:
+            metadata = _parquet(file, name).metadata
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            return [Part("groups", (name,), whole, (whole,))]  # one row says so, when the file is read
         sizes = [metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)]
     parts, start, held = [], 0, 0
     for number, length in enumerate(sizes):
@@ -184,13 +189,9 @@ def _groups(name: str, whole: int, size: int) -> list[Part]:
 
 
 def _threads(store: str, namespace: str) -> list[tuple[str, int]]:
-    from contextfold.store import open_store
+    from contextfold.store import open_existing
 
-    opened = open_store(store)
-    url = opened.database.url
-    if store.startswith("sqlite:") and url.database and not os.path.exists(url.database):
-        raise InputError(f"{shown(store)}: there is no such file")  # opening it would make it
-    states = opened.sessions(namespace)
+    states = open_existing(store).sessions(namespace)
     return sorted((state.thread.id, state.token_count * BYTES_PER_TOKEN) for state in states)
 
 
@@ -384,21 +385,20 @@ def _is_damage(error: Exception) -> bool:
     import lzma
     import zlib
 
-    if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error | lzma.LZMAError):
+    if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error | lzma.LZMAError | UnicodeDecodeError):
         return True
-    is_bz2 = isinstance(error, OSError) and error.errno is None and "Invalid data stream" in str(error)
-    return is_bz2 or type(error).__name__ == "ZstdError"
+    # Those of bz2 and of Parquet's pages; those of a file system or a network have a number, or a class of their own.
+    is_of_content = type(error) is OSError and error.errno is None
+    is_of_arrow = type(error).__name__.startswith("Arrow") and not isinstance(error, MemoryError)
+    return is_of_content or is_of_arrow or type(error).__name__ == "ZstdError"
 
 
 def _parquet(file: Any, name: str) -> Any:
     try:
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import parquet
     except ImportError:
         raise needs("pyarrow", f"{name}: Parquet") from None
-    try:
-        return parquet.ParquetFile(file)
-    except (ArrowInvalid, OSError) as error:
-        raise InputError(f"{name} is no Parquet file: {error}") from None
+    return parquet.ParquetFile(file)
 
 
 # ---- reading ----
@@ -481,18 +481,45 @@ def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
 def _items_of_groups(part: Part, reading: Reading) -> Iterator[Item]:
     name = part.names[0]
     with _opened(name) as file:
-        held = _parquet(file, name)
-        before = sum(held.metadata.row_group(number).num_rows for number in range(part.start))
-        column = column_of(held.schema_arrow.names, reading.column)
-        for batch in held.iter_batches(16, row_groups=list(range(part.start, part.stop or held.num_row_groups))):
-            for row in batch.to_pylist():
-                rest = {key: value for key, value in row.items() if key != column}
+        try:
+            held = _parquet(file, name)
+            rows = [held.metadata.row_group(number).num_rows for number in range(held.num_row_groups)]
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            yield Item(name, error=InputError(f"{name} is no Parquet file: {reason(error)}"))
+            return
+        before = sum(rows[: part.start])
+        try:
+            column = column_of(held.schema_arrow.names, reading.column)
+        except InputError as error:
+            yield Item(name, before, error=error)
+            return
+        for number in range(part.start, part.stop or len(rows)):
+            yield from _items_of_group(held, number, Item(name, before), column, reading)
+            before += rows[number]
+
+
+def _items_of_group(held: Any, number: int, first: Item, column: str, reading: Reading) -> Iterator[Item]:
+    """``first``: where its first row stands."""
+    name, at = first.source, first.place or 0
+    try:
+        for batch in held.iter_batches(16, row_groups=[number]):
+            for place in range(batch.num_rows):
+                rest: dict[str, Any] = {}
                 try:
+                    (row,) = batch.slice(place, 1).to_pylist()
+                    rest = {key: value for key, value in row.items() if key != column}
                     for given in read_row(row, column, reading.format):
-                        yield Item(name, before, given, row=rest)
+                        yield Item(name, at, given, row=rest)
                 except Exception as error:  # noqa: BLE001  as above
-                    yield Item(name, before, error=error, row=rest)
-                before += 1
+                    yield Item(name, at, error=error, row=rest)
+                at += 1
+    except Exception as error:
+        if not _is_damage(error):
+            raise
+        # The row groups before it and behind it are sound.
+        yield Item(name, at, error=InputError(f"{name} is damaged in row group {number}: {reason(error)}"))
 
 
 def _items_of_threads(part: Part, store: str) -> Iterator[Item]:

@@ -90,6 +90,14 @@ def of_database(url: str) -> str | None:
     return (rest.partition("?")[0] or None) if scheme.startswith("sqlite") else None
 
 
+def no_thread(thread: str, store: str, namespace: str) -> InputError:
+    """The error for a thread that a store does not hold; the store's password is not told."""
+    from contextfold.store import addresses
+
+    among = f"namespace {namespace!r} of {addresses.shown(store)}" if namespace else addresses.shown(store)
+    return InputError(f"there is no thread {thread!r} in {among}: see contextfold sessions list")
+
+
 def write_json(value: Any, output: str = STANDARD) -> None:
     """Write a value as readable JSON."""
     from contextfold.cli.report import json_bytes

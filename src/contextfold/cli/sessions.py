@@ -32,6 +32,7 @@ from contextfold.errors import InputError
 if TYPE_CHECKING:
     from contextfold.recall import Hit
     from contextfold.store import Session, SessionState
+    from contextfold.store.sql import SQLStore
 
 DEFAULT_STORE = "sqlite:///contextfold.db"
 
@@ -66,10 +67,11 @@ def _days(text: str) -> float:
 @app.command("list")
 def list_sessions(store: Store = DEFAULT_STORE, namespace: Namespace = "", report: Report = ReportKind.text) -> None:
     """Show all threads of a namespace, the one that was written to last first."""
-    from contextfold.store.addresses import shown  # loads stores, which --help does not need
+    from contextfold.store import open_existing  # loads stores, which --help does not need
+    from contextfold.store.addresses import shown
 
     with plain_errors(store):
-        states = _open(store).sessions(namespace)
+        states = open_existing(store).sessions(namespace)
         if report is ReportKind.json:
             files.write_json([_row(state) for state in states])
             return
@@ -137,15 +139,20 @@ def import_file(
     namespace: Namespace = "",
 ) -> None:
     """Put the conversations in FILE into a store, each as a thread of its own, or the one that --pick chooses."""
+    from contextfold.store import open_store
+
     with plain_errors(file):
-        found = files.load_all(file, format=source_format, pick=pick)
+        found, opened = files.load_all(file, format=source_format, pick=pick), open_store(store)
         for number, conversation in enumerate(found, 1):
             name = thread or conversation.name or Path(file).stem
             name = name if len(found) == 1 else f"{name}-{number}"
-            session = _session(name, store, namespace, format=conversation.format)
-            # ``at=0``: a second import of the same file is refused, and not put behind the first.
-            places = session.append(conversation.messages, at=0)
-            typer.echo(f"{name}: {len(places):,} messages")
+            session = _session(name, opened, namespace, format=conversation.format)
+            # What broke off is repeated with the same command.
+            is_there = session.state().message_count > 0 and session.history() == conversation.messages
+            if not is_there:
+                session.append(conversation.messages, at=0)  # anything else there is refused, nothing put behind it
+            there = ", there already" if is_there else ""
+            typer.echo(f"{name}: {len(conversation.messages):,} messages{there}")
 
 
 @app.command()
@@ -196,10 +203,10 @@ def prune(
     report: Report = ReportKind.text,
 ) -> None:
     """Show the threads of a namespace that have been idle for too long, or delete them for ever."""
-    from contextfold.store import Retention
+    from contextfold.store import Retention, open_existing
 
     with plain_errors(store):
-        retention, opened = Retention(idle_days * 24 * 3600), _open(store)
+        retention, opened = Retention(idle_days * 24 * 3600), open_existing(store)
         place = _open_archive(archive) if archive else None
         found = retention.apply(opened, namespace, archive=place) if delete else retention.expired(opened, namespace)
         if report is ReportKind.json:
@@ -303,7 +310,11 @@ def recall(
                 raise InputError("--since and --until are for threads of a store: a file does not say when it was said")
             hits = _searched_file(thread, source_format, pick, query, options)
         else:
-            hits = _existing(thread, store, namespace).search(query, since=since, until=until, **options)
+            try:
+                session = _existing(thread, store, namespace)
+            except InputError as error:
+                raise error if named or namespace else InputError(f"{thread} is no file here, and {error}") from None
+            hits = session.search(query, since=since, until=until, **options)
         if report is ReportKind.json:
             files.write_json([_hit_row(hit) for hit in hits])
             return
@@ -341,19 +352,13 @@ def _short(text: str, width: int = 240) -> str:
 # ---- sessions ----
 
 
-def _open(store: str) -> Any:
-    from contextfold.store import open_store
-
-    return open_store(store)
-
-
 def _open_archive(address: str) -> Any:
     from contextfold.archive import open_archive
 
     return open_archive(address)
 
 
-def _session(thread: str, store: str, namespace: str, **options: Any) -> Session:
+def _session(thread: str, store: SQLStore, namespace: str, **options: Any) -> Session:
     from contextfold.compactor import Compactor
     from contextfold.store import SessionOptions
 
@@ -361,16 +366,15 @@ def _session(thread: str, store: str, namespace: str, **options: Any) -> Session
     compactor = Compactor(window=window, summarizer=summarizer)
     # Looking at a thread, or exporting it, must not summarize it by the way.
     only_on_request = SessionOptions(enable_context_optimization=False)
-    return compactor.session(thread, _open(store), namespace=namespace, options=only_on_request, **options)
+    return compactor.session(thread, store, namespace=namespace, options=only_on_request, **options)
 
 
 def _existing(thread: str, store: str, namespace: str, **options: Any) -> Session:
-    from contextfold.store.addresses import shown  # loads stores, which --help does not need
+    from contextfold.store import open_existing
 
-    session = _session(thread, store, namespace, **options)
+    session = _session(thread, open_existing(store), namespace, **options)
     if session.state().message_count == 0:
-        among = f"namespace {namespace!r} of {shown(store)}" if namespace else shown(store)
-        raise InputError(f"there is no thread {thread!r} in {among}: see contextfold sessions list")
+        raise files.no_thread(thread, store, namespace)
     return session
 
 

@@ -226,12 +226,11 @@ def _thread(name: str, namespace: str) -> Thread:
 
 def _open(store: str, thread: str | None, namespace: str) -> Any:
     """The store, which must hold the thread that is named."""
-    from contextfold.store import open_store
+    from contextfold.store import open_existing
 
-    opened = open_store(store)
+    opened = open_existing(store)
     if thread is not None and opened.load(_thread(thread, namespace)).message_count == 0:
-        among = f"namespace {namespace!r} of {store}" if namespace else store
-        raise InputError(f"there is no thread {thread!r} in {among}: see contextfold sessions list")
+        raise files.no_thread(thread, store, namespace)
     return opened
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contextfold.errors import InputError, held, shown
+from contextfold.store import addresses
 from contextfold.store.options import SessionOptions
 from contextfold.store.protocol import SessionStore, SummaryStore
 from contextfold.store.request import EngineParts
@@ -74,6 +75,17 @@ def open_store(url: str) -> SQLStore:
     if made.database.is_in_memory:
         return made
     return _opened.setdefault(made.database.url.render_as_string(hide_password=False), made)
+
+
+def open_existing(url: str) -> SQLStore:
+    """The store at a URL, for who wants what it holds: opening it makes no database.
+
+    Raises ``InputError`` where there is no such file, and as ``open_store``.
+    """
+    opened = open_store(url)
+    if opened.database.is_missing:
+        raise InputError(f"{addresses.shown(url)}: there is no such file: name the store that holds the sessions")
+    return opened
 
 
 def open_session(means: EngineParts, thread_id: str, store: Any, **options: Any) -> Session:

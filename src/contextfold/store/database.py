@@ -80,6 +80,12 @@ class Database:
         self._clock = clock
         self._open: dict[int, _Engines] = {}  # by process: those of a parent are neither used nor closed here
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the first use would make the file."""
+        file = _file_of(self.url)
+        return file is not None and not os.path.exists(file)
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that only reads. Raises ``StoreError``."""
