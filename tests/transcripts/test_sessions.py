@@ -90,6 +90,42 @@ def test_a_summary_that_a_file_begins_with_is_all_there_is_of_what_came_before()
         assert codex.messages == [left, item]
 
 
+def test_a_file_of_nothing_but_a_sub_agents_rows_is_its_session() -> None:
+    own = [claude("user", "look", isSidechain=True), claude("assistant", [use("a")], isSidechain=True)]
+    assert roles(one(rows(*own)).messages) == ["user", "assistant"]
+    assert [message["content"] for message in one(rows(*own, claude("user", "go"))).messages] == ["go"]
+
+
+def test_rows_that_claude_code_prints_are_those_of_its_files() -> None:
+    def printed(kind: str, content: Any, works_for: str | None = None, **message: Any) -> dict[str, Any]:
+        row = {"type": kind, "message": {"role": kind, "content": content, **message}, "session_id": "s"}
+        return {**row, "parent_tool_use_id": works_for}
+
+    events = [
+        {"type": "system", "subtype": "init", "session_id": "s", "tools": ["Bash"]},
+        printed("assistant", [{"type": "text", "text": "I look."}], id="m"),
+        printed("assistant", [use("a")], id="m"),
+        printed("user", "look", "a"),
+        printed("assistant", [{"type": "text", "text": "aside"}], "a"),
+        printed("user", [result("a")]),
+        {"type": "result", "subtype": "success", "result": "done", "session_id": "s"},
+    ]
+    for data in (rows(*events), json.dumps(events).encode()):
+        found = one(data)
+        assert (found.kind, found.format) == ("claude-code", "anthropic")
+        assert found.messages == [
+            {"role": "assistant", "content": [{"type": "text", "text": "I look."}, use("a")]},
+            {"role": "user", "content": [result("a")]},
+        ]
+
+
+def test_rows_like_claude_codes_around_messages_of_another_kind_are_no_session_of_its() -> None:
+    """Qwen Code's hold parts: all of them were left out, and the conversation was empty."""
+    row = {"type": "user", "sessionId": "s", "parentUuid": None, "message": {"role": "user", "parts": [{"text": "go"}]}}
+    with pytest.raises(InputError, match=r"no message \(its keys: type, sessionId, parentUuid, message\)"):
+        one(rows(row, row))
+
+
 def test_a_session_of_one_row_is_one_object_and_is_read() -> None:
     assert one(rows(claude("user", "go"))).kind == "claude-code"
 
@@ -199,6 +235,12 @@ def test_pi_rows_become_anthropic_messages() -> None:
     ]
 
 
+def test_pi_like_rows_with_anthropics_own_thinking_keep_its_signature() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    row = {"type": "message", "message": {"role": "assistant", "content": [thought]}}
+    assert one(rows(row, row)).messages[0]["content"] == [thought]
+
+
 # ---- Gemini CLI ------------------------------------------------------------------------------------------------------
 
 
@@ -226,6 +268,67 @@ def test_gemini_sessions_become_chat_messages_with_results_behind_their_calls() 
     assert [message["content"] for message in found.messages] == ["go", "I look.", "listed", '{"code": 1}', "done"]
     assert found.messages[1]["tool_calls"][0]["function"] == {"name": "ls", "arguments": '{"p": "."}'}
     assert one(rows({"sessionId": "s", "projectHash": "h"}, *entries)).messages == found.messages
+
+
+def said(id: str, kind: str, content: Any, **entry: Any) -> dict[str, Any]:
+    return {"id": id, "type": kind, "content": content, **entry}
+
+
+def read_log(*entries: dict[str, Any]) -> list[Any]:
+    head = {"sessionId": "s", "projectHash": "h"}
+    return one(rows(head, said("0", "user", "go"), *entries, said("9", "gemini", "done"))).messages[1:-1]
+
+
+def test_a_message_that_geminis_log_writes_anew_is_one_message_as_it_was_last() -> None:
+    call = {"id": "c", "name": "ls", "args": {}}
+    answer = {"functionResponse": {"id": "c", "response": {"output": "listed"}}}
+    found = read_log(
+        said("1", "gemini", "I look."),
+        {"$set": {"lastUpdated": "now"}},
+        said("1", "gemini", "I look.", toolCalls=[call]),
+        said("2", "user", [answer]),
+        said("1", "gemini", "I look.", toolCalls=[{**call, "result": [answer]}]),
+    )
+    assert [(message["role"], message["content"]) for message in found] == [
+        ("assistant", "I look."),
+        ("tool", "listed"),
+    ]
+
+
+def test_what_was_taken_back_in_geminis_log_is_gone_and_nothing_else() -> None:
+    taken = [said("1", "user", "no"), said("2", "gemini", "as you say"), {"$rewindTo": "1"}]
+    found = read_log(*taken, said("3", "user", "yes"), {"$rewindTo": "unknown"})
+    assert [message["content"] for message in found] == ["yes"]
+
+
+def test_messages_that_geminis_log_goes_on_with_join_what_was_said_and_its_own_compaction_replaces_nothing() -> None:
+    first, grown = said("1", "user", "a"), said("2", "gemini", "b")
+    found = read_log(
+        {"$set": {"messages": [said("0", "user", "go"), first]}},
+        {"$set": {"messages": [said("0", "user", "go"), first, grown]}},
+        {"$set": {"messages": [said("x", "user", "a summary"), said("y", "user", "a")]}},
+        {"$set": {"messages": [said("x", "user", "a summary"), said("y", "user", "a"), said("3", "user", "c")]}},
+    )
+    assert [message["content"] for message in found] == ["a", "b", "c"]
+
+
+def test_calls_thoughts_and_pictures_among_geminis_parts_are_what_they_are() -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
+    shown = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    thought, called = {"text": "hm", "thought": True}, {"functionCall": {"id": "c", "name": "see", "args": {}}}
+    answer = {"functionResponse": {"id": "c", "response": {"output": "a cat"}, "parts": [picture]}}
+    found = read_log(
+        said("1", "user", [{"text": "look"}, picture]),
+        said("2", "gemini", [thought, {"text": "I do."}, called]),
+        said("3", "user", [answer]),
+    )
+    assert [(message["role"], message["content"]) for message in found] == [
+        ("user", [{"type": "text", "text": "look"}, shown]),
+        ("assistant", "I do."),
+        ("tool", "a cat"),
+        ("user", [{"type": "text", "text": "From the result of tool call c:"}, shown]),
+    ]
+    assert [call["id"] for call in found[1]["tool_calls"]] == ["c"]
 
 
 # ---- streams of events -----------------------------------------------------------------------------------------------

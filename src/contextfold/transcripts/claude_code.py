@@ -1,10 +1,15 @@
 """Claude Code session files: JSON Lines, one row for each content block, in the order in which things happened.
 
 Rows of one answer share ``message.id`` and become one assistant message; the results of its calls become one user
-message behind it. Left out: sub-agents' rows (``isSidechain``), summaries that replaced nothing in the file
-(``isCompactSummary``: the raw rows go on), errors shown to the person and never sent (``<synthetic>``), rows that
-were only displayed, and everything that is not a message. ``toolUseResult`` repeats the result and is ignored.
-A summary that a file begins with is all there is of what came before, and stays.
+message behind it. Left out: sub-agents' rows (``isSidechain``) beside those of the session, summaries that replaced
+nothing in the file (``isCompactSummary``: the raw rows go on), errors shown to the person and never sent
+(``<synthetic>``), rows that were only displayed, and everything that is not a message. ``toolUseResult`` repeats the
+result and is ignored.
+A summary that a file begins with is all there is of what came before, and stays. A file that holds nothing but
+sub-agents' rows is a sub-agent's own.
+
+What ``claude --output-format stream-json`` and the Agent SDK print are the same rows with other marks; there, rows of
+sub-agents name the call that they work for.
 """
 
 from __future__ import annotations
@@ -16,8 +21,8 @@ from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
 
 KIND = "claude-code"
-NOT_SENT = ("isSidechain", "isApiErrorMessage")
-ROW_MARKS = ("sessionId", "parentUuid", "isSidechain")
+OF_SUB_AGENTS = ("isSidechain", "parent_tool_use_id")
+ROW_MARKS = ("sessionId", "parentUuid", "isSidechain", "session_id", "parent_tool_use_id")
 
 
 def recognizes(document: TranscriptFile) -> bool:
@@ -28,9 +33,11 @@ def read(document: TranscriptFile) -> list[Conversation]:
     turns = Turns()
     seen: set[str] = set()
     begun = False
-    for row in document.objects:
+    sent = [row for row in document.objects if _is_sent(row)]
+    own = [row for row in sent if not any(row.get(mark) for mark in OF_SUB_AGENTS)]
+    for row in own or sent:
         uuid = str(row["uuid"]) if "uuid" in row else None
-        if not _is_sent(row) or uuid in seen:  # a resumed session repeats rows
+        if uuid in seen:  # a resumed session repeats rows
             continue
         if row.get("isCompactSummary"):
             if begun:
@@ -48,11 +55,13 @@ def read(document: TranscriptFile) -> list[Conversation]:
 
 
 def _is_message(row: dict[str, Any]) -> bool:
-    return row.get("type") in ("user", "assistant") and isinstance(row.get("message"), dict)
+    # Others (Qwen Code) write such rows around messages of Gemini's, which have parts and no content.
+    message = row.get("message")
+    return row.get("type") in ("user", "assistant") and isinstance(message, dict) and "content" in message
 
 
 def _is_sent(row: dict[str, Any]) -> bool:
-    if not _is_message(row) or any(row.get(mark) for mark in NOT_SENT):
+    if not _is_message(row) or row.get("isApiErrorMessage"):
         return False
     return bool(row["message"].get("content")) and row["message"].get("model") != "<synthetic>"
 

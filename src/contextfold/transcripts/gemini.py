@@ -1,16 +1,23 @@
-"""Gemini CLI session files: one JSON object with ``messages`` of type ``user`` and ``gemini``, or the same as rows.
+"""Gemini CLI session files: one JSON object with ``messages`` of type ``user`` and ``gemini``, or a log of the same.
 
 They are written as chat messages. A call holds its own result, which becomes a tool message behind it. Thoughts are
 summaries for the person and are never sent back; notices (``info``, ``error``) were only displayed.
+
+In the log (JSON Lines) a message is written anew each time that it changes, ``$rewindTo`` takes back a message and all
+behind it, and ``$set`` may hold the messages that the product goes on with: those that are known are brought up to
+date, and new ones join them. After the product's own compaction all of them are copies with new ids: they are left
+out, as the originals are in the file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from contextfold.formats.values import json_text
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.turns import Turns
 
 KIND = "gemini-cli"
 ROLES = {"user": "user", "gemini": "assistant"}
@@ -22,27 +29,112 @@ def recognizes(document: TranscriptFile) -> bool:
 
 
 def read(document: TranscriptFile) -> list[Conversation]:
-    messages: list[Any] = []
+    turns = Turns()
+    answered: set[str] = set()
     for entry in _entries(document):
         role = ROLES.get(str(entry.get("type")))
         if role is not None:
-            messages.extend(_messages(role, entry))
-    return [Conversation(document.name, "openai-chat", messages, KIND)]
+            _add(turns, answered, role, entry)
+    return [Conversation(document.name, "openai-chat", turns.messages(_results_first), KIND)]
+
+
+# ---- the log ---------------------------------------------------------------------------------------------------------
 
 
 def _entries(document: TranscriptFile) -> list[dict[str, Any]]:
-    listed = document.value.get("messages") if isinstance(document.value, dict) else document.rows
-    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    """The messages as they stand at the end."""
+    if isinstance(document.value, dict):
+        return _objects(document.value.get("messages"))
+    said = _Said()
+    for row in document.objects:
+        patch = row["$set"] if isinstance(row.get("$set"), dict) else row
+        if isinstance(row.get("$rewindTo"), str):
+            said.rewind(row["$rewindTo"])
+        elif "type" in row:
+            said.add(row)
+        else:
+            said.update(_objects(patch.get("messages")))
+    return said.entries
 
 
-def _messages(role: str, entry: dict[str, Any]) -> list[dict[str, Any]]:
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+class _Said:
+    """The messages so far, each under its id."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Any, dict[str, Any]] = {}
+        self._copies: set[str] = set()
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        return list(self._entries.values())
+
+    def add(self, entry: dict[str, Any]) -> None:
+        known = entry.get("id")
+        self._entries[known if isinstance(known, str) else object()] = entry
+
+    def rewind(self, target: str) -> None:
+        while target in self._entries:
+            self._entries.popitem()  # the newest
+
+    def update(self, entries: Iterable[dict[str, Any]]) -> None:
+        """The messages that the product goes on with."""
+        ids = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
+        if self._entries and ids.isdisjoint(self._entries) and ids.isdisjoint(self._copies):
+            self._copies |= ids
+        for entry in entries:
+            if entry.get("id") not in self._copies:
+                self.add(entry)
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
+def _add(turns: Turns, answered: set[str], role: str, entry: dict[str, Any]) -> None:
+    """One entry, and the results that it holds: those of its own calls, or (the user's) of calls before it."""
+    parts = entry.get("content")
+    parts = [part for part in (parts if isinstance(parts, list) else [parts]) if not _is_thought(part)]
     calls = [call for call in entry.get("toolCalls") or () if isinstance(call, dict)]
-    message: dict[str, Any] = {"role": role, "content": _text(entry.get("content"))}
+    calls = calls or [call for part in parts if (call := _held(part, "functionCall")) is not None]
+    rest = [part for part in parts if _held(part, "functionCall") is None and not _add_answer(turns, answered, part)]
+    message: dict[str, Any] = {"role": role, "content": _content(rest)}
     if calls:
         message["tool_calls"] = [_call(call) for call in calls]
-    if not calls and not message["content"]:
-        return []
-    return [message, *(_result(call) for call in calls if call.get("result") is not None)]
+    if calls or message["content"]:
+        turns.add(message, calls=[call["id"] for call in message.get("tool_calls", ()) if isinstance(call["id"], str)])
+    for call in calls:
+        if call.get("result") is not None:
+            _add_result(turns, answered, call.get("id"), call["result"])
+
+
+def _add_answer(turns: Turns, answered: set[str], part: Any) -> bool:
+    """A result that stands in a message of its own, as the API has it; mostly the call holds it as well."""
+    response = _held(part, "functionResponse")
+    known = response is not None and isinstance(response.get("id"), str) and turns.knows(response["id"])
+    if response is not None and known and response["id"] not in answered:
+        _add_result(turns, answered, response["id"], [part])
+    return known
+
+
+def _add_result(turns: Turns, answered: set[str], call_id: Any, result: Any) -> None:
+    parts = result if isinstance(result, list) else [result]
+    beside = [(_held(part, "functionResponse") or {}).get("parts") for part in parts]
+    content = _content([*parts, *(inner for some in beside if isinstance(some, list) for inner in some)])
+    texts = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
+    if isinstance(call_id, str):
+        answered.add(call_id)
+        turns.result(call_id, {"role": "tool", "tool_call_id": call_id, "content": texts})
+        if isinstance(content, list):  # tool messages take only text
+            media = [block for block in content if block["type"] != "text"]
+            said = {"type": "text", "text": f"From the result of tool call {call_id}:"}
+            turns.result(call_id, {"role": "user", "content": [said, *media]})
+
+
+def _results_first(results: list[Any]) -> list[dict[str, Any]]:
+    return sorted(results, key=lambda message: message["role"] != "tool")
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
@@ -50,8 +142,32 @@ def _call(call: dict[str, Any]) -> dict[str, Any]:
     return {"id": call.get("id"), "type": "function", "function": function}
 
 
-def _result(call: dict[str, Any]) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": call.get("id"), "content": _text(call["result"])}
+def _is_thought(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("thought") is True
+
+
+def _held(part: Any, key: str) -> dict[str, Any] | None:
+    held = part.get(key) if isinstance(part, dict) else None
+    return held if isinstance(held, dict) else None
+
+
+def _content(parts: list[Any]) -> Any:
+    """Parts as a text, or as blocks where media are among them."""
+    media = [_media(part) for part in parts]
+    if not any(media):
+        return "\n".join(_text(part) for part in parts)
+    return [block or {"type": "text", "text": _text(part)} for block, part in zip(media, parts, strict=True)]
+
+
+def _media(part: Any) -> dict[str, Any] | None:
+    held = _held(part, "inlineData")
+    kind, data = (held.get("mimeType"), held.get("data")) if held is not None else (None, None)
+    if not isinstance(kind, str) or not isinstance(data, str):
+        return None
+    url = f"data:{kind};base64,{data}"
+    if kind.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "file", "file": {"filename": f"file.{kind.rpartition('/')[2]}", "file_data": url}}
 
 
 def _text(value: Any) -> str:

@@ -79,7 +79,7 @@ def _block(block: Any) -> Any:
     if kind == "toolCall":
         return {"type": "tool_use", "id": block.get("id"), "name": block.get("name"), "input": block.get("arguments")}
     if kind == "thinking":
-        signature = block.get("thinkingSignature") or ""
+        signature = block.get("thinkingSignature") or block.get("signature") or ""
         return {"type": "thinking", "thinking": block.get("thinking") or "", "signature": signature}
     if kind == "image" and "data" in block:
         source = {"type": "base64", "media_type": block.get("mimeType", "image/png"), "data": block["data"]}
