@@ -88,7 +88,9 @@ assert not [name for name in sys.modules if name.startswith("langchain")], "impo
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
 @pytest.mark.parametrize("key", ["parts", "text", "message"])
-@pytest.mark.parametrize("name", ["openai-chat", "openai-responses", "anthropic", "bedrock-converse", "gemini"])
+@pytest.mark.parametrize(
+    "name", ["openai-chat", "openai-responses", "anthropic", "bedrock-converse", "gemini", "langchain"]
+)
 def test_words_under_a_key_that_is_not_read_are_refused_and_not_left_out_as_empty(
     name: str, key: str, role: str
 ) -> None:
@@ -96,5 +98,15 @@ def test_words_under_a_key_that_is_not_read_are_refused_and_not_left_out_as_empt
     where, key = ("parts", "content" if key == "parts" else key) if name == "gemini" else ("content", key)
     value = [{"type": "text", "text": "hello"}] if key in ("parts", "content") else "hello"
     role = "model" if (name, role) == ("gemini", "assistant") else role
+    speaker = {"type": "human" if role == "user" else "ai"} if name == "langchain" else {"role": role}
     with pytest.raises(FormatError, match=f"no '{where}', and '{key}' is not read"):
-        FORMATS[name].decode({"role": role, key: value}, 0)
+        FORMATS[name].decode({**speaker, key: value}, 0)
+
+
+@pytest.mark.parametrize("kind", ["toolRequest", "toolResponse", "toolCall", "toolResult", "tool-call", "tool-result"])
+@pytest.mark.parametrize("name", ["openai-chat", "anthropic"])
+def test_calls_in_a_frameworks_own_blocks_are_refused_and_not_taken_for_words(name: str, kind: str) -> None:
+    """As words a call and its result are parted from each other, as goose's were."""
+    with pytest.raises(FormatError, match=f"a {kind} block is none of this format") as error:
+        FORMATS[name].decode({"role": "assistant", "content": [{"type": kind, "id": "c"}]}, 3)
+    assert error.value.index == 3

@@ -130,7 +130,7 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
         return Text(text, source=block)
     if kind in MEDIA_BLOCKS:
         return _decode_media(block)
-    return values.opaque(block)
+    return values.unknown_block(block, index)
 
 
 def _decode_media(block: dict[str, Any]) -> Media | Opaque:

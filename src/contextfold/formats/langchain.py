@@ -92,9 +92,12 @@ class LangChain:
         keywords = fields.get("additional_kwargs")
         keywords = keywords if isinstance(keywords, Mapping) else NO_METADATA
         role = _role(kind, fields, keywords, index)
+        parts = _decode_parts(role, fields, keywords, index)
+        if not parts:
+            values.said_elsewhere(fields, "content", index)
         return Message(
             role=role,  # type: ignore[arg-type]
-            parts=_decode_parts(role, fields, keywords, index),
+            parts=parts,
             id=values.optional_text(fields, "id"),
             name=values.optional_text(fields, "name") or _role_as_name(kind, fields),
             metadata=keywords,

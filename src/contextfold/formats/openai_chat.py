@@ -135,7 +135,7 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> InnerPart:
         return _decode_file(block)
     if kind in LINKED and isinstance(held := block.get(kind), dict) and isinstance(held.get("url"), str):
         return values.media_from_url(LINKED[kind], held["url"], source=block)
-    return values.input_audio(block) or values.opaque(block)
+    return values.input_audio(block) or values.unknown_block(block, index)
 
 
 def _decode_image(block: dict[str, Any], index: int | None) -> Media:

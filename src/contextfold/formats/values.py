@@ -36,6 +36,9 @@ V = TypeVar("V", Message, Part)
 _SAYING = ("content", "parts", "text", "message")
 """Keys under which a message may hold what it says, in one shape or another."""
 
+_CALLS_OF_FRAMEWORKS = frozenset({"toolRequest", "toolResponse", "toolCall", "toolResult", "tool-call", "tool-result"})
+"""Types of goose's, pi's and the AI SDK's."""
+
 _UNREADABLE_KEYS = frozenset(
     {"type", "id", "call_id", "tool_use_id", "signature", "encrypted_content", "encrypted_index", "data", "file_id"}
 )
@@ -340,6 +343,18 @@ def readable(value: Any) -> str:
         return "\n".join(text for text in json_values.strings(value, _unreadable) if text.strip())
     except ValueError as error:
         raise FormatError(f"a block cannot be read: {error}") from None
+
+
+def unknown_block(block: Mapping[str, Any], index: int | None) -> Opaque:
+    """A block of a message that its format does not know: opaque, unless it is a call or a result of a framework's. As
+    words these would be parted from each other, and no provider takes them.
+    """
+    kind = block_type(block)
+    if kind in _CALLS_OF_FRAMEWORKS:
+        raise FormatError(
+            f"a {kind} block is none of this format: write calls and results as the API has them", index=index
+        )
+    return opaque(block)
 
 
 def opaque(block: Mapping[str, Any], label: str | None = None) -> Opaque:
