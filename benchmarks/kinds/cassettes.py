@@ -37,7 +37,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
         raise InputError(f"{document.name}: no recorded request holds messages: record the calls to the model")
     messages, body, key = max(found, key=lambda entry: len(entry[0]))
     messages = requests.with_system(messages, body)
-    name = requests.format_of(body, key) or formats.detect(messages).name
+    name = requests.format_of(body, key, messages) or formats.detect(messages).name
     return [Conversation(document.name, name, messages, KIND)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ USER = {"role": "user", "content": "go"}
         (b"{}", ["the JSON object is empty"]),
         (b'{"a": 1, "b": 2}', ["no list of messages in this JSON object (its keys: a, b)"]),
         (b"[1, 2]", ["message 0 is a number and no message"]),
-        (b'{"name": "x"}\n{"name": "y"}', ["line 1 is an object and no message"]),
+        (b'{"name": "x"}\n{"name": "y"}', ["line 1 is an object and no message (its keys: name)"]),
+        (json.dumps({"a\nb" + "c" * 99: 1}).encode(), ["(its keys: a\\nbccc", "…)"]),
         (b"MIT License\n\nPermission is hereby granted", ["neither JSON nor JSON Lines"]),
         (b"key: value\nlist:\n- one\n", ["neither JSON nor JSON Lines"]),
         (b"data: hello\n", ["neither JSON nor JSON Lines"]),

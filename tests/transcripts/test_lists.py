@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from contextfold.errors import InputError
 from transcripts.files import one, roles, rows, several
 
 TALK = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}]
@@ -76,6 +77,9 @@ def test_what_stands_beside_the_messages_of_a_request_leads_them(
         {"choices": [{"message": TALK[1]}]},
         {"role": "assistant", "content": [{"type": "text", "text": "done"}], "id": "m"},
         {"output": [{"type": "message", "role": "assistant", "content": "done"}]},
+        {"output": {"message": {"role": "assistant", "content": [{"text": "done"}]}}},
+        {"message": TALK[1], "done": True},
+        {"status_code": 200, "body": {"choices": [{"message": TALK[1]}]}},
     ],
 )
 def test_the_answer_to_a_recorded_request_is_its_last_message(response: dict[str, Any]) -> None:
@@ -83,6 +87,37 @@ def test_the_answer_to_a_recorded_request_is_its_last_message(response: dict[str
     assert len(found.messages) == 2
     assert found.messages[1]["role"] == "assistant"
     assert len(one({"request": {"messages": TALK[:1]}, "response": response}).messages) == 2
+
+
+LANGCHAIN = [
+    {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": {"content": "go"}}
+    for name in ("HumanMessage", "AIMessage")
+]
+CALLING = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        ({"inputs": {"messages": TALK[:1]}, "outputs": {"choices": [{"message": TALK[1]}]}}, TALK),
+        (
+            {"inputs": {"messages": [LANGCHAIN[:1]]}, "outputs": {"generations": [[{"message": LANGCHAIN[1]}]]}},
+            LANGCHAIN,
+        ),
+        ({"input": TALK[:1], "output": TALK[1]}, TALK),
+        ({"model": "m", "input": TALK[:1], "output": CALLING}, [TALK[0], CALLING]),
+        (
+            {"input": {"inputBodyJson": {"messages": TALK[:1]}}, "output": {"outputBodyJson": {"message": TALK[1]}}},
+            TALK,
+        ),
+        ({"full_request": {"messages": TALK[:1]}, "full_response": {"choices": [{"message": TALK[1]}]}}, TALK),
+        ({"messages": TALK, "response": {"choices": [{"message": {**TALK[1], "refusal": None}}]}}, TALK),
+    ],
+)
+def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str, Any], messages: list[Any]) -> None:
+    found = one(value)
+    assert found.messages == messages
+    assert found.format == ("langchain" if messages is LANGCHAIN else "openai-chat")
 
 
 @pytest.mark.parametrize("response", [None, {}, {"choices": []}, {"choices": ["x"]}, {"choices": [{"message": None}]}])
@@ -124,6 +159,28 @@ def test_lists_that_only_look_like_messages_are_no_conversation() -> None:
     tools = [{"type": "tool", "name": "f"}, {"type": "function", "name": "g"}]
     found = one({"tools": tools, "kwargs": {"log": [*TALK]}})
     assert found.messages == TALK
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"messages": [{"id": "1", "role": "assistant", "parts": [{"type": "reasoning", "text": "hm"}]}]},
+        {"messages": [{"info": {"role": "user"}, "parts": [{"type": "compaction", "auto": True}]}]},
+        {"messages": [{"sender": "bot", "content": [{"type": "tool_call", "id": "c", "tool_call": {"name": "f"}}]}]},
+        [{"type": "tool_call", "id": "1", "name": "ls", "args": {}}, {"type": "tool_result", "output": "a"}],
+        [{"type": "user_call", "time": 1}],
+        [{"type": "human", "data": {"text": "go"}}, {"type": "ai", "data": {"answer": "done"}}],
+    ],
+)
+def test_pieces_of_messages_and_events_of_logs_are_no_messages(value: Any) -> None:
+    """They were read as items that no one had sent, or as messages without a word."""
+    with pytest.raises(InputError, match=r"no list of messages|no message"):
+        several(value)
+
+
+def test_requests_in_a_log_of_events_are_its_conversations() -> None:
+    found = several(rows(*({"type": "llm_call", "id": "1", "messages": TALK[:count]} for count in (1, 2))))
+    assert [conversation.messages for conversation in found] == [TALK[:1], TALK]
 
 
 def test_roles_helper_reads_what_was_written() -> None:

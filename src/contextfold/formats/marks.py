@@ -21,6 +21,8 @@ _SPEAKERS = ("system", "user", "assistant")
 
 _CHAT_KEYS = ("tool_calls", "tool_call_id", "function_call", "tool_call_ids")
 _CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file"})
+_LOGGED = frozenset({"tool_call", "tool_call_output", "llm_call", "model_call", "api_call"})
+_ITEM_KEYS = frozenset({"id", "call_id", "status"})
 _RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 # Not ``text``: every format that has blocks has those.
 _ANTHROPIC_BLOCKS = frozenset(
@@ -58,7 +60,7 @@ def _is_responses(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
     if "role" not in entry:
-        return _is_item_type(entry.get("type"))
+        return _is_item(entry)
     if entry.get("type") == "message":
         # Anthropic's answers are of this type too, but never hold a string, and name their model
         content = entry.get("content")
@@ -67,12 +69,15 @@ def _is_responses(entry: Any) -> bool:
     return any(values.block_type(block) in _RESPONSES_BLOCKS for block in _blocks(entry))
 
 
-def _is_item_type(kind: Any) -> bool:
+def _is_item(entry: dict[str, Any]) -> bool:
+    kind = entry.get("type")
     if not isinstance(kind, str):
         return False
     if kind in ("reasoning", "compaction", "item_reference", "configuration_update"):
         return True
-    return kind.endswith(("_call", "_call_output"))  # new built-in tools come with types of their own
+    # New built-in tools come with types of their own; but logs of all kinds have events that end so.
+    is_call = kind.endswith(("_call", "_call_output")) and kind not in _LOGGED
+    return is_call and not _ITEM_KEYS.isdisjoint(entry)
 
 
 def _is_anthropic(entry: Any) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from contextfold import formats
-from contextfold.errors import FormatError, InputError
+from contextfold.errors import FormatError, InputError, shown
 from contextfold.formats.values import kind_of
 from contextfold.transcripts import claude_code, codex, events, gemini, json_lines, pi
 from contextfold.transcripts.conversation import Conversation
@@ -20,8 +21,10 @@ from contextfold.transcripts.document import TranscriptFile, parse
 __all__ = ["Conversation", "read", "read_file"]
 
 _REMEDY = (
-    "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Claude Code, Codex or pi"
+    "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Claude Code, Codex, "
+    "Gemini CLI or pi"
 )
+_EMPTY = "the JSON object is empty"
 _SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
     (kind.recognizes, kind.read) for kind in (claude_code, codex, pi, gemini, events)
 )
@@ -90,7 +93,14 @@ def _nothing_found(document: TranscriptFile) -> str:
     if document.value is None:
         return "this is neither JSON nor JSON Lines"
     if isinstance(document.value, dict):
-        keys = ", ".join(list(document.value)[:6])
-        return f"no list of messages in this JSON object (its keys: {keys})" if keys else "the JSON object is empty"
+        return f"no list of messages in this JSON object{_keys(document.value)}" if document.value else _EMPTY
     first = document.value[0]
-    return f"{document.place(0)} is {kind_of(first)} and no message"
+    return f"{document.place(0)} is {kind_of(first)} and no message{_keys(first)}"
+
+
+def _keys(value: Any) -> str:
+    if not isinstance(value, dict):
+        return ""
+    # Keys may be anything, such as titles: each is cut, and none breaks the line.
+    keys = ", ".join(shown(key, 60).strip("'\"") for key in list(value)[:6])
+    return f" (its keys: {keys})" if keys else ""

@@ -35,6 +35,8 @@ KNOWN_KEYS = (
     "contents",
 )
 DEPTH = 5
+PIECES = ("parts", "content")
+"""Keys whose lists are what a message is made of, unless roles stand in them."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +96,30 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
     for key in KNOWN_KEYS:
         listed = requests.messages_of(body, key)
         if listed is not None and (_is_messages(listed) or (key == "messages" and not listed)):
-            messages = [*requests.with_system(listed, body), *requests.answer_in(body.get("response"))]
-            yield Found(messages, requests.format_of(body, key), requests.tools_of(body))
+            answer = requests.answer_beside(body, key, listed)
+            messages = [*requests.with_system(listed, body), *answer]
+            yield Found(messages, requests.format_of(body, key, messages), requests.tools_of(body))
             return
-        below = list(_lists_in(body.get(key), depth))
+        below = list(_answered(body, key, depth))
         if below:
-            answer = requests.answer_in(body.get("response")) if key == "request" else []
-            yield from (replace(found, messages=[*found.messages, *answer]) for found in below)
+            yield from below
             return
-    for value in body.values():
-        yield from _lists_in(value, depth)
+    for key, value in body.items():
+        if not (key in PIECES and _are_pieces(value)):
+            yield from _answered(body, key, depth)
+
+
+def _answered(body: Mapping[str, Any], key: str, depth: int) -> Iterator[Found]:
+    """The lists under a key of what was sent, with the answer that stands beside it."""
+    below = list(_lists_in(body.get(key), depth))
+    is_request = len(below) == 1 and (key == "request" or key in requests.ANSWERS)
+    for found in below:
+        answer = requests.answer_beside(body, key, found.messages) if is_request else []
+        yield replace(found, messages=[*found.messages, *answer])
+
+
+def _are_pieces(value: Any) -> bool:
+    return isinstance(value, list) and not any(isinstance(entry, dict) and "role" in entry for entry in value)
 
 
 def _is_messages(value: list[Any]) -> bool:
@@ -119,8 +135,8 @@ def _is_message(entry: Any) -> bool:
     if isinstance(entry.get("role"), str) and not isinstance(entry.get("parts"), list):
         return "content" in entry or "tool_calls" in entry or "function_call" in entry
     shape = shape_of(entry)
-    if shape == "flat":
-        return "content" in entry
+    if shape in ("flat", "data"):  # events of many kinds have such a type, and say things in other ways
+        return "content" in (entry if shape == "flat" else entry["data"])
     return shape is not None or is_marked("openai-responses", entry) or is_marked("gemini", entry)
 
 

@@ -10,14 +10,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from contextfold.formats.langchain_shapes import shape_of
+from contextfold.formats.marks import is_marked
 
 SYSTEM_KEYS = ("system", "instructions", "system_prompt", "systemPrompt", "systemInstruction", "system_instruction")
 
+ANSWERS = {
+    "input": "output",
+    "inputs": "outputs",
+    "full_request": "full_response",
+    "request_body": "response_body",
+    "requestBody": "responseBody",
+}
+"""Where the answer is, if not under ``response``: LangSmith, Langfuse, logs of Vertex and Bedrock."""
+HOLDING = ("body", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
+"""Keys of a response under which the answer may stand."""
 
-def format_of(body: Mapping[str, Any], key: str) -> str | None:
+
+def format_of(body: Mapping[str, Any], key: str, messages: list[Any]) -> str | None:
     """The format that a request body tells by its keys, whatever its messages look like."""
     if key == "input" and "model" in body:
-        return "openai-responses"
+        # Records of calls of any API (Langfuse's) have these keys as well.
+        return None if any(is_marked("openai-chat", message) for message in messages) else "openai-responses"
     if key == "contents":
         return "gemini"
     return "anthropic" if "system" in body and "model" in body else None
@@ -63,19 +76,38 @@ def _parts_of(system: Any) -> list[Any]:
     return [{"text": part} if isinstance(part, str) else part for part in found if part]
 
 
-def answer_in(response: Any) -> list[Any]:
-    """The messages of a recorded response: Chat Completions, Anthropic, Responses or Gemini."""
+def answer_beside(body: Mapping[str, Any], key: str, messages: list[Any]) -> list[Any]:
+    """The answer that is recorded beside what ``key`` holds, unless it stands at the end of the messages already."""
+    answer = answer_in(body.get(ANSWERS.get(key, ""))) or answer_in(body.get("response"))
+    return [] if answer and _said(messages[-len(answer) :]) == _said(answer) else answer
+
+
+def _said(messages: list[Any]) -> list[Any]:
+    """What messages say, without what a recorder writes beside it."""
+    kept = ("content", "parts", "tool_calls", "output")
+    said = ({key: one[key] for key in kept if one.get(key)} if isinstance(one, dict) else None for one in messages)
+    return [found or one for found, one in zip(said, messages, strict=True)]
+
+
+def answer_in(response: Any, depth: int = 6) -> list[Any]:
+    """The messages of a recorded response, or in the body of one: Chat Completions, Anthropic, Responses, Gemini,
+    Converse or Ollama; messages as they are; or the generations of a run of LangChain. Looks ``depth`` levels deep.
+    """
+    if not depth:
+        return []
+    if isinstance(response, list):
+        if all(isinstance(one, dict) and ("role" in one or is_marked("openai-responses", one)) for one in response):
+            return list(response)
+        return answer_in(response[0], depth - 1)  # choices, or the generations of each prompt
     if not isinstance(response, dict):
         return []
     if response.get("role") == "assistant" and isinstance(response.get("content"), list):
         return [{"role": "assistant", "content": response["content"]}]
-    if isinstance(response.get("output"), list):
-        return list(response["output"])
-    candidates = response.get("candidates")
-    candidate = candidates[0] if isinstance(candidates, list) and candidates else None
-    if isinstance(candidate, dict) and isinstance(candidate.get("content"), dict):
-        return [candidate["content"]]
-    choices = response.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return [message] if isinstance(message, dict) else []
+    if response.get("role") == "assistant" and (response.get("content") or response.get("tool_calls")):
+        return [response]
+    if shape_of(response.get("message")) is not None:
+        return [response["message"]]
+    content = response.get("content")
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        return [content]
+    return next((found for key in HOLDING if (found := answer_in(response.get(key), depth - 1))), [])
