@@ -51,6 +51,8 @@ USER = {"role": "user", "content": "go"}
         (b"MIT License\n\nPermission is hereby granted", ["neither JSON nor JSON Lines"]),
         (b"key: value\nlist:\n- one\n", ["neither JSON nor JSON Lines"]),
         (b"data: hello\n", ["neither JSON nor JSON Lines"]),
+        (b'data: {"id": "x", "choices": [{"delta": {"content": "hi"}}]}\n', ["neither JSON nor JSON Lines"]),
+        (b"SQLite format 3\0\x10\xff", ["it is a database of SQLite", "export a conversation"]),
     ],
 )
 def test_bad_input_is_refused_in_one_line_with_the_place_and_the_way_out(data: bytes, words: list[str]) -> None:

@@ -22,6 +22,7 @@ RULES = {"role": "system", "content": "rules"}
         b"\xef\xbb\xbf" + rows(*TALK),
         rows(*TALK).replace(b"\n", b"\r\n\r\n"),
         {"messages": TALK},
+        {"messages": json.dumps(TALK), "task": "x"},
         {"history": TALK, "trajectory": [{"action": "x"}]},
         {"request": {"messages": TALK}},
         {"simulations": [{"messages": TALK}]},
@@ -104,6 +105,7 @@ CALLING = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "fun
             {"inputs": {"messages": [LANGCHAIN[:1]]}, "outputs": {"generations": [[{"message": LANGCHAIN[1]}]]}},
             LANGCHAIN,
         ),
+        ({"inputs": {"messages": TALK[:1]}, "output": {"choices": [{"message": TALK[1]}]}}, TALK),
         ({"input": TALK[:1], "output": TALK[1]}, TALK),
         ({"model": "m", "input": TALK[:1], "output": CALLING}, [TALK[0], CALLING]),
         (
@@ -165,6 +167,7 @@ def test_lists_that_only_look_like_messages_are_no_conversation() -> None:
     "value",
     [
         {"messages": [{"id": "1", "role": "assistant", "parts": [{"type": "reasoning", "text": "hm"}]}]},
+        {"messages": [{"versions": [{"role": "user", "content": "go"}]}, {"versions": [{"steps": []}]}]},
         {"messages": [{"info": {"role": "user"}, "parts": [{"type": "compaction", "auto": True}]}]},
         {"messages": [{"sender": "bot", "content": [{"type": "tool_call", "id": "c", "tool_call": {"name": "f"}}]}]},
         [{"type": "tool_call", "id": "1", "name": "ls", "args": {}}, {"type": "tool_result", "output": "a"}],

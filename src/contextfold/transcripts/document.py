@@ -65,6 +65,10 @@ _PACKED = ((b"\x1f\x8b", "gzip"), (b"(\xb5/\xfd", "zstd"), (b"BZh", "bzip2"), (b
 
 
 def _decoded(data: bytes, name: str) -> str:
+    if data.startswith(b"SQLite format 3\0"):
+        raise InputError(
+            f"{name}: it is a database of SQLite: export a conversation from it as JSON or JSON Lines first"
+        )
     try:
         # Windows editors put a byte order mark first, and JSON takes none.
         return data.decode("utf-8-sig")

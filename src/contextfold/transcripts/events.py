@@ -56,8 +56,13 @@ def _data(text: str) -> Iterator[dict[str, Any]]:
                 value = json_values.read(line[5:])
             except ValueError:
                 continue
-            if isinstance(value, dict) and ("messages" in value or "id" in value):
+            if isinstance(value, dict) and (isinstance(value.get("messages"), list) or _is_piece(value)):
                 yield value
+
+
+def _is_piece(value: dict[str, Any]) -> bool:
+    """A piece says whose it is; those of a provider's own stream have an id as well, and other things in them."""
+    return "id" in value and ("role" in value or "tool_call_id" in value)
 
 
 def _stream_messages(pieces: list[dict[str, Any]]) -> list[Any]:

@@ -35,8 +35,8 @@ KNOWN_KEYS = (
     "contents",
 )
 DEPTH = 5
-PIECES = ("parts", "content")
-"""Keys whose lists are what a message is made of, unless roles stand in them."""
+PIECES = ("messages", "parts", "content")
+"""Keys whose lists are messages of some kind, or what a message is made of: below them is no conversation."""
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,14 @@ def _lists_under_keys(body: Mapping[str, Any], depth: int) -> Iterator[Found]:
         if below:
             yield from below
             return
-    for key, value in body.items():
-        if not (key in PIECES and _are_pieces(value)):
-            yield from _answered(body, key, depth)
+    for key in body:
+        yield from _answered(body, key, depth)
 
 
 def _answered(body: Mapping[str, Any], key: str, depth: int) -> Iterator[Found]:
     """The lists under a key of what was sent, with the answer that stands beside it."""
+    if key in PIECES and _are_pieces(body.get(key)):
+        return
     below = list(_lists_in(body.get(key), depth))
     is_request = len(below) == 1 and (key == "request" or key in requests.ANSWERS)
     for found in below:
@@ -119,7 +120,8 @@ def _answered(body: Mapping[str, Any], key: str, depth: int) -> Iterator[Found]:
 
 
 def _are_pieces(value: Any) -> bool:
-    return isinstance(value, list) and not any(isinstance(entry, dict) and "role" in entry for entry in value)
+    objects = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+    return bool(objects) and not any("role" in entry for entry in objects)
 
 
 def _is_messages(value: list[Any]) -> bool:

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from contextfold import json_values
 from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.marks import is_marked
 
 SYSTEM_KEYS = ("system", "instructions", "system_prompt", "systemPrompt", "systemInstruction", "system_instruction")
 
 ANSWERS = {
-    "input": "output",
-    "inputs": "outputs",
-    "full_request": "full_response",
-    "request_body": "response_body",
-    "requestBody": "responseBody",
+    "input": ("output",),
+    "inputs": ("outputs", "output"),
+    "full_request": ("full_response",),
+    "request_body": ("response_body",),
+    "requestBody": ("responseBody",),
 }
-"""Where the answer is, if not under ``response``: LangSmith, Langfuse, logs of Vertex and Bedrock."""
+"""Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, logs of Vertex and Bedrock."""
 HOLDING = ("body", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
 """Keys of a response under which the answer may stand."""
 
@@ -37,8 +38,15 @@ def format_of(body: Mapping[str, Any], key: str, messages: list[Any]) -> str | N
 
 
 def messages_of(body: Mapping[str, Any], key: str) -> list[Any] | None:
-    """The list of messages under ``key``; the ``input`` of a Responses request may be one string."""
+    """The list of messages under ``key``; data sets hold ``messages`` as JSON, and the ``input`` of a Responses request
+    may be one string.
+    """
     value = body.get(key)
+    if key == "messages" and isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json_values.read(value)
+        except ValueError:
+            return None
     if isinstance(value, list):
         return value
     if key == "input" and isinstance(value, str) and "model" in body:
@@ -78,7 +86,8 @@ def _parts_of(system: Any) -> list[Any]:
 
 def answer_beside(body: Mapping[str, Any], key: str, messages: list[Any]) -> list[Any]:
     """The answer that is recorded beside what ``key`` holds, unless it stands at the end of the messages already."""
-    answer = answer_in(body.get(ANSWERS.get(key, ""))) or answer_in(body.get("response"))
+    keys = (*ANSWERS.get(key, ()), "response")
+    answer = next((found for one in keys if (found := answer_in(body.get(one)))), [])
     return [] if answer and _said(messages[-len(answer) :]) == _said(answer) else answer
 
 
