@@ -140,7 +140,7 @@ def test_another_format_named_for_a_session_is_refused() -> None:
 # ---- Codex -----------------------------------------------------------------------------------------------------------
 
 
-def test_codex_rows_become_items_behind_the_instructions_and_its_own_compaction_is_skipped() -> None:
+def test_codex_rows_become_items_behind_the_instructions_and_its_own_notes_are_skipped() -> None:
     items = [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
         {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
@@ -152,6 +152,7 @@ def test_codex_rows_become_items_behind_the_instructions_and_its_own_compaction_
             {"type": "response_item", "payload": items[0]},
             {"type": "compacted", "payload": {"message": "summary"}},
             {"type": "event_msg", "payload": {"type": "token_count"}},
+            {"type": "response_item", "payload": {"type": "ghost_snapshot", "ghost_commit": {"id": "0a"}}},
             {"type": "response_item", "payload": items[1]},
         )
     )

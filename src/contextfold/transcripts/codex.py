@@ -3,7 +3,8 @@
 The session's instructions become a leading system message. The row ``compacted`` holds what the product's own
 compaction left; the raw items before it are in the file as well, and the conversation goes on from those. Where a file
 begins with it, it is all there is of what came before.
-Files of the first versions hold the items bare, after one row with the instructions.
+Files of the first versions hold the items bare, after one row with the instructions. States of the working tree
+(``ghost_snapshot``) stand among the items, and were never sent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
     wrapped = any(_is_wrapped(row) for row in rows)
     if wrapped:
         heads = [row["payload"] for row in rows if _is_wrapped(row) and row["type"] == "session_meta"]
-        items = []
+        items: list[dict[str, Any]] = []
         for row in (row for row in rows if _is_wrapped(row)):
             if row["type"] == "response_item":
                 items.append(row["payload"])
@@ -36,7 +37,8 @@ def read(document: TranscriptFile) -> list[Conversation]:
                 items.extend(_left(row["payload"]))
     else:
         heads, items = rows[:1], [row for row in rows[1:] if "record_type" not in row]
-    return [Conversation(document.name, OpenAIResponses.name, [*_instructions(heads), *items], KIND)]
+    sent = [item for item in items if item.get("type") != "ghost_snapshot"]
+    return [Conversation(document.name, OpenAIResponses.name, [*_instructions(heads), *sent], KIND)]
 
 
 def _left(compacted: dict[str, Any]) -> list[dict[str, Any]]:
