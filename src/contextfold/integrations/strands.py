@@ -28,6 +28,8 @@ from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.rewritten import Originals
 from contextfold.observe import logger
 from contextfold.overflow import classify
+from contextfold.passes.question import Proposal
+from contextfold.policy import Pins
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -180,7 +182,8 @@ class CompactionManager(ConversationManager):
         with reading("the agent's messages and settings"):
             self._read(listed("agent.messages", agent.messages))
             said = {"calibration": self.calibration, "model": _model_name(agent), "system": agent.system_prompt}
-            return {"format": FORMAT, "tools": _tools(agent), **said, **options}
+            before = _pinning if any(map(_has_pin, self._history)) else None
+            return {"format": FORMAT, "tools": _tools(agent), "before": before, **said, **options}
 
     def _read(self, messages: Messages) -> None:
         """Learn what the agent's list has behind the view."""
@@ -223,6 +226,18 @@ class CompactionManager(ConversationManager):
         self.removed_message_count = counts["summarized"] + counts["dropped"]
         agent.messages[:] = result.messages
         self._view = list(agent.messages)
+
+
+def _has_pin(message: Any) -> bool:
+    """Whether Strands' own managers would keep a message: the mark is set and taken away in the message itself."""
+    said = message.get("metadata") if isinstance(message, dict) else None
+    custom = said.get("custom") if isinstance(said, dict) else None
+    return isinstance(custom, dict) and custom.get("pinned") is True
+
+
+def _pinning(proposal: Proposal) -> Pins:
+    """Keeps what is pinned. A summary has a mark only from the message that it was joined to."""
+    return Pins(predicate=lambda message: _has_pin(message.source) and not pins.is_summary(message))
 
 
 def _apart(message: Message) -> list[Any]:

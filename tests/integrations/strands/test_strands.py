@@ -21,6 +21,7 @@ strands = pytest.importorskip("strands")
 boto3 = pytest.importorskip("boto3")
 
 from botocore.config import Config  # noqa: E402 - after the check
+from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message  # noqa: E402
 from strands.models import BedrockModel  # noqa: E402
 from strands.session.file_session_manager import FileSessionManager  # noqa: E402
 from strands.types.exceptions import ContextWindowOverflowException  # noqa: E402
@@ -291,6 +292,32 @@ def test_a_snapshot_that_is_loaded_brings_back_what_stands_behind_it() -> None:
         assert manager.compaction is not None
         assert manager.compaction.covers >= record.covers
         assert_honest(agent, manager, len(manager.history))
+        assert {request.status for request in server.requests} == {200}
+
+
+@pytest.mark.parametrize("color", COLORS)
+def test_what_is_pinned_by_strands_own_means_stays_word_for_word(color: str) -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider() as server:
+        agent = agent_of(server, manager)
+        ask(agent, "Hello.", color)
+        pin_message(agent.messages, 2)
+        results = agent.messages[2]["content"]
+        assert len(results) == 2
+        rule = {"role": "user", "content": [{"text": "The key is under mat 17."}]}
+        agent.messages.append({**rule, "metadata": {"custom": {"pinned": True}}})
+        for turn in range(6):
+            ask(agent, f"Question {turn}", color)
+        assert manager.compaction is not None
+        assert manager.compaction.covers > len(manager.history) // 2
+        shown = [block for message in agent.messages for block in message["content"]]
+        assert all(block in shown for block in (*results, *rule["content"]))
+        assert_honest(agent, manager, len(manager.history))
+        place = next(n for n, message in enumerate(agent.messages) if results[0] in message["content"])
+        unpin_message(agent.messages, place)
+        for turn in range(6):
+            ask(agent, f"And {turn}", color)
+        assert results[0] not in [block for message in agent.messages for block in message["content"]]
         assert {request.status for request in server.requests} == {200}
 
 
