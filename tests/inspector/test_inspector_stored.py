@@ -78,6 +78,22 @@ def test_a_session_that_never_compacted_is_all_there(tmp_path: Path) -> None:
     assert run["requests"]["view"] == run["requests"]["history"]
 
 
+@pytest.mark.parametrize("stop", [6, len(MESSAGES)])
+def test_messages_that_cannot_be_sent_are_not_called_kept(tmp_path: Path, stop: int) -> None:
+    repeated = next(message for message in MESSAGES[:4] if message["role"] == "tool")
+    odd = [repeated, {"role": "tool", "tool_call_id": "nobodys", "content": "a result without its call"}]
+    given = [*MESSAGES[:4], *odd, *MESSAGES[4:stop], *odd]
+    url = url_of(tmp_path)
+    one = played(url, given)
+    one.view()
+    run = stored(open_store(url), one.thread)["runs"][0]
+    assert (len(run["states"]) > 1) == (stop == len(MESSAGES))
+    told = fates(run, len(run["requests"]["index"]) - 1, len(given))
+    assert told == [entry.fate for entry in one.ledger()]
+    # Once the first one of the two has left, the repeated result is shown.
+    assert told[-2:] == ["dropped" if stop == 6 else "shortened", "shortened"]
+
+
 def with_gateway_records(url: str) -> list[Any]:
     """What a gateway keeps of one conversation, written by its own code."""
     kept, record, made = GatewayRecordStore(url), None, []

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold import formats
+from contextfold.conversation.ledger import Account, Ledger, Run
+from contextfold.conversation.repair import EMPTY, REPEATED, conform, repair
 from contextfold.inspector.document import GONE, Shared, document, message_entry, recalled_entry, redactor, state_entry
 from contextfold.inspector.money import money
 from contextfold.inspector.recording import Recording
@@ -55,6 +57,7 @@ class _Talk:
         self.messages: list[Message] = formats.decode(self.wire, format)
         shape = Wire(format)
         shape.remember(self.wire, self.messages)
+        self.format = format
         self.counter = shape.counter
         self.recording = Recording(self.wire, shape)
         self.sizes = [self.recording.known.tokens(number) for number in self.recording.numbers]
@@ -80,17 +83,37 @@ class _Run:
     def __init__(self, talk: _Talk, shared: Shared) -> None:
         self._talk = talk
         self._shared = shared
-        self._entries = [state_entry(0, (), None, shared)]
-        self._states = [_State(frozenset(), {}, None, -1)]
+        runs = self._accounted((), {})
+        self._entries = [state_entry(0, runs, None, shared)]
+        self._states = [_State(_gone(runs), {}, None, -1)]
         self._first: list[int] = [0]
         for summary in talk.line:
             self._add(summary)
 
+    def _accounted(self, recorded: Sequence[Run], changed: Mapping[int, Message]) -> tuple[Run, ...]:
+        """The fates that are recorded, and those of messages that are left and cannot be sent as they stand."""
+        talk, gone = self._talk, _gone(recorded)
+        left = [index for index in range(len(talk.messages)) if index not in gone]
+        mended = conform(repair([changed.get(index, talk.messages[index]) for index in left]), talk.format)
+        accounts = {left[place.position]: place.account for place in mended if place.position is not None}
+        found: dict[int, Account] = {}
+        for index in left:
+            never = REPEATED if talk.messages[index].tool_results else EMPTY
+            account = accounts.get(index, never)
+            if account is not None and index not in changed:
+                found[index] = account
+        return Ledger(recorded, talk.messages, found).runs
+
     def _add(self, summary: StoredSummary) -> None:
         talk = self._talk
         links = [link for one in talk.line[: len(self._states)] for link in talk.links[one.id]]
-        runs = account(len(talk.messages), summary, links)
         places = summary.layout.sequence
+        edits: dict[int, list[Edit]] = {}
+        for edit in summary.record.edits:
+            if (index := places(edit.index)) is not None and index < len(talk.messages):
+                edits.setdefault(index, []).append(edit)
+        changed = {index: reduce(talk.messages[index], found) for index, found in edits.items()}
+        runs = self._accounted(account(len(talk.messages), summary, links), changed)
         request = next((number for number, index in enumerate(talk.steps) if index >= summary.covers), len(talk.steps))
         entry = state_entry(
             request,
@@ -104,10 +127,6 @@ class _Run:
             cost=summary.cost,
             created_at=summary.created_at,
         )
-        edits: dict[int, list[Edit]] = {}
-        for edit in summary.record.edits:
-            if (index := places(edit.index)) is not None and index < len(talk.messages):
-                edits.setdefault(index, []).append(edit)
         for one in summary.record.recalled:
             after = places(one.after)
             if after is not None:
@@ -117,8 +136,8 @@ class _Run:
         self._first.append(request)
         self._states.append(
             _State(
-                gone=frozenset(n for run in runs if run.fate in GONE for n in range(run.start, run.stop)),
-                changed={index: reduce(talk.messages[index], found) for index, found in edits.items()},
+                gone=_gone(runs),
+                changed=changed,
                 summary=summary_message(summary.record.summary) if summary.record.summary else None,
                 after=entry["summary"]["after"] if entry["summary"] else -1,
             )
@@ -194,6 +213,10 @@ class _Run:
                 text = f"a compaction of {summary.message_count:,} messages was in force from here, and undone later"
                 found.append({"at": max(0, at), "kind": "undone", "text": text})
         return found
+
+
+def _gone(runs: Iterable[Run]) -> frozenset[int]:
+    return frozenset(n for run in runs if run.fate in GONE for n in range(run.start, run.stop))
 
 
 # ---- the list ----
