@@ -15,7 +15,7 @@ What belongs here: when Strands asks, and which of its messages are which of our
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -85,13 +85,15 @@ class CompactionManager(ConversationManager):
         """Of the last call, with its ledger and events."""
         self._history: list[Any] = []
         self._view: list[Any] = []
+        self._shown: list[Any] = []
+        """The contents of the view's messages, as they were put there."""
         self._refusals = 0
         self._originals = Originals(_BEDROCK)
         """What stands behind the views of this process: a snapshot that is loaded brings one of them back."""
 
     @property
     def history(self) -> Sequence[Message]:
-        """All messages of the conversation, as they were when the manager first saw them."""
+        """All messages of the conversation, as they came, less what a guardrail had taken out."""
         return tuple(self._history)
 
     # ---- what Strands calls ------------------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ class CompactionManager(ConversationManager):
         self.removed_message_count = 0
         stored = state.get("compaction")
         self.compaction = Compaction.from_json(stored) if isinstance(stored, str) else None
-        self._history, self._view, self._refusals = [], [], 0
+        self._history, self._view, self._shown, self._refusals = [], [], [], 0
         return None
 
     # ---- the view ----------------------------------------------------------------------------------------------------
@@ -194,8 +196,8 @@ class CompactionManager(ConversationManager):
             and all(one is other for one, other in zip(messages, view, strict=False))
         ):
             new = messages[len(view) :]
-            self._history = [*history, *new]
-            self._view = list(messages)
+            self._history = [*self._redacted(), *new]
+            self._shows(messages)
             return
         same = next((n for n, (one, other) in enumerate(zip(messages, view, strict=False)) if one is not other), None)
         same = min(len(messages), len(view)) if same is None else same
@@ -215,7 +217,28 @@ class CompactionManager(ConversationManager):
             if view or known_record is not None:
                 self.compaction = known_record
             self.removed_message_count = 0
+        self._shows(messages)
+
+    def _shows(self, messages: Messages) -> None:
         self._view = list(messages)
+        self._shown = [message.get("content") if isinstance(message, dict) else None for message in messages]
+
+    def _redacted(self) -> list[Any]:
+        """The history without what a guardrail had taken out of the request. Strands does so in its own list, and where
+        a message there is several of ours, ours still have it.
+        """
+        found = self._history
+        shown = zip(self._view, self._shown, strict=True)
+        rewritten = [(one, was) for one, was in shown if isinstance(was, list) and one.get("content") is not was]
+        known = {id(message) for message in found} if rewritten else set()
+        for message, was in rewritten:
+            if id(message) in known:  # one of ours, which is read again
+                continue
+            blocks, redacted = {id(block) for block in was}, message["content"]
+            # What was answered has passed the guardrail: only what the user said after that is meant.
+            start = 1 + max((n for n, one in enumerate(found) if one["role"] != "user"), default=-1)
+            found = [*found[:start], *(left for one in found[start:] if (left := _without(one, blocks, redacted)))]
+        return found
 
     def _take(self, agent: Agent, result: CompactionResult) -> None:
         """The view in the agent's list, in place, and all that says what it is."""
@@ -225,7 +248,7 @@ class CompactionManager(ConversationManager):
         counts = result.ledger.counts()
         self.removed_message_count = counts["summarized"] + counts["dropped"]
         agent.messages[:] = result.messages
-        self._view = list(agent.messages)
+        self._shows(agent.messages)
 
 
 def _has_pin(message: Any) -> bool:
@@ -238,6 +261,17 @@ def _has_pin(message: Any) -> bool:
 def _pinning(proposal: Proposal) -> Pins:
     """Keeps what is pinned. A summary has a mark only from the message that it was joined to."""
     return Pins(predicate=lambda message: _has_pin(message.source) and not pins.is_summary(message))
+
+
+def _without(message: Any, blocks: Collection[int], redacted: Sequence[Any]) -> Any:
+    """What is left of a message that stood in one that was redacted: results, whose content is redacted in place, or
+    the words that take the place of its own; None if nothing is. ``blocks``: ids of what stood in that one.
+    """
+    if all(id(block) not in blocks for block in message["content"]):
+        return message
+    results = [block for block in message["content"] if "toolResult" in block]
+    content = results or [block for block in redacted if "toolResult" not in block]
+    return {**message, "content": content} if content else None
 
 
 def _apart(message: Message) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import itertools
 import subprocess
 import sys
@@ -22,7 +23,7 @@ boto3 = pytest.importorskip("boto3")
 
 from botocore.config import Config  # noqa: E402 - after the check
 from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message  # noqa: E402
-from strands.models import BedrockModel  # noqa: E402
+from strands.models import BedrockModel, Model  # noqa: E402
 from strands.session.file_session_manager import FileSessionManager  # noqa: E402
 from strands.types.exceptions import ContextWindowOverflowException  # noqa: E402
 
@@ -293,6 +294,58 @@ def test_a_snapshot_that_is_loaded_brings_back_what_stands_behind_it() -> None:
         assert manager.compaction.covers >= record.covers
         assert_honest(agent, manager, len(manager.history))
         assert {request.status for request in server.requests} == {200}
+
+
+class Guarded(Model):
+    """Answers with a few words, and has the newest message of the user redacted while ``is_alarmed``."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.is_alarmed = False
+
+    def update_config(self, **options: Any) -> None:
+        pass
+
+    def get_config(self) -> Any:
+        return {}
+
+    async def structured_output(self, *given: Any, **options: Any) -> Any:
+        yield {}
+
+    async def stream(self, messages: Any, *given: Any, **options: Any) -> Any:
+        self.sent.append(str(messages))
+        yield {"messageStart": {"role": "assistant"}}
+        yield {"contentBlockDelta": {"delta": {"text": "Noted."}}}
+        yield {"contentBlockStop": {}}
+        if self.is_alarmed:
+            yield {"redactContent": {"redactUserContentMessage": "[taken out]"}}
+        yield {"messageStop": {"stopReason": "end_turn"}}
+
+
+LEFT_OVER = {"role": "user", "content": [{"text": "The other number is 4711."}]}
+CALLED = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", "name": "read_file", "input": {}}}]}
+READ = {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "It is 4711."}]}}]}
+
+
+@pytest.mark.parametrize("before", [[], [LEFT_OVER], [CALLED, READ]], ids=["alone", "beside words", "beside a result"])
+@pytest.mark.parametrize("color", COLORS)
+def test_what_a_guardrail_had_taken_out_never_comes_back(color: str, before: list[Any]) -> None:
+    model = Guarded()
+    manager = CompactionManager(window=2_000)
+    agent = strands.Agent(model=model, conversation_manager=manager, tools=[read_file], callback_handler=None)
+    ask(agent, "Hello there.", color)
+    agent.messages += copy.deepcopy(before)
+    model.is_alarmed = True
+    ask(agent, "My number is 0815.", color)
+    model.is_alarmed, later = False, len(model.sent)
+    for turn in range(12):
+        ask(agent, f"Question {turn}: " + "tell me more of it " * 40, color)
+    assert manager.compaction is not None
+    for secret in ("0815", "4711"):
+        assert secret not in str((model.sent[later:], manager.history, manager.compaction, agent.messages))
+    assert "[taken out]" in model.sent[later]
+    assert "Hello there." in model.sent[-1]
+    assert len(manager.history) >= 28
 
 
 @pytest.mark.parametrize("color", COLORS)
