@@ -214,7 +214,7 @@ def test_usage_is_read_from_events_in_any_pieces_and_nothing_is_lost(told: int |
     events = (
         b': x\n\ndata: {"choices":[],"usage":{"prompt_tokens":7}}\r\n\r\n'
         b'data: {"choices":[{"delta":{"content":"\\ud83d"}}],"usage":{"prompt_tokens":8}}\n\n'
-        b'data: {"x":' + b"[" * 2_000 + b"]" * 2_000 + b',"usage":{"prompt_tokens":1}}\n\ndata: the end'
+        b'data: {"x":' + b"[" * 100_000 + b"]" * 100_000 + b',"usage":{"prompt_tokens":1}}\n\ndata: the end'
     )
     tap = UsageTap(UpstreamAnswer(200, [(b"content-type", b"text/event-stream")], None), told)
     out = b"".join(tap.feed(events[at : at + size]) for at in range(0, len(events), size)) + tap.rest()

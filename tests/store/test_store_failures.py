@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -321,6 +322,52 @@ def test_a_store_is_used_anew_in_a_forked_process(tmp_path: Path) -> None:
     session.append(turn(2))
     assert session.history() == turns(3)
     store.close()
+
+
+UNCLOSED = """
+import atexit, gc, sys
+
+atexit.register(lambda: print(f"{opened} opened, {closed} closed"))  # first registered, last asked
+opened = closed = 0
+
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
+
+from contextfold import Compactor
+from contextfold.store.sql import SQLStore
+
+
+@event.listens_for(Pool, "connect")
+def _(*_):
+    global opened
+    opened += 1
+
+
+@event.listens_for(Pool, "close")
+def _(*_):
+    global closed
+    closed += 1
+
+
+if sys.argv[2] == "forgotten":
+    store = SQLStore(sys.argv[1])
+    store.sessions("")
+    del store
+    gc.collect()
+    print("nothing is left" if opened == closed > 0 else f"{opened}, {closed}")
+else:
+    Compactor().session("t", sys.argv[1]).append([{"role": "user", "content": "Hello"}])
+"""
+
+
+@pytest.mark.parametrize("way", ["forgotten", "at the end of the program"])
+def test_who_never_closes_a_store_leaves_no_connection_open(tmp_path: Path, way: str) -> None:
+    """From Python 3.13 on each one is a warning, and an error where those are errors."""
+    arguments = [sys.executable, "-c", UNCLOSED, f"sqlite:///{tmp_path}/s.db", way]
+    said = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+    opened, closed = [int(word) for word in said.split() if word.isdecimal()][-2:]
+    assert opened == closed > 0
+    assert ("nothing is left" in said) is (way == "forgotten")
 
 
 def test_errors_of_somebody_elses_store_come_through_as_they_are() -> None:

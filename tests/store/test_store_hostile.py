@@ -70,3 +70,23 @@ def test_arguments_that_are_nested_very_deeply_neither_stop_appending_nor_summar
         ]
     )
     assert len(session.view()) < 43
+
+
+@pytest.mark.parametrize("depth", [100, 400, 600, 800, 2_000, 100_000])
+def test_a_message_that_was_stored_can_be_viewed_however_deeply_it_is_nested(store: SQLStore, depth: int) -> None:
+    """What is too deep for JSON is refused; nothing between the two may be stored and lie there."""
+    deep: Any = "inside"
+    for n in range(depth):
+        deep = [deep] if n % 2 else {"a": deep}
+    session = Compactor(window=4_000).session("thread", store)
+    messages = [{"role": "user", "content": "go", "metadata": deep}, *said(40, 120)]
+    try:
+        session.append(messages)
+    except ContextfoldError as error:
+        assert depth > 400  # noqa: PT017 - where the limit lies is Python's affair
+        assert "message 0" in str(error)  # noqa: PT017
+        assert session.history() == []
+        return
+    assert 1 < len(session.view()) < len(messages)
+    assert session.compact() is not None
+    assert len(session.history()) == len(messages)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -63,6 +64,12 @@ class _Engines:
             engine.dispose()
 
 
+def _close(opened: dict[int, _Engines]) -> None:
+    found = opened.pop(os.getpid(), None)
+    if found is not None:
+        found.dispose()
+
+
 class Database:
     """One database by its URL. Connects when it is first used, in every process.
 
@@ -79,6 +86,8 @@ class Database:
         self.is_in_memory = _is_in_memory(self.url)
         self._clock = clock
         self._open: dict[int, _Engines] = {}  # by process: those of a parent are neither used nor closed here
+        # Who never closes a store, as most do not, leaves no connection behind: newer Pythons warn of each.
+        weakref.finalize(self, _close, self._open)
 
     @property
     def is_missing(self) -> bool:
@@ -108,9 +117,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections; the next use opens new ones."""
-        found = self._open.pop(os.getpid(), None)
-        if found is not None:
-            found.dispose()
+        _close(self._open)
 
     def _engines(self) -> _Engines:
         """Engines of this process, on tables of the newest version."""

@@ -25,6 +25,9 @@ _OBJECT = "langchain_object"
 _BYTES = "contextfold_bytes"
 """The one key of the JSON object that stands for bytes, which boto3 wants media to be."""
 
+_FINAL = frozenset({str, int, float, bool, type(None), bytes})
+"""Types of values that are never changed in place."""
+
 
 def dumps(wire: Any, index: int, *, takes_bytes: bool = False) -> str:
     """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` of what is not plain data.
@@ -91,11 +94,20 @@ def loads(text: str) -> Any:
 
 def copied(wire: Any) -> Any:
     """A copy that its owner may change: of a mapping all through, of an object as deep as the object does it."""
-    if isinstance(wire, Mapping):
-        return {key: copied(value) for key, value in wire.items()}
-    if isinstance(wire, list):
-        return [copied(value) for value in wire]
-    return wire.model_copy(deep=True) if is_object(wire) or gemini_shapes.is_object(wire) else wire
+    top: list[Any] = [wire]
+    waiting: list[tuple[Any, Any]] = [(top, 0)]
+    while waiting:  # by a call of itself it would fail where a message is nested more deeply than calls may be
+        holder, place = waiting.pop()
+        value = holder[place]
+        if isinstance(value, Mapping):
+            made = holder[place] = dict(value)
+            waiting += [(made, key) for key, inner in made.items() if type(inner) not in _FINAL]
+        elif isinstance(value, list):
+            parts = holder[place] = list(value)
+            waiting += [(parts, n) for n, inner in enumerate(parts) if type(inner) not in _FINAL]
+        elif is_object(value) or gemini_shapes.is_object(value):
+            holder[place] = value.model_copy(deep=True)
+    return top[0]
 
 
 def format_of(wire: Sequence[Any], known: str | None, is_marked: bool, named: str | None = None) -> tuple[Format, bool]:
