@@ -83,7 +83,7 @@ def test_a_message_that_was_stored_can_be_viewed_however_deeply_it_is_nested(sto
     try:
         session.append(messages)
     except ContextfoldError as error:
-        assert depth > 400  # noqa: PT017 - where the limit lies is Python's affair
+        assert depth > 400  # where the limit lies is Python's affair
         assert "message 0" in str(error)  # noqa: PT017
         assert session.history() == []
         return
