@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import sqlite3
@@ -39,6 +40,11 @@ def connect() -> None:
         socket.create_connection(server.getsockname()).close()
 
 
+def ask_a_database() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.execute("select 1")
+
+
 BLOCKING: dict[str, Callable[[], object]] = {
     "sleep": lambda: time.sleep(0.001),
     "open a file": lambda: open(__file__).close(),
@@ -47,7 +53,7 @@ BLOCKING: dict[str, Callable[[], object]] = {
     "list a folder": lambda: os.listdir("/"),
     "wait for a lock": wait_for_a_lock,
     "wait for an event": lambda: threading.Event().wait(0.001),
-    "ask a database": lambda: sqlite3.connect(":memory:").execute("select 1"),
+    "ask a database": ask_a_database,
     "connect": connect,
     "run a program": lambda: subprocess.run(["true"], check=True),
 }
