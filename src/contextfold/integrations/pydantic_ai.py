@@ -305,7 +305,7 @@ def _is_made_up(model: Model, response: ModelResponse | StreamedResponse) -> boo
     """Whether the usage of a response is one that a model for tests makes up."""
     said = response.provider_name
     # "fallback:openai,function" is a chain; of the models for tests, not every one names itself in its responses.
-    systems = [name in MADE_UP for name in re.split("[:,]", model.system) if name != "fallback"]
+    systems = [name in MADE_UP for name in re.split("[:,]", str(model.system)) if name != "fallback"]
     return said in MADE_UP or (all(systems) if said else any(systems))
 
 

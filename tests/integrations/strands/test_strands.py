@@ -322,9 +322,12 @@ class Guarded(Model):
         yield {"messageStop": {"stopReason": "end_turn"}}
 
 
-LEFT_OVER = {"role": "user", "content": [{"text": "The other number is 4711."}]}
+LEFT_OVER = {"role": "user", "content": [{"text": "The other number is order-4711-blue."}]}
 CALLED = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", "name": "read_file", "input": {}}}]}
-READ = {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "It is 4711."}]}}]}
+READ = {
+    "role": "user",
+    "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "It is order-4711-blue."}]}}],
+}
 
 
 @pytest.mark.parametrize("before", [[], [LEFT_OVER], [CALLED, READ]], ids=["alone", "beside words", "beside a result"])
@@ -336,12 +339,12 @@ def test_what_a_guardrail_had_taken_out_never_comes_back(color: str, before: lis
     ask(agent, "Hello there.", color)
     agent.messages += copy.deepcopy(before)
     model.is_alarmed = True
-    ask(agent, "My number is 0815.", color)
+    ask(agent, "My number is order-0815-blue.", color)
     model.is_alarmed, later = False, len(model.sent)
     for turn in range(12):
         ask(agent, f"Question {turn}: " + "tell me more of it " * 40, color)
     assert manager.compaction is not None
-    for secret in ("0815", "4711"):
+    for secret in ("order-0815-blue", "order-4711-blue"):
         assert secret not in str((model.sent[later:], manager.history, manager.compaction, agent.messages))
     assert "[taken out]" in model.sent[later]
     assert "Hello there." in model.sent[-1]
