@@ -16,7 +16,7 @@ from contextfold import Compactor
 from contextfold.store import Session, open_store
 from contextfold.store.sql import SQLStore
 
-ON_BOTH = {"test_store_conformance.py", "test_store_search.py"}
+ON_BOTH = {"test_store_commands.py", "test_store_conformance.py", "test_store_search.py"}
 _numbers = itertools.count()
 
 

@@ -264,7 +264,7 @@ def _is_in_memory(url: URL) -> bool:
 def _file_of(url: URL) -> str | None:
     """The path of the file that SQLite opens for a URL; None where there is none to be made."""
     named = url.database
-    if not named or _is_in_memory(url):
+    if not named or url.get_backend_name() != "sqlite" or _is_in_memory(url):
         return None
     if not named.startswith("file:"):
         return named
