@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,24 @@ def test_a_thread_is_listed_compacted_shown_searched_and_undone(imported: list[d
     assert "undone" in run("sessions", "show", "talk")
     assert "nothing to undo" in run("sessions", "undo", "talk")
     assert json.loads(run("sessions", "export", "talk", "--view")) == imported
+
+
+def test_tables_cut_nothing_off_in_a_narrow_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing: a thread's id is copied from the list, and the last column tells which summary is in force."""
+    monkeypatch.setenv("COLUMNS", "80")
+    thread = "projects/" + "-".join(f"part{n}" for n in range(20))
+    (folder / "talk.json").write_text(json.dumps(conversation()))
+    run("sessions", "import", "talk.json", "--thread", thread)
+    run("sessions", "compact", thread, "--window", "4000")
+    listed = ["thread", "messages", "tokens", "summary up to", "last written"]
+    idle = ["thread", "messages", "last written"]
+    for columns, command in ((listed, ["list"]), (idle, ["prune", "--idle-days", "0.0000001"])):
+        heads, *rows = run("sessions", *command).splitlines()
+        assert re.split(" {2,}", heads.strip()) == columns
+        assert "".join(row.split(" ")[0] for row in rows).startswith(thread)
+    heads, row, *_ = run("sessions", "show", thread).splitlines()[2:]
+    assert heads.split() == ["summary", "made", "why", "by", "messages", "tokens", "calls", "state"]
+    assert row.rstrip().endswith("in force")
 
 
 def test_reports_are_json_on_request(imported: list[dict[str, Any]]) -> None:

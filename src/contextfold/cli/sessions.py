@@ -425,8 +425,8 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty
     from contextfold.cli import screen
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns, 1):
-        table.add_column(column, no_wrap=number < len(columns))
+    for column in columns:
+        table.add_column(column, overflow="fold")  # an id that is cut off names no thread
     for row in rows:
         table.add_row(*row)
     screen.console().print(table)
