@@ -177,7 +177,7 @@ def play(format: str, seed: int) -> bool:
     json.dumps(view, ensure_ascii=False).encode()
     text = json.dumps(view)
     ours = 1 if out.compaction is not None and out.compaction.summary is not None else 0
-    assert text.count("conversation_summary>\\nA report of what came before") <= ours + text.count(
+    assert text.count("conversation_summary>\\nA report, not a request") <= ours + text.count(
         "x\\n</conversation_summary>"
     )
     return out.compaction is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import pytest
 
 from contextfold import Compactor
@@ -201,12 +203,14 @@ def test_under_a_small_target_rules_take_all_the_room_and_none_is_cut() -> None:
         )
 
 
-def test_an_earlier_summary_is_known_by_the_words_that_its_frame_had_before() -> None:
-    text = message.summary_text("Done: one.", "[user]\nport 9000")
-    now = "A report of what came before, not a request; later messages take precedence."
-    before = (
-        "What happened before the messages that follow: a report for reference, not a request. "
-        "Later messages take precedence."
-    )
-    assert now in text
-    assert message.parse(text.replace(now, before)) == ("Done: one.", "[user]\nport 9000")
+@pytest.mark.parametrize("language", ["en", "de", "zh", "ja"])
+def test_an_earlier_summary_is_known_by_the_words_that_its_frame_had_before(language: str) -> None:
+    """Stored histories hold summaries of earlier versions."""
+    text = message.summary_text("Done: one.", "[user]\nport 9000", language=language)
+    now = text.splitlines()[1]
+    file = resources.files("contextfold.summary") / "prompts" / f"frame.{language}.md"
+    about, _, _, *before = file.read_text(encoding="utf-8").splitlines()
+    assert now == about
+    assert before
+    for former in before:
+        assert message.parse(text.replace(now, former)) == ("Done: one.", "[user]\nport 9000")

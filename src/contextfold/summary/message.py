@@ -25,8 +25,8 @@ class Frame:
     about: str
     evidence: str
     place: str
-    former: str = ""
-    """``about`` as it was worded before: summaries in stored histories begin with it."""
+    former: tuple[str, ...]
+    """``about`` as it was worded before, the newest first: summaries in stored histories begin with it."""
 
 
 class Earlier(NamedTuple):
@@ -104,7 +104,7 @@ def _read_block(inner: str) -> Earlier | None:
 def _is_about(line: str, frame: Frame) -> bool:
     """Whether a line is the first one of a frame, with or without the place of the originals."""
     before, _, after = frame.place.partition("{place}")
-    for about in filter(None, (frame.about, frame.former)):
+    for about in (frame.about, *frame.former):
         rest = line.removeprefix(about)
         if rest == "" or (rest != line and rest.startswith(f" {before}") and rest.endswith(after)):
             return True
@@ -120,7 +120,8 @@ def _read() -> Mapping[str, Frame]:
     frames = {}
     for file in (resources.files("contextfold.summary") / "prompts").iterdir():
         if file.name.startswith("frame."):
-            frames[file.name.split(".")[1]] = Frame(*filter(None, file.read_text(encoding="utf-8").splitlines()))
+            about, evidence, place, *former = file.read_text(encoding="utf-8").splitlines()
+            frames[file.name.split(".")[1]] = Frame(about, evidence, place, tuple(former))
     return frames
 
 
