@@ -197,6 +197,22 @@ def test_a_large_result_beside_a_pending_call_is_clipped_and_the_call_is_not() -
     assert "shortened]" in out.messages[-1]["content"]
 
 
+def test_a_large_call_that_the_user_interrupted_does_not_end_the_conversation() -> None:
+    """Nobody answers it any more, and the agent, who would show that, is never asked again where no view can be had."""
+    wire = conversation(3)
+    code = "\n".join(f"row {n} of the module with value {n * 7}" for n in range(9_000))
+    call = {"id": "waits", "type": "function", "function": {"name": "write", "arguments": json.dumps({"text": code})}}
+    wire.append({"role": "assistant", "content": "I write it.", "tool_calls": [call]})
+    with pytest.raises(CannotFit, match="clipped"):  # about to run: it stays as it was asked for
+        Compactor(window=8_000).compact(wire)
+    wire.append({"role": "user", "content": "Stop, write it in Go."})
+    out = Compactor(window=8_000).compact(wire)
+    assert out.tokens_after <= out.target
+    assert fates(out)[len(wire) - 2] == ("shortened", "oversized")
+    written, answer, said = out.messages[-3:]
+    assert (written["tool_calls"][0]["id"], answer["tool_call_id"], said) == ("waits", "waits", wire[-1])
+
+
 @pytest.mark.parametrize(("role", "place"), [("system", "after_system"), ("user", "after_first_user")])
 def test_the_summary_has_the_role_and_the_place_it_was_given(role: Any, place: Any) -> None:
     out = Compactor(window=8_000, policy=Policy(summary_role=role, summary_place=place)).compact(conversation(80))

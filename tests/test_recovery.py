@@ -379,6 +379,42 @@ def test_one_item_over_its_cap_is_clipped_and_the_rest_stays(color: str) -> None
     assert again.messages == result.messages
 
 
+def calls(*ids: str, arguments: str = "{}") -> dict[str, Any]:
+    named = [{"id": id, "type": "function", "function": {"name": "write", "arguments": arguments}} for id in ids]
+    return {"role": "assistant", "content": "I write it.", "tool_calls": named}
+
+
+LONG = json.dumps({"text": "".join(f"row {n} | {n * 7} | ok\n" for n in range(3_000))})
+
+
+@pytest.mark.parametrize(
+    ("end", "is_clipped"),
+    [
+        ([calls("waits", arguments=LONG), {"role": "user", "content": "Stop."}], True),
+        ([calls("waits", arguments=LONG)], False),
+        ([calls("waits", "done"), {"role": "tool", "tool_call_id": "done", "content": LONG}], True),
+    ],
+    ids=["a call that the user interrupted", "a call that is about to run", "a result beside a call that is"],
+)
+def test_for_a_cap_nothing_of_a_waiting_call_is_clipped_but_what_is_not_run_any_more(
+    end: Wire, is_clipped: bool
+) -> None:
+    def send(view: Wire) -> str:
+        if len(json.dumps(view)) > 60_000:
+            raise Refused(
+                "Invalid 'messages[6].content': string too long. Expected a string with maximum length 10000, got"
+            )
+        return "fine"
+
+    wire = [*conversation(3), *end]
+    if is_clipped:
+        _, result = call("sync", Compactor(window=1_000_000), send, wire)
+        assert sum(entry.fate == "shortened" for entry in result.ledger) == 1
+    else:
+        with pytest.raises(Refused):
+            Compactor(window=1_000_000).call(send, wire)
+
+
 def test_what_the_user_said_last_is_not_clipped_for_a_cap() -> None:
     wire = [*conversation(3), {"role": "user", "content": "x" * 5_000}]
 

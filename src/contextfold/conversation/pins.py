@@ -5,7 +5,7 @@ What belongs here: choosing these messages. What does not: what happens to the r
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
@@ -98,6 +98,14 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
             for index in group.indices:
                 reasons.setdefault(index, reason)
     return reasons
+
+
+def about_to_run(messages: Sequence[Message], reasons: Mapping[int, str]) -> set[int]:
+    """Which of what ``held`` gives belong to calls that may still get their results: nothing but results is clipped
+    there. Calls that the user spoke after were interrupted, and are sent with a placeholder.
+    """
+    newest = newest_user(messages)
+    return {n for n, reason in reasons.items() if reason == PENDING and (newest is None or n > newest)}
 
 
 def is_native(message: Message) -> bool:

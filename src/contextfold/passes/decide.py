@@ -470,7 +470,7 @@ class _Pass:
             self.question.messages,
             free,
             limit=most,
-            pending=self.pending,
+            pending=pins.about_to_run(self.question.messages, self.pending),
             policy=self.question.policy,
             counter=self.question.counter,
         )

@@ -142,11 +142,12 @@ def _items(question: Question) -> Iterator[tuple[int, int, int]]:
     """(characters or bytes, message, part) of what may be clipped in the view."""
     history = question.history
     held = pins.held(history.messages, history.grouping, question.policy)
+    running = pins.about_to_run(history.messages, held)
     gone = question.record.gone() if question.record else set()
     for index, message in enumerate(history.messages):
-        if index not in gone and index not in held:
+        if index not in gone and held.get(index, pins.PENDING) == pins.PENDING:
             for number, part in enumerate(message.parts):
-                if size := _length(part):
+                if (index not in running or isinstance(part, ToolResult)) and (size := _length(part)):
                     yield size, index, number
 
 
