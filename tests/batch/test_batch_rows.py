@@ -41,6 +41,15 @@ def test_a_session_files_text_or_bytes_is_a_conversation() -> None:
         assert view[0]["content"][0]["text"] == "Hello"
 
 
+def test_a_row_of_a_data_set_with_turns_is_a_conversation() -> None:
+    talk = [{"role": "user", "content": "Which port?"}, {"role": "assistant", "content": "Port 9000."}]
+    turns = [{"from": "human", "value": "Which port?"}, {"from": "gpt", "value": "Port 9000."}]
+    for value in (turns, json.dumps(turns), {"conversations": turns}):
+        assert view_of({"id": 7, "conversations": value}) == talk
+    refused = CompactBatch(window=100_000)([{"conversations": [{"from": "observation", "value": "x"}]}])[0]
+    assert "turn 0 is by 'observation'" in refused["error"]
+
+
 def test_the_format_the_tools_and_the_system_prompt_of_a_row_are_used() -> None:
     talk = [{"role": "user", "content": "Hello"}]
     row = {"messages": talk, "format": "anthropic", "system": "Be brief. " * 50, "tools": '[{"name": "look"}]'}

@@ -18,8 +18,9 @@ from contextfold import json_values
 from contextfold.batch.tables import plain
 from contextfold.errors import InputError
 from contextfold.transcripts import read
+from contextfold.transcripts.frameworks import are_turns, of_turns
 
-COLUMNS = ("messages", "conversation", "text", "bytes")
+COLUMNS = ("messages", "conversation", "conversations", "text", "bytes")
 """Where a conversation is looked for, unless a column is named: the first of these that there is."""
 
 OF_BATCHES = ("body", "params")
@@ -71,7 +72,8 @@ def read_row(row: Mapping[str, Any], column: str, format: str | None = None) -> 
         ]
     if not isinstance(value, list):
         raise InputError(f"{column} holds {'nothing' if value is None else type(value).__name__}, not a conversation")
-    return [Given(_without_filling(value), named, tools, system)]
+    messages = of_turns(value) if are_turns(value) else _without_filling(value)
+    return [Given(messages, named, tools, system)]
 
 
 def _text_or_none(row: Mapping[str, Any], name: str) -> str | None:

@@ -1,0 +1,214 @@
+"""What frameworks store of a talk, written by themselves, is read as that talk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor, formats
+from contextfold.errors import InputError
+from contextfold.messages import Message
+from transcripts.files import one, roles, rows, several
+
+OUTPUT = "main.py\nREADME.md"
+SAID = [
+    ("user", "List the files."),
+    ("assistant", "I look."),
+    ("tool", OUTPUT),
+    ("assistant", "There are two."),
+]
+
+
+def pydantic_ai() -> bytes:
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelMessagesTypeAdapter,
+        ModelRequest,
+        ModelResponse,
+        SystemPromptPart,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+
+    messages: list[ModelMessage] = [
+        ModelRequest(parts=[SystemPromptPart("Be brief."), UserPromptPart("List the files.")]),
+        ModelResponse(parts=[TextPart("I look."), ToolCallPart("ls", {"path": "."}, tool_call_id="c1")]),
+        ModelRequest(parts=[ToolReturnPart("ls", OUTPUT, tool_call_id="c1")], instructions="Answer in English."),
+        ModelResponse(parts=[TextPart("There are two.")]),
+    ]
+    return ModelMessagesTypeAdapter.dump_json(messages)
+
+
+def haystack() -> bytes:
+    from haystack.dataclasses import ChatMessage, ToolCall
+
+    call = ToolCall(tool_name="ls", arguments={"path": "."}, id="c1")
+    messages = [
+        ChatMessage.from_system("Be brief."),
+        ChatMessage.from_user("List the files."),
+        ChatMessage.from_assistant("I look.", tool_calls=[call]),
+        ChatMessage.from_tool(OUTPUT, origin=call),
+        ChatMessage.from_assistant("There are two."),
+    ]
+    return json.dumps([message.to_dict() for message in messages]).encode()
+
+
+def adk(*, by_alias: bool = False) -> bytes:
+    from google.adk.events import Event
+    from google.adk.sessions import Session
+    from google.genai import types
+
+    def event(author: str, *parts: types.Part, role: str | None, partial: bool | None = None) -> Event:
+        content = types.Content(role=role, parts=list(parts))
+        return Event(author=author, invocation_id="i1", content=content, partial=partial)
+
+    call = types.FunctionCall(name="ls", args={"path": "."}, id="c1")
+    answer = types.FunctionResponse(name="ls", response={"result": OUTPUT}, id="c1")
+    events = [
+        event("user", types.Part(text="List the files."), role=None),
+        event("lister", types.Part(text="I lo"), role="model", partial=True),
+        event("lister", types.Part(text="I look."), types.Part(function_call=call), role="model"),
+        event("lister", types.Part(function_response=answer), role="user"),
+        Event(author="lister", invocation_id="i1"),
+        event("lister", types.Part(text="There are two."), role=None),
+    ]
+    return Session(id="s", app_name="a", user_id="u", events=events).model_dump_json(by_alias=by_alias).encode()
+
+
+def strands(folder: Path) -> bytes:
+    """The files of its own session manager, in the order of their names, some messages beyond ten."""
+    from strands.session.file_session_manager import FileSessionManager
+    from strands.types.session import SessionAgent, SessionMessage
+
+    manager = FileSessionManager(session_id="s", storage_dir=str(folder))
+    agent = SessionAgent(agent_id="a", state={}, conversation_manager_state={})
+    manager.create_agent("s", agent)
+    call = {"toolUse": {"toolUseId": "c1", "name": "ls", "input": {"path": "."}}}
+    answer = {"toolResult": {"toolUseId": "c1", "status": "success", "content": [{"text": OUTPUT}]}}
+    messages: list[Any] = [
+        {"role": "user", "content": [{"text": "my password is hunter2"}]},
+        *({"role": role, "content": [{"text": f"more {role}"}]} for role in ("assistant", "user") * 4),
+        {"role": "assistant", "content": [{"text": "Ready."}]},
+        {"role": "user", "content": [{"text": "List the files."}]},
+        {"role": "assistant", "content": [{"text": "I look."}, call]},
+        {"role": "user", "content": [answer]},
+        {"role": "assistant", "content": [{"text": "There are two."}]},
+    ]
+    for number, message in enumerate(messages):
+        manager.create_message("s", "a", SessionMessage(message=message, message_id=number))
+    redacted = SessionMessage(message=messages[0], message_id=0)
+    redacted.redact_message = {"role": "user", "content": [{"text": "[redacted]"}]}
+    manager.update_message("s", "a", redacted)
+    files = sorted(folder.rglob("message_*.json"))
+    assert files[2].name == "message_10.json"
+    return rows(*(json.loads(file.read_text()) for file in files))
+
+
+def said(messages: list[Message]) -> list[tuple[str, str]]:
+    """Who said what, a tool's results by its own name."""
+    told = []
+    for message in messages:
+        for result in message.tool_results:
+            told.append(("tool", result.text))
+        if message.text and not message.is_instruction and not message.tool_results:
+            told.append((message.role, message.text))
+    return told
+
+
+def decoded(data: bytes) -> tuple[str, list[Message]]:
+    found = one(data)
+    return found.kind, formats.decode(found.messages, formats.get(found.format))
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"),
+    [
+        ("pydantic-ai", pydantic_ai),
+        ("haystack", haystack),
+        ("google-adk", adk),
+        ("google-adk", lambda: adk(by_alias=True)),
+    ],
+)
+def test_a_stored_talk_is_read_with_its_calls_and_results(kind: str, stored: Callable[[], bytes]) -> None:
+    found, messages = decoded(stored())
+    assert found == kind
+    assert [(who, text if who != "tool" else OUTPUT) for who, text in said(messages)] == SAID
+    (result,) = (result for message in messages for result in message.tool_results)
+    (call,) = (call for message in messages for call in message.tool_calls)
+    assert (call.name, json.loads(call.arguments), result.call_id) == ("ls", {"path": "."}, call.id)
+    assert "README.md" in result.text
+
+
+def test_what_stands_beside_the_parts_of_pydantic_ai_is_the_system_prompt() -> None:
+    _, messages = decoded(pydantic_ai())
+    assert [message.text for message in messages if message.is_instruction] == ["Answer in English.", "Be brief."]
+
+
+def test_rows_of_strands_are_in_the_order_of_their_numbers_and_what_was_redacted_stays_so(tmp_path: Path) -> None:
+    found, messages = decoded(strands(tmp_path))
+    told = said(messages)
+    assert found == "strands"
+    assert len(messages) == 14
+    assert told[0] == ("user", "[redacted]")
+    assert told[-4:] == SAID
+
+
+def test_a_view_of_a_stored_talk_can_be_sent() -> None:
+    found = one(pydantic_ai())
+    long = [*found.messages, *({"role": role, "content": "word " * 400} for role in ("user", "assistant") * 20)]
+    out = Compactor(window=8_000).compact(long, format=found.format)
+    assert out.changed
+    assert out.messages[0] == found.messages[0]
+
+
+def test_rows_of_a_data_set_are_a_conversation_each() -> None:
+    talk = [{"from": "human", "value": "Which port?"}, {"from": "gpt", "value": "Port 9000."}]
+    found = several(rows({"id": 1, "system": "Be brief.", "conversations": talk}, {"id": 2, "conversations": talk}))
+    assert [conversation.name for conversation in found] == ["talk#0", "talk#1"]
+    assert roles(found[0].messages) == ["system", "user", "assistant"]
+    assert found[1].messages == [
+        {"role": "user", "content": "Which port?"},
+        {"role": "assistant", "content": "Port 9000."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"conversations": [{"from": "observation", "value": "x"}]}, "turn 0 is by 'observation', and not by system,"),
+        ([{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": 7}]}], "what pydantic-ai stores"),
+        ([{"role": "pilot", "meta": {}, "name": None, "content": [{"text": "x"}]}], "what haystack stores"),
+        ([{"message_id": "x", "message": {"role": "user", "content": []}}], "what strands stores"),
+    ],
+)
+def test_what_a_framework_does_not_read_is_refused_with_its_reason(data: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=r"^talk: .*mend that") as caught:
+        one(data)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("stored", "module", "extra"),
+    [(pydantic_ai, "pydantic_ai.messages", "pydantic-ai"), (haystack, "haystack.dataclasses", "haystack")],
+)
+def test_without_its_package_a_talk_is_refused_with_the_way_out(
+    stored: Callable[[], bytes], module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = stored()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=rf"pip install 'contextfold\[{extra}\]'"):
+        one(data)
+
+
+def test_messages_with_a_name_and_notes_of_their_own_are_no_framework() -> None:
+    message = {"role": "user", "content": [{"type": "text", "text": "Go on."}], "meta": {}, "name": "ann"}
+    assert one([message]).kind == "messages"
+    beside = {"events": [{"author": "ann", "content": "pushed"}], "rows": [{"message_id": 1, "message": {"text": "x"}}]}
+    assert one({"messages": [message], **beside}).kind == "messages"
