@@ -134,6 +134,20 @@ def test_entries_that_only_the_recorder_added_are_left_out() -> None:
     assert one([*TALK, act, own, {**act, "content": "said"}, end]).messages == [*TALK, {**act, "content": "said"}]
 
 
+def test_rows_of_kimi_cli_about_its_context_are_left_out_and_its_prompt_is_the_system_prompt() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    talk = [
+        {"role": "user", "content": "List the files."},
+        {"role": "assistant", "content": [{"type": "think", "think": "hm", "encrypted": None}], "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "main.py"}]},
+    ]
+    beside = [{"role": "_checkpoint", "id": 0}, {"role": "_usage", "token_count": 12}]
+    found = one(rows(beside[0], {"role": "_system_prompt", "content": "Be brief."}, *talk, beside[1]))
+    assert found.format == "openai-chat"
+    assert found.messages == [{"role": "system", "content": "Be brief."}, *talk]
+    assert one(rows(beside[0], talk[0], beside[1])).messages == talk[:1]
+
+
 def test_an_empty_list_is_an_empty_conversation() -> None:
     assert one([]).messages == []
     assert one({"messages": []}).messages == []

@@ -4,7 +4,8 @@ Whatever wraps them (a request, a run, a benchmark's results, a graph's state), 
 that such files use, in that order, then under any other key, a few levels deep. A file may hold several.
 
 Entries of a list that the recorder added and that no model was ever sent are left out: the ``exit`` entry of
-mini-swe-agent, and the calls that a simulated user of tau2 made in its own environment, with their results.
+mini-swe-agent, the calls that a simulated user of tau2 made in its own environment, with their results, and Kimi CLI's
+rows about its context.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ KNOWN_KEYS = (
     "input",
     "contents",
 )
+KIMI_PROMPT = "_system_prompt"
+KIMI_ROWS = ("_checkpoint", "_usage")
 DEPTH = 5
 PIECES = ("messages", "parts", "content")
 """Keys whose lists are messages of some kind, or what a message is made of: below them is no conversation."""
@@ -58,7 +61,7 @@ def read(document: TranscriptFile, format: str | None = None) -> list[Conversati
     names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
     conversations = []
     for name, entry in zip(names, found, strict=True):
-        messages = [message for message in entry.messages if _was_sent(message)]
+        messages = [_as_sent(message) for message in entry.messages if _was_sent(message)]
         known = format or entry.format or _detected(messages)
         conversations.append(Conversation(name, known, messages, KIND, entry.tools))
     return conversations
@@ -135,11 +138,17 @@ def _is_message(entry: Any) -> bool:
         return False
     # Gemini's contents have a role as well, and parts in place of a content.
     if isinstance(entry.get("role"), str) and not isinstance(entry.get("parts"), list):
-        return "content" in entry or "tool_calls" in entry or "function_call" in entry
+        said = "content" in entry or "tool_calls" in entry or "function_call" in entry
+        return said or entry["role"] in KIMI_ROWS
     shape = shape_of(entry)
     if shape in ("flat", "data"):  # events of many kinds have such a type, and say things in other ways
         return "content" in (entry if shape == "flat" else entry["data"])
     return shape is not None or is_marked("openai-responses", entry) or is_marked("gemini", entry)
+
+
+def _as_sent(message: Any) -> Any:
+    is_prompt = isinstance(message, dict) and message.get("role") == KIMI_PROMPT
+    return {**message, "role": "system"} if is_prompt else message
 
 
 def _was_sent(message: Any) -> bool:
@@ -147,6 +156,8 @@ def _was_sent(message: Any) -> bool:
         return True
     if message.get("role") == "exit":
         return "extra" not in message
+    if message.get("role") in KIMI_ROWS:
+        return False
     if message.get("role") == "tool":
         return message.get("requestor") != "user"
     calls = message.get("tool_calls")
