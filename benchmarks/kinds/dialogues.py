@@ -1,7 +1,7 @@
 """Dialogues without tools: records of who said what, written as chat messages.
 
 Four shapes: sessions of turns with a ``speaker``, days of ``query`` and ``response`` for several people, group chats
-with senders, and lists of turns that name their speaker (``from`` and ``value``, ``speaker`` and ``content``).
+with senders, and lists of turns that name their speaker (``speaker`` and ``content`` or ``text``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextfold.transcripts.document import TranscriptFile
 
 KIND = "dialogue"
 USER_NAMES = frozenset({"user", "human"})
-SPEAKER_KEYS = (("speaker", "content"), ("from", "value"), ("speaker", "text"))
+SPEAKER_KEYS = (("speaker", "content"), ("speaker", "text"))
 
 
 def recognizes(document: TranscriptFile) -> bool:
@@ -30,8 +30,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
 def _dialogues(value: Any) -> list[list[Any]]:
     """The conversations in a file's value, as chat messages; none where it is not of these shapes."""
     if isinstance(value, list):
-        several = [_turns(entry.get("conversations")) for entry in value if isinstance(entry, dict)]
-        return [messages for messages in several if messages] or _one(_turns(value))
+        return _one(_turns(value))
     if not isinstance(value, dict):
         return []
     if isinstance(value.get("dialogues"), list):
@@ -39,8 +38,6 @@ def _dialogues(value: Any) -> list[list[Any]]:
         return _one([turn for session in sessions for turn in _turns(session.get("dialogue_turns"))])
     if isinstance(value.get("conversation_list"), list):
         return _one([_group_message(entry) for entry in value["conversation_list"] if isinstance(entry, dict)])
-    if isinstance(value.get("conversations"), list):
-        return _one(_turns(value["conversations"]))
     return [messages for messages in map(_days, value.values()) if messages]
 
 

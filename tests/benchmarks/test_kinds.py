@@ -55,7 +55,6 @@ def test_an_event_list_becomes_messages_with_results_right_behind_their_calls() 
         | {"extra": [{"dialogue_turns": 3}]},
         {"Ann": {"history": {"day": [{"query": "a", "response": "b"}, {"query": "a"}], "other": None}}, "Bob": {}},
         {"conversation_list": [{"sender": "user_1", "sender_name": "Ann", "content": "a"}]},
-        {"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": {"x": 1}}]},
         [{"speaker": "system", "content": "a"}, {"speaker": "bot", "text": "b"}],
     ],
 )
@@ -67,8 +66,6 @@ def test_dialogues_become_chat_messages(value: Any) -> None:
 
 
 def test_several_dialogues_in_a_file_are_several_conversations_with_numbered_names() -> None:
-    talk = {"conversations": [{"from": "human", "value": "a"}]}
-    assert [found.name for found in several([talk, talk])] == ["talk#0", "talk#1"]
     days = {"history": {"day": [{"query": "a", "response": "b"}]}}
     assert [found.name for found in several({"Ann": days, "Bob": days})] == ["talk#0", "talk#1"]
 

@@ -17,7 +17,8 @@ from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.requests import with_system
 
 DEPTH = 3
-SPEAKERS = {"system": "system", "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant"}
+MODELS = ("gpt", "chatgpt", "bing", "bard", "model", "assistant")
+SPEAKERS = {"system": "system", "human": "user", "user": "user", **dict.fromkeys(MODELS, "assistant")}
 """Who speaks in data sets like ShareGPT's, as roles."""
 
 
