@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from contextfold import Compaction, CompactionResult, Compactor, ContextOverflow, InputError, Policy, count_tokens
-from contextfold.calls.recovery import shorter_answer, shorter_thinking
+from contextfold.calls.recovery import shorter_answer
+from contextfold.calls.thinking import shorter_thinking
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.overflow import Overflow
 from contextfold.tokens import Calibration

@@ -1159,6 +1159,35 @@ def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(
     assert len({one["thinking"].get("budget_tokens") for one in sent}) <= 4
 
 
+def test_calls_whose_thinking_was_summarized_go_on_without_and_the_next_turn_thinks_again(
+    opened: Any, provider: ProviderServer
+) -> None:
+    """A model with a budget thinks once, before its first call; behind an answer without, the API takes no budget."""
+    gateway = opened(policy=Policy(trigger=("fraction", 0.6), target=("fraction", 0.3)))
+    own = {
+        "max_tokens": 2_000,
+        "thinking": {"type": "enabled", "budget_tokens": 1_024},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+    }
+    messages: list[Any] = [{"role": "user", "content": "Read all logs."}]
+    for n in range(40):
+        thought = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if n == 0 else []
+        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
+        messages += [{"role": "assistant", "content": [*thought, call]}, {"role": "user", "content": [result]}]
+        answer = post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", messages, **own)))
+        assert answer.status == 200
+    last = provider.requests[-1].body
+    assert last["thinking"] == {"type": "disabled"}
+    assert "context_management" not in last  # edits of thinking are refused where there is none
+    messages += [{"role": "assistant", "content": "Read."}, {"role": "user", "content": "And now?"}]
+    assert post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", messages, **own))).status == 200
+    last = provider.requests[-1].body
+    assert {name: last[name] for name in own} == own
+    assert all(request.error is None for request in provider.requests)
+    assert gateway.metrics.total("failures_total") == 0
+
+
 @pytest.mark.parametrize(("share", "requests"), [(0.9, 2), (0.2, 1)])
 def test_a_refusal_without_a_word_is_taken_for_its_size_only_near_the_window(
     tmp_path: Path, share: float, requests: int

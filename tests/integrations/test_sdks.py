@@ -482,3 +482,27 @@ def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(serve
     refused, sent = server.requests
     assert refused.body["thinking"] == thinking
     assert 1_024 <= sent.body["thinking"]["budget_tokens"] < sent.body["max_tokens"] < 7_999
+
+
+def test_calls_whose_thinking_was_summarized_go_on_without(server: ProviderServer) -> None:
+    """A model with a budget thinks once, before its first call; behind an answer without, the API takes no budget."""
+    compactor = Compactor(window=WINDOW, trigger=("fraction", 0.6), target=("fraction", 0.3))
+    client = anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0)
+    create = over_anthropic.with_compaction(client.beta.messages.create, compactor)
+    clearing = {"type": "clear_thinking_20251015", "keep": "all"}
+    said: list[Any] = [{"role": "user", "content": "Read all logs."}]
+    for n in range(40):
+        thought = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if n == 0 else []
+        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
+        said += [{"role": "assistant", "content": [*thought, call]}, {"role": "user", "content": [result]}]
+        create(
+            model=MODEL,
+            messages=said,
+            max_tokens=2_000,
+            thinking={"type": "enabled", "budget_tokens": 1_024},
+            context_management={"edits": [clearing]},
+        )
+    assert server.requests[-1].body["thinking"] == {"type": "disabled"}
+    assert "context_management" not in server.requests[-1].body
+    assert all(request.error is None for request in server.requests)

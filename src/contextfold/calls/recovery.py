@@ -390,21 +390,3 @@ def shorter_answer(overflow: Overflow, max_tokens: int | None) -> int | None:
     room = overflow.limit - overflow.used
     lowered = room - min(int(ANSWER_MARGIN * overflow.limit), room // 2)
     return lowered if lowered >= 1 and (max_tokens is None or lowered < max_tokens) else None
-
-
-LEAST_THINKING = 1_024
-"""Tokens. Anthropic takes no smaller budget."""
-
-
-def shorter_thinking(thinking: Any, before: int | None, max_tokens: int) -> Any:
-    """Anthropic's ``thinking`` beside an answer limit lowered to ``max_tokens``, below which its budget has to stay.
-
-    The same object where it does, or was not below the limit ``before`` either; disabled where no budget would fit.
-    """
-    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
-    if not isinstance(budget, int) or before is None or not max_tokens <= budget < before:
-        return thinking
-    if max_tokens <= LEAST_THINKING:
-        return {"type": "disabled"}
-    # a power of two, so that it seldom changes: with another budget the provider reads nothing from its cache
-    return {**thinking, "budget_tokens": max(LEAST_THINKING, 1 << (max_tokens // 2).bit_length() - 1)}

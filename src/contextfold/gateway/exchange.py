@@ -270,6 +270,8 @@ class Exchanges:
             if not changes and (lowered := state.answer_room(limit, len(data))) is not None:
                 changes = wire.limited(body.fields, lowered)
                 data = body.with_view(view, wire.key, changes, mark)
+            if data is not body.raw and (beside := wire.beside({**body.fields, **changes}, view, body.open)):
+                data = body.with_view(view, wire.key, {**changes, **beside}, mark)
             is_same = data is body.raw
             if is_same and repeated is not None:  # the upstream has said already what it thinks of this
                 again, repeated = repeated, None

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.calls.recovery import shorter_thinking
+from contextfold.calls.thinking import clears_thinking, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.gateway.body import plain
 from contextfold.integrations.streams import StreamProgress
 
@@ -69,8 +69,11 @@ class GatewayWire:
         """The fields to set for an answer of so many tokens at most."""
         name, limit = self.limit(fields)
         thinking = fields.get("thinking")
-        shorter = shorter_thinking(thinking, limit, tokens)
-        return {name: tokens, **({} if shorter is thinking else {"thinking": shorter})}
+        return {name: tokens, **with_thinking_set(fields, shorter_thinking(thinking, limit, tokens))}
+
+    def beside(self, fields: Mapping[str, Any], view: Sequence[Any], history: Sequence[Any]) -> dict[str, Any]:
+        """The fields to set beside a view of the history that is not all of it; None: to leave out."""
+        return with_thinking_set(fields, thinking_beside(fields.get("thinking"), view, history, self.read_as))
 
     def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
         """An error of ours, in the shape that the wire's clients read."""
@@ -130,8 +133,7 @@ def _clears_only_thinking(value: Any) -> bool:
     Claude Code asks for one with each request, mostly to keep all of its thinking.
     """
     edits = value.get("edits") if isinstance(value, dict) and value.keys() == {"edits"} else None
-    kinds = [edit.get("type") if isinstance(edit, dict) else None for edit in edits] if isinstance(edits, list) else []
-    return bool(kinds) and all(isinstance(kind, str) and kind.startswith("clear_thinking_") for kind in kinds)
+    return isinstance(edits, list) and bool(edits) and all(map(clears_thinking, edits))
 
 
 def _begins_a_thread(value: Any) -> bool:

@@ -148,6 +148,11 @@ def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
         flat["max_tokens"] = limits.pop("maxTokens")
     if limits:
         flat["inferenceConfig"] = limits
+    more = dict(flat.pop("additionalModelRequestFields", None) or {})
+    if "thinking" in more:
+        flat["thinking"] = more.pop("thinking")
+    if more:
+        flat["additionalModelRequestFields"] = more
     tools = flat.pop("toolConfig", None) or {}
     if "tools" in tools:
         flat["tools"] = tools["tools"]
@@ -160,10 +165,13 @@ def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """The reverse of ``_flat``."""
     names = {new: name for name, new in _RENAMED.items()}
-    left = ("max_tokens", "tools", "tool_choice")
+    left = ("max_tokens", "thinking", "tools", "tool_choice")
     arguments = {names.get(name, name): value for name, value in flat.items() if name not in left}
     if "max_tokens" in flat:
         arguments["inferenceConfig"] = {**(flat.get("inferenceConfig") or {}), "maxTokens": flat["max_tokens"]}
+    if "thinking" in flat:
+        more = flat.get("additionalModelRequestFields") or {}
+        arguments["additionalModelRequestFields"] = {**more, "thinking": flat["thinking"]}
     config = {"tools": flat.get("tools"), "toolChoice": flat.get("tool_choice")}
     if config["tools"] is not None:
         arguments["toolConfig"] = {name: value for name, value in config.items() if value is not None}

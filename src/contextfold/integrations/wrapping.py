@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from contextfold.calls.recovery import shorter_thinking
 from contextfold.calls.same import is_shaped
+from contextfold.calls.thinking import shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError, held, shown
@@ -194,13 +194,16 @@ class _Call:
         """The method's arguments. A view that is the whole conversation is sent as the caller wrote it."""
         same = len(view) == len(self.wire) and all(new is old for new, old in zip(view, self.wire, strict=True))
         changed: dict[str, Any] = {self.dialect.messages: self.original if same else view}
+        thinking = self.arguments.get("thinking")
         if max_tokens is not None:
             changed[self.limit] = max_tokens
-            thinking, limit = self.arguments.get("thinking"), self.arguments.get(self.limit)
-            shorter = shorter_thinking(thinking, limit if isinstance(limit, int) else None, max_tokens)
-            if shorter is not thinking:
-                changed["thinking"] = shorter
-        return self.owner.adjust({**self.arguments, **changed})
+            limit = self.arguments.get(self.limit)
+            thinking = shorter_thinking(thinking, limit if isinstance(limit, int) else None, max_tokens)
+        if not same:
+            thinking = thinking_beside(thinking, view, self.wire, self.dialect.format)
+        changed |= with_thinking_set(self.arguments, thinking)
+        arguments = {**self.arguments, **changed}
+        return self.owner.adjust({name: arguments[name] for name in arguments if changed.get(name, 0) is not None})
 
     def for_summary(self, messages: list[Any], whole: bool, answer_tokens: int) -> dict[str, Any]:
         """The method's arguments for a summary: as the request itself is sent, but not as a stream of events; or the

@@ -312,3 +312,18 @@ def test_without_boto3_the_error_names_the_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'contextfold[bedrock]'" in done.stderr
+
+
+def test_calls_whose_thinking_was_summarized_go_on_without() -> None:
+    """Claude with a budget thinks once, before its first call; behind an answer without, it takes no budget."""
+    own = {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "top_k": 40}
+    thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}}
+    wire = conversation(1)
+    wire[1]["content"].insert(0, thought)
+    with provider() as server:
+        converse = with_compaction(client_of(server).converse, Compactor(window=WINDOW))
+        for messages in (wire, wire + conversation(40)[3:]):
+            converse(modelId=MODEL, messages=messages, toolConfig=TOOLS, additionalModelRequestFields=own)
+        whole, view = (request.body["additionalModelRequestFields"] for request in server.requests)
+    assert whole == own
+    assert view == {"thinking": {"type": "disabled"}, "top_k": 40}
