@@ -24,7 +24,9 @@ from yarl import URL
 from contextfold import count_tokens
 from contextfold.gateway.serve import InThread
 from contextfold.gateway.upstream import proxy_for
+from contextfold.inspector import records
 from contextfold.policy import Policy
+from contextfold.store import open_store
 
 WIRES = sorted(PATHS)
 ENOUGH = 40
@@ -1186,6 +1188,31 @@ def test_calls_whose_thinking_was_summarized_go_on_without_and_the_next_turn_thi
     assert {name: last[name] for name in own} == own
     assert all(request.error is None for request in provider.requests)
     assert gateway.metrics.total("failures_total") == 0
+
+
+def test_records_that_are_made_again_after_a_refusal_stay_those_of_one_conversation(
+    opened: Any, provider: ProviderServer, tmp_path: Path
+) -> None:
+    """The provider wants the thinking back that each pass leaves out, so each record replaces the one before it."""
+    gateway = opened(policy=Policy(trigger=("fraction", 0.6), target=("fraction", 0.3)))
+    thinking = {"type": "enabled", "budget_tokens": 1_024}
+    messages: list[Any] = [{"role": "user", "content": "Read all logs."}]
+    told = None
+    for n in range(40):
+        thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
+        messages += [{"role": "assistant", "content": [thought, call]}, {"role": "user", "content": [result]}]
+        body = body_of("anthropic", messages, max_tokens=2_000, thinking=thinking)
+        answer = post(gateway.url, PATHS["anthropic"], compact(body))
+        assert answer.status == 200
+        told = answer.headers.get("x-contextfold-compaction")
+    database = open_store(f"sqlite:///{tmp_path / 'gateway.db'}").database
+    (line,) = records.lines(database)
+    assert len(line.records) == gateway.metrics.total("compactions_total") > 2
+    assert line.records[-1].compaction_id == told
+    refused = [request for request in provider.requests if request.error is not None]
+    assert len(refused) == len(line.records)
 
 
 @pytest.mark.parametrize(("share", "requests"), [(0.9, 2), (0.2, 1)])

@@ -402,7 +402,7 @@ class Exchanges:
         # Under a record the view is the engine's business at each turn (``fitting``), so there is no size to keep.
         conversation.state.sized = None if result.compaction else (conversation.body, result.tokens_after)
         if result.compaction is not None:
-            call.notes["compaction"] = result.compaction.id
+            call.notes["compaction"] = (conversation.state.record or result.compaction).id
             saved = max(0, full - result.tokens_after)
             call.notes["tokens-saved"] = str(saved)
             if self.settings.shadow:

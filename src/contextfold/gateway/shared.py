@@ -142,6 +142,10 @@ class SharedStore:
     async def keep(self, scope: bytes, chain: Sequence[bytes], state: State, record: Compaction) -> None:
         """A record is in force for this conversation, and stored for every worker. Raises ``StoreFailed``."""
         digest = chain[record.covers - 1] if 0 < record.covers <= len(chain) else b""
+        replaced = state.record
+        if replaced is not None and digest and digest == state.digest and record.parent == replaced.id:
+            # It takes that one's row, after a refusal: so it takes its place in the line of records, too.
+            record = record.changed(parent=replaced.parent)
         state.record, state.digest = record, digest
         # It covers nothing of the chain, so there is nothing to find it by: it stays with the conversation here.
         if not digest:
