@@ -211,6 +211,9 @@ def test_a_large_call_that_the_user_interrupted_does_not_end_the_conversation() 
     assert fates(out)[len(wire) - 2] == ("shortened", "oversized")
     written, answer, said = out.messages[-3:]
     assert (written["tool_calls"][0]["id"], answer["tool_call_id"], said) == ("waits", "waits", wire[-1])
+    again = Compactor(window=1_000_000).compact(wire[:-1], previous=out.compaction)
+    assert again.messages[-1] is wire[-2], "the user took the interruption back: the call is about to run"
+    assert again.compaction is None
 
 
 @pytest.mark.parametrize(("role", "place"), [("system", "after_system"), ("user", "after_first_user")])

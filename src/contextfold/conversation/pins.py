@@ -5,7 +5,7 @@ What belongs here: choosing these messages. What does not: what happens to the r
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from contextfold.conversation.groups import Grouping
 from contextfold.errors import PolicyError, is_control_flow, reason
@@ -100,12 +100,13 @@ def held(messages: Sequence[Message], grouping: Grouping, policy: Policy) -> dic
     return reasons
 
 
-def about_to_run(messages: Sequence[Message], reasons: Mapping[int, str]) -> set[int]:
-    """Which of what ``held`` gives belong to calls that may still get their results: nothing but results is clipped
-    there. Calls that the user spoke after were interrupted, and are sent with a placeholder.
+def about_to_run(messages: Sequence[Message], pending: Iterable[int]) -> set[int]:
+    """Which messages of groups with ``pending`` calls may still get results: but for results, nothing is clipped there.
+
+    Calls that the user spoke after were interrupted, and are sent with a placeholder.
     """
     newest = newest_user(messages)
-    return {n for n, reason in reasons.items() if reason == PENDING and (newest is None or n > newest)}
+    return {n for n in pending if newest is None or n > newest}
 
 
 def is_native(message: Message) -> bool:

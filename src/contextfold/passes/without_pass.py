@@ -142,7 +142,7 @@ def _items(question: Question) -> Iterator[tuple[int, int, int]]:
     """(characters or bytes, message, part) of what may be clipped in the view."""
     history = question.history
     held = pins.held(history.messages, history.grouping, question.policy)
-    running = pins.about_to_run(history.messages, held)
+    running = pins.about_to_run(history.messages, (n for n, why in held.items() if why == pins.PENDING))
     gone = question.record.gone() if question.record else set()
     for index, message in enumerate(history.messages):
         if index not in gone and held.get(index, pins.PENDING) == pins.PENDING:

@@ -24,7 +24,7 @@ from contextfold.conversation import pins
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Fate, Run
 from contextfold.errors import InputError
-from contextfold.messages import Message, Part, Text, well_formed
+from contextfold.messages import Message, Part, Text, ToolCall, well_formed
 from contextfold.summary.message import summary_text
 from contextfold.tiers.joined import JoinedRemoved
 
@@ -247,7 +247,9 @@ class Compaction(BaseModel):
             return "it shortens a part that a message does not have"
         newest = pins.newest_user(history.messages)
         shortened = newest in {edit.index for edit in self.edits}  # it was an older one when the record was made
-        waiting = (n for group in history.grouping.groups if group.pending for n in group.indices)
+        waiting = {n for group in history.grouping.groups if group.pending for n in group.indices}
+        calls = {e.index for e in self.edits if isinstance(history.messages[e.index].parts[e.part], ToolCall)}
+        shortened |= bool(calls & pins.about_to_run(history.messages, waiting))  # nobody spoke after them now
         if shortened or not {pins.newest_said(history.messages), newest, *waiting}.isdisjoint(self.gone()):
             return "the history was rewound to before its newest messages, which are in the summary now"
         return None
