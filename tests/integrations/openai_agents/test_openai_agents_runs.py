@@ -481,6 +481,31 @@ def test_items_are_taken_back_one_by_one_and_more_can_be_added(tmp_path: Path) -
     asyncio.run(check_it())
 
 
+def test_an_item_that_another_one_takes_back_first_is_no_empty_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between looking how many items there are and reading the newest of them."""
+
+    async def check_it() -> None:
+        items = [{"role": "user", "content": f"item {n}"} for n in range(3)]
+        session, other = stored(tmp_path), stored(tmp_path)
+        await session.add_items(items)
+        current = await session.current()
+        read = current.ahistory
+        taken: list[Any] = []
+
+        async def late(*places: Any) -> list[Any]:
+            if not taken:
+                taken.append(await other.pop_item())
+            return await read(*places)
+
+        monkeypatch.setattr(current, "ahistory", late)
+        assert await session.pop_item() == items[1]
+        assert taken == [items[2]]
+
+    asyncio.run(check_it())
+
+
 def test_items_that_are_added_and_taken_back_at_once_are_neither_lost_nor_taken_twice(tmp_path: Path) -> None:
     """Two requests for one conversation at the same time, in one process or in several."""
 

@@ -108,8 +108,10 @@ class CompactionSession:
 
         while True:
             state, newest = await self._read(read)
-            if not newest:
+            if not state.message_count:
                 return None
+            if not newest:  # another one took it back meanwhile
+                continue
             if await AsyncPorts().wait_for(delete, state.thread, state.message_count, state.revision):
                 return newest[0]
             await self._check_free(state)
