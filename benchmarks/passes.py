@@ -203,6 +203,11 @@ def longest_hold(messages: list[Message]) -> float:
     return held[0] * 1000
 
 
+def least_hold(messages: list[Message]) -> float:
+    """The least of several runs, as the work is the same in each: what a machine does beside it only adds."""
+    return min(longest_hold(messages) for _ in range(RUNS))
+
+
 def started(*command: str) -> float:
     """CPU seconds of a fresh process, the least of some runs. Bytecode is written, as installing a package does."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -333,7 +338,7 @@ def measured(messages: list[Message], counting: float, size: int) -> dict[str, f
     large = large_inputs()
     for name, one in large.items():
         rows[f"{name}, seconds"] = seconds(lambda one=one: Compactor(window=WINDOW).compact(one), 1)  # type: ignore[misc]
-    rows["longest hold of the interpreter, ms"] = max(map(longest_hold, large.values()))
+    rows["longest hold of the interpreter, ms"] = max(map(least_hold, large.values()))
     rows["import contextfold, seconds"] = started("-c", "import contextfold") - started("-c", "pass")
     rows["from contextfold import Compactor, seconds"] = started("-c", COMPACTOR) - started("-c", "pass")
     rows["contextfold --help, seconds"] = started("-c", HELP)
