@@ -187,15 +187,18 @@ class Walk:
         return index
 
     def _grouping(self) -> Grouping:
-        members: dict[int, list[int]] = {}
-        for index in range(len(self.messages)):
-            members.setdefault(self._find(index), []).append(index)
+        members: dict[int, list[int]] = {}  # by root, in the order of the roots: each is the first of its group
+        for index, parent in enumerate(self.parent):
+            if parent == index:
+                members[index] = [index]
+            else:
+                members[self._find(index)].append(index)
         waiting = {self._find(call.index): call.index for calls in self.unanswered.values() for call in calls}
-        last_spoken = max((n for n, m in enumerate(self.messages) if m.role == "assistant"), default=-1)
+        speakers = range(len(self.messages) - 1, -1, -1)
+        last_spoken = next((n for n in speakers if self.messages[n].role == "assistant"), -1)
         groups: list[Group] = []
         group_of = [0] * len(self.messages)
-        for root in sorted(members):
-            indices = members[root]
+        for root, indices in members.items():
             # Once the assistant spoke elsewhere, no result is coming any more: an abandoned call must not hold its
             # group for good.
             pending = root in waiting and (last_spoken <= waiting[root] or last_spoken in indices)

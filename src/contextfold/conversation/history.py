@@ -51,7 +51,7 @@ class History:
         """Those for which mappings stand."""
         self.messages: list[Message] = []
         self.sizes: list[int] = []
-        self._marks: list[bytes | None] = []
+        self._marks: list[object] = []
         """What tells whether a wire object is as it was; None for an object that only decoding tells of."""
         self._digests: list[bytes] = []
         self._blocks: dict[int, evidence.Block] = {}
@@ -210,16 +210,22 @@ class History:
         return kind(self.counter.text)
 
 
-def _mark(wire: Any) -> bytes | None:
-    """A digest of a wire object made of what JSON has, many times quicker than to decode it; None for others.
+def _mark(wire: Any) -> object:
+    """What equals the mark of a wire object as long as that says the same, many times quicker than to decode it: its
+    texts, or a digest of what else JSON has. None for others.
 
     Version 2 writes no references, so the same values are the same bytes, whatever objects they are. For the same
     reason a value that holds itself many times over would take all memory, and is told by decoding alone.
     """
+    if type(wire) is dict and {*map(type, wire.values())} == _TEXTS:
+        return tuple(wire.items())  # the same texts are mostly the same objects, and need no comparing
     try:
         return blake2b(marshal.dumps(wire, 2), digest_size=16).digest() if _is_bounded(wire) else None
     except ValueError:
         return None
+
+
+_TEXTS = {str}
 
 
 def _is_bounded(wire: Any) -> bool:

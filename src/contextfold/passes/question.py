@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Grouping, group
 from contextfold.conversation.history import History
-from contextfold.messages import Message, Reasoning
+from contextfold.messages import Message, Reasoning, ToolCall, ToolResult
 from contextfold.policy import Limits, Policy
 from contextfold.record.compaction import Compaction, summary_message
 from contextfold.record.view import apply
@@ -115,8 +116,8 @@ class Question:
     @cached_property
     def is_talk(self) -> bool:
         """Whether two people talk here, or an assistant as people do: no tools, and short turns on both sides."""
-        worked = sum(bool(message.tool_calls or message.tool_results) for message in self.messages)
-        if worked > TALK * len(self.messages):
+        works = (n for n in self.messages if any(isinstance(part, ToolCall | ToolResult) for part in n.parts))
+        if next(islice(works, int(TALK * len(self.messages)), None), None):
             return False
         # Who asks a model gets long answers full of names, and those are what is needed again.
         answers = [len(message.text) > SHORT_TURN for message in self.messages if message.role == "assistant"]

@@ -218,18 +218,19 @@ class Compaction(BaseModel):
         return self.changed(recalled=()).id if self.recalled else self.id
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Compaction:
-        """A copy, with an ``id`` of its own: pydantic would take the cached one along, and the copy would pass for the
-        record that it was made from.
+        """A copy, with an ``id`` and ``runs`` of its own: pydantic would take the cached ones along, and the copy would
+        pass for the record that it was made from.
         """
         copy = super().model_copy(update=update, deep=deep)
-        copy.__dict__.pop("id", None)
+        for derived in ("id", "runs"):
+            copy.__dict__.pop(derived, None)
         return copy
 
     def changed(self, **fields: Any) -> Compaction:
         """A copy with other fields, validated."""
         return Compaction.model_validate({**{name: getattr(self, name) for name in type(self).model_fields}, **fields})
 
-    @property
+    @cached_property
     def runs(self) -> tuple[Run, ...]:
         return tuple(run.as_run() for run in self.fates)
 
