@@ -366,6 +366,8 @@ class Policy(_Settings):
     evidence, and of what an archive gets. Messages that stay in the view are never changed."""
     summary_role: Literal["user", "system", "developer", "assistant"] = "user"
     summary_place: Literal["after_first_user", "after_system"] = "after_first_user"
+    """Behind the first user message and, where roles need not alternate, behind what else users said that stays: what
+    stands before the summary is read from the cache after a pass."""
     on_failure: Literal["keep", "raise"] = "keep"
     """When the summary fails: go on with the old view as long as it fits the window, or raise what was raised."""
     fallback: Literal["extractive"] | None = "extractive"

@@ -112,6 +112,26 @@ def test_a_summary_never_parts_calls_from_their_results() -> None:
                 assert view[n - 1].get("tool_calls")
 
 
+def test_what_users_said_stands_before_the_summary_and_is_cached_after_the_next_pass() -> None:
+    """Where roles must alternate only the first message does: joined to it, the others could not be told from it."""
+    history = talk(60)
+    for policy in (Policy(), Policy(alternate=True)):
+        compactor, previous = Compactor(window=16_000, policy=policy), None
+        views: list[Any] = []
+        for turn in (80, 120):
+            out = compactor.compact([*history, *talk(turn)[1:]], previous)
+            assert out.changed
+            views.append(out.messages)
+            previous = out.compaction
+        places = [next(n for n, m in enumerate(view) if "<conversation_summary>" in m["content"]) for view in views]
+        if policy.alternate:
+            assert places == [1, 1]
+        else:
+            assert 3 < places[0] <= places[1]
+            assert views[1][: places[0]] == views[0][: places[0]]
+            assert {m["role"] for m in views[0][1 : places[0]]} == {"user"}
+
+
 def test_a_summary_stands_behind_the_only_thing_that_was_asked() -> None:
     history = [{"role": "system", "content": "You help."}, {"role": "user", "content": "Read all parts."}]
     history += [{"role": "assistant", "content": f"Part {n}: " + f"word{n} " * 150} for n in range(60)]

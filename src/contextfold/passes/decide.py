@@ -11,7 +11,7 @@ summaries (``summary``), building the record (``perform``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -577,7 +577,7 @@ class _Pass:
             saved=found.saved,
             evicted=tuple(sorted(evicted - passed)),
             gone=tuple(sorted(gone - passed)),
-            summary_after=self._summary_after(gone),
+            summary_after=self._summary_after(gone, users),
             kept_tokens=kept_tokens,
             prose_tokens=prose_tokens,
             evidence_tokens=evidence_tokens,
@@ -588,8 +588,10 @@ class _Pass:
     def _earlier_fates(self) -> Sequence[FateRun]:
         return self.question.record.fates if self.question.record else ()
 
-    def _summary_after(self, gone: set[int]) -> int:
-        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone."""
+    def _summary_after(self, gone: set[int], users: Iterable[int]) -> int:
+        """Behind the leading instructions and, by policy, behind the first user message if older ones are gone, and
+        behind what users said that stays: that is mostly the same after the next pass, and is read from the cache then.
+        """
         messages = self.question.messages
         leading = -1
         while leading + 1 < len(messages) and messages[leading + 1].is_instruction:
@@ -600,5 +602,8 @@ class _Pass:
         if first is None and self.question.policy.first_user:  # the only user message is first and newest
             first = pins.first_user(messages)
         place = leading if first is None or first > max(gone, default=first) else max(leading, first)
+        if not self.question.alternates:
+            # Where roles alternate, these words would be one with the first message for who keeps a view as history.
+            place = max(place, *users, -1)
         # In any case behind a provider's own compaction: the provider reads nothing that stands before that.
         return max(place, self.native)

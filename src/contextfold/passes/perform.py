@@ -373,7 +373,6 @@ def _capped(question: Question, prose: str, room: int) -> str:
 
 def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Compaction:
     """The record of a plan, with the size of the view that it gives."""
-    alternate = question.policy.alternate
     if summary is not None:
         message = summary_message(summary)
         question.history.line_sizes.whole(message.text)  # most of it are lines of evidence, which have their sizes
@@ -390,7 +389,7 @@ def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Co
         summary=summary,
         summary_after=plan.summary_after,
         thinking_from=question.thinking_from,
-        alternate=question.history.format.alternates if alternate is None else alternate,
+        alternate=question.alternates,
         trigger=plan.trigger,
         window=question.limits.window,
         target=plan.target,

@@ -75,6 +75,11 @@ class Question:
     def counter(self) -> TokenCounter:
         return self.history.counter
 
+    @property
+    def alternates(self) -> bool:
+        """Whether messages of one role in a row are joined in the view."""
+        return self.history.format.alternates if self.policy.alternate is None else self.policy.alternate
+
     @cached_property
     def sizes(self) -> Sequence[int]:
         """``sizes[i]`` is message ``i`` as the view has it now: shortened by the record in force, where it is."""

@@ -226,13 +226,12 @@ def _revised(
 
 
 def _empty(question: Question) -> Compaction:
-    alternate = question.policy.alternate
     return Compaction(
         format=question.history.format.name,
         covers=0,
         fingerprint=question.history.fingerprint(0),
         fates=(),
-        alternate=question.history.format.alternates if alternate is None else alternate,
+        alternate=question.alternates,
     )
 
 
