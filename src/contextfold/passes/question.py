@@ -18,7 +18,7 @@ from contextfold.conversation.history import History
 from contextfold.messages import Message, Reasoning, ToolCall, ToolResult
 from contextfold.policy import Limits, Policy
 from contextfold.record.compaction import Compaction, summary_message
-from contextfold.record.view import apply
+from contextfold.record.view import apply, ready
 from contextfold.tokens import TokenCounter
 
 TALK = 0.05
@@ -82,17 +82,24 @@ class Question:
 
     @cached_property
     def sizes(self) -> Sequence[int]:
-        """``sizes[i]`` is message ``i`` as the view has it now: shortened by the record in force, where it is."""
-        if self.record is None or not (self.record.edits or self.record.thinking_from):
+        """``sizes[i]`` is message ``i`` as the view has it now: shortened by the record in force, and mended, with what
+        stands in for the results of its calls.
+        """
+        is_edited = self.record is not None and (self.record.edits or self.record.thinking_from)
+        if not is_edited and not self.grouping.faults:
             return self.history.sizes
-        edited = {edit.index for edit in self.record.edits}
-        edited.update(n for n, message in enumerate(self.messages[: self.record.thinking_from]) if message.is_bound)
         view = apply(self.messages, self.record)
-        now = dict.fromkeys(edited, 0)
+        if self.grouping.faults:
+            view = ready(view, self.history.format)
+        now: dict[int, int] = {}
+        index = 0
         for item in view:
-            if item.index in now:
-                now[item.index] += self.counter.message(item.message)
-        return [now.get(index, size) for index, size in enumerate(self.history.sizes)]
+            if item.index is None and not item.message.tool_results:
+                continue  # the summary, or what was quoted again
+            index = index if item.index is None else item.index
+            own = not item.changed and item.index is not None
+            now[index] = now.get(index, 0) + (self.history.sizes[index] if own else self.counter.message(item.message))
+        return [now.get(n, size) for n, size in enumerate(self.history.sizes)]
 
     @cached_property
     def thinking_from(self) -> int:
