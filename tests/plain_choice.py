@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from contextfold import identifiers, quoting
 from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM
-from contextfold.evidence.choice import FADING, JOINED, LEAST_SAID, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
+from contextfold.evidence.choice import FADING, JOINED, LEAST_SAID, LEAST_TAKEN, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
 from contextfold.evidence.lines import is_cjk
 from contextfold.evidence.reading import BARE, ENOUGH_WORDS, PLAIN_WORD, Line
@@ -47,13 +47,19 @@ def select(
     for name in already:
         weights.pop(name, None)
     weights |= _term_weights(candidates, now)
-    choice = _Choice(candidates, weights, count)
-    chosen = choice.make(budget)
-    text = _fitted(choice.lines, chosen, budget, count)
-    if not choice.missing(chosen):
-        return text
-    text = _fitted(choice.lines, chosen, int(budget * (1 - SHARE)), count)
-    parts = clips(choice.missing(chosen), choice.lines, budget - count(text) - 1, count)
+
+    def lines(room: int) -> tuple[_Choice, str, list[int]]:
+        choice = _Choice(candidates, weights, count)
+        chosen = choice.make(room)
+        return choice, _fitted(choice.lines, chosen, room, count), chosen
+
+    choice, text, chosen = lines(int(budget * (1 - SHARE)))
+    missing = choice.missing(chosen)
+    if len(missing) * LEAST_TAKEN <= budget - count(text):
+        whole_choice, whole, all_chosen = lines(budget)
+        if not whole_choice.missing(all_chosen):
+            return whole
+    parts = clips(missing, choice.lines, budget - count(text) - 1, count)
     return "\n".join(filter(None, (text, parts)))
 
 

@@ -74,6 +74,9 @@ TOLD = 3.0
 LEAST_SAID = 3
 """Plain words that two statements must have in common, and no others, to be about the same thing."""
 
+LEAST_TAKEN = 8
+"""Tokens of a line for each name that it adds at the end of a choice, at the very least: about eleven in the mean."""
+
 JOINED = 200
 """Characters. Two neighboring lines longer than this together are not offered as a pair."""
 
@@ -135,16 +138,23 @@ def select(
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
     material = _Material(blocks, words, sizes, is_talk)
     weights = material.weights(now, _numbers(already, beside, words))
-    choice = _Choice(material, weights, _needless(blocks, beside, shown))
-    chosen = choice.make(budget)
-    quoted = {n: as_quoted(material.row.texts[n]) for n in chosen}
-    dated = material.dated(chosen, dates)
-    text, _ = _fitted(quoted, material, chosen, budget, sizes, dated)
-    if not len(choice.missing(chosen)):
-        return text
-    # Names are missing: the last lines give way to parts of lines, which show more names for their tokens.
-    text, size = _fitted(quoted, material, chosen, int(budget * (1 - SHARE)), sizes, dated)
-    missing = choice.missing(chosen)
+    needless = _needless(blocks, beside, shown)
+
+    def lines(room: int) -> tuple[str, int, Numbers]:
+        """The text of the lines that fit, its size, and the names that it does not show."""
+        choice = _Choice(material, weights, needless)
+        chosen = choice.make(room)
+        quoted = {n: as_quoted(material.row.texts[n]) for n in chosen}
+        text, size = _fitted(quoted, material, chosen, room, sizes, material.dated(chosen, dates))
+        return text, size, choice.missing(chosen)
+
+    text, size, missing = lines(int(budget * (1 - SHARE)))
+    # Only where few names are left can lines show them all; where names are missing, the last lines would give way to
+    # parts of lines, which show more names for their tokens.
+    if len(missing) * LEAST_TAKEN <= budget - size:
+        whole, _, unshown = lines(budget)
+        if not len(unshown):
+            return whole
     parts = clips(missing, weights, material.row, words, budget - size - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
 
