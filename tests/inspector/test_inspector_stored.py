@@ -123,6 +123,27 @@ def test_what_a_gateway_keeps_has_a_document_without_messages(tmp_path: Path) ->
     database.close()
 
 
+def test_what_went_through_a_gateway_is_shown_by_its_name(tmp_path: Path) -> None:
+    url = url_of(tmp_path)
+    played(url, MESSAGES[:4], "stored")
+    with_gateway_records(url)
+    database = Database(url)
+    (line,) = records.lines(database)
+    database.close()
+    out = tmp_path / "document.json"
+    done = ran("--store", url, line.name, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_bytes())["source"]["kind"] == "gateway"
+    with serving("--store", url, line.name) as address:
+        assert json.loads(asked(address, "/api/document")[1])["source"]["kind"] == "gateway"
+        assert '"allow": false' in asked(address)[1]
+    refused = ran("--store", url, line.name, "--compare", "window=3000", "window=6000", "--out", str(out))
+    assert (refused.returncode, "a gateway keeps none" in refused.stderr) == (2, True), refused.stderr
+    for name, namespace in (("nobody", ""), (line.name, "another")):
+        refused = ran("--store", url, name, "--namespace", namespace, "--out", str(out))
+        assert (refused.returncode, f"no thread {name!r}" in refused.stderr) == (2, True), refused.stderr
+
+
 @pytest.mark.strict
 def test_the_list_has_what_went_through_a_gateway_too(browser: Browser, tmp_path: Path) -> None:
     url = url_of(tmp_path)
@@ -168,6 +189,11 @@ def serving(*arguments: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.communicate(timeout=20)
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "contextfold", "view", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def asked(address: str, path: str = "/", method: str = "GET", headers: Any = (), **query: str) -> tuple[int, str]:
@@ -254,8 +280,7 @@ def test_the_list_says_of_each_session_what_there_is(reading: str) -> None:
 
 
 def test_a_session_that_is_not_there_is_said_so(store: str) -> None:
-    command = [sys.executable, "-m", "contextfold", "view", "--store", store, "nobody", "--no-open"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = ran("--store", store, "nobody", "--no-open")
     assert done.returncode == 2
     assert "there is no thread 'nobody'" in done.stderr
 

@@ -102,7 +102,10 @@ def view(
         elif file is None:
             raise InputError("--out and --compare show one session: name its thread")
         else:
-            thread, opened = _thread(file, namespace), _open(store, file, namespace)
+            from contextfold.store import open_existing
+
+            opened = open_existing(store)
+            thread = _thread(opened, store, file, namespace)
             document = _of_store(opened, thread, compare, given, config, named)
         if out is not None:
             _write(document, out)
@@ -189,8 +192,14 @@ def _of_store(
     named: Named,
 ) -> dict[str, Any]:
     """What was recorded of a thread; or its history replayed, where settings are compared."""
+    from contextfold.inspector import records
     from contextfold.inspector.stored import stored
 
+    if thread.namespace == records.THROUGH_GATEWAY:
+        line = records.find(opened.database, thread.id)
+        if compare is not None or line is None:
+            raise InputError("--compare replays messages, and a gateway keeps none: name a session of the store")
+        return records.recorded(line)
     if compare is None:
         return stored(opened, thread)
     from contextfold.transcripts import Conversation
@@ -218,36 +227,35 @@ def _progress() -> Iterator[Callable[[int, int], object] | None]:
 # ---- stores ----
 
 
-def _thread(name: str, namespace: str) -> Thread:
+def _thread(opened: Any, store: str, name: str, namespace: str) -> Thread:
+    """The session that is named, or else the conversation that went through a gateway."""
+    from contextfold.inspector import records
     from contextfold.store import Thread
 
-    return Thread(namespace, name)
-
-
-def _open(store: str, thread: str | None, namespace: str) -> Any:
-    """The store, which must hold the thread that is named."""
-    from contextfold.store import open_existing
-
-    opened = open_existing(store)
-    if thread is not None and opened.load(_thread(thread, namespace)).message_count == 0:
-        raise files.no_thread(thread, store, namespace)
-    return opened
+    thread = Thread(namespace, name)
+    if opened.load(thread).message_count:
+        return thread
+    if namespace in ("", records.THROUGH_GATEWAY) and records.find(opened.database, name) is not None:
+        return Thread(records.THROUGH_GATEWAY, name)
+    raise files.no_thread(name, store, namespace)
 
 
 def _live(
-    store: str, thread: str | None, namespace: str, given: Mapping[str, Any], named: Named, allow_changes: bool
+    store: str, name: str | None, namespace: str, given: Mapping[str, Any], named: Named, allow_changes: bool
 ) -> Callable[[str], Starlette]:
-    opened = _open(store, thread, namespace)
+    from contextfold.store import open_existing
+
+    opened = open_existing(store)
+    thread = None if name is None else _thread(opened, store, name, namespace)
     with _extra():
         from contextfold.inspector import records, server
-    name = opened.database.name.replace("+pysqlite", "").replace("+psycopg", "")
-    sessions = server.Store(opened, name, namespace)
+    shown = opened.database.name.replace("+pysqlite", "").replace("+psycopg", "")
+    sessions = server.Store(opened, shown, namespace)
     source: server.Source = sessions
-    if thread is None and not namespace and records.has_records(opened.database):
-        source = server.Together(sessions, server.GatewayRecords(opened.database, sessions.name))
-    shown = None if thread is None else _thread(thread, namespace)
+    if namespace in ("", records.THROUGH_GATEWAY) and records.has_records(opened.database):
+        source = server.Together(sessions, server.GatewayRecords(opened.database, shown))
     changes = _changes(sessions, given, named) if allow_changes else {}
-    return lambda token: server.live_app(server.Live(source, shown, changes), token)
+    return lambda token: server.live_app(server.Live(source, thread, changes), token)
 
 
 def _changes(source: Any, given: Mapping[str, Any], named: Named) -> dict[str, Callable[[Thread], str]]:

@@ -24,6 +24,9 @@ from contextfold.store.database import Database
 SHOWN = 12
 """Digits of a digest that name a conversation."""
 
+THROUGH_GATEWAY = "through the gateway"
+"""Stands where sessions of a store have their namespace."""
+
 ABSENT = {"type": "other", "name": "not stored", "text": "The gateway keeps no messages, only what became of them."}
 
 
@@ -63,6 +66,11 @@ def lines(database: Database) -> list[RecordLine]:
     heads = [one for one in found if one.compaction_id not in parents]
     made = [_line(head, by_id) for head in sorted(heads, key=lambda head: -head.used_at)]
     return [RecordLine(_unique(made, place), line) for place, line in enumerate(made)]
+
+
+def find(database: Database, name: str) -> RecordLine | None:
+    """The conversation of this name, or None."""
+    return next((line for line in lines(database) if line.name == name), None) if has_records(database) else None
 
 
 def signature(database: Database) -> Any:

@@ -29,6 +29,7 @@ from contextfold.errors import ContextfoldError, InputError
 from contextfold.inspector import page, records
 from contextfold.inspector.document import as_json, redactor
 from contextfold.inspector.money import LISTS
+from contextfold.inspector.records import THROUGH_GATEWAY
 from contextfold.inspector.stored import StoredFigures, figures, row, stored
 from contextfold.store import Thread
 from contextfold.store.database import Database
@@ -40,9 +41,6 @@ ALIVE = 15
 """Looks after which a page that has nothing to hear gets a comment, so that both ends know of each other."""
 WORK = 0.5
 """Seconds of a look that may go into figures of sessions that changed; the others wait for the next one."""
-
-THROUGH_GATEWAY = "through the gateway"
-"""Stands in the list where sessions of a store have their namespace."""
 
 _OURS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
 """The whole of a ``Host`` header: what stands behind a colon is a port, and no other name."""
@@ -140,8 +138,7 @@ class GatewayRecords:
         return [{**records.row(line), "namespace": THROUGH_GATEWAY} for line in records.lines(self.database)]
 
     def document(self, thread: Thread) -> dict[str, Any]:
-        line = next((line for line in records.lines(self.database) if line.name == thread.id), None)
-        if line is None:
+        if (line := records.find(self.database, thread.id)) is None:
             raise InputError(f"the gateway has no records of a conversation {thread.id!r} any more")
         return records.recorded(line, keys=self.keys)
 
