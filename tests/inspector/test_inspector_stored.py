@@ -21,7 +21,7 @@ import pytest
 from browser import Browser
 from talks import fates, shown, tool_loop
 
-from contextfold import Compactor
+from contextfold import Compactor, count_tokens
 from contextfold.gateway.records import GatewayRecordStore
 from contextfold.inspector import records
 from contextfold.inspector.stored import stored
@@ -94,12 +94,12 @@ def test_messages_that_cannot_be_sent_are_not_called_kept(tmp_path: Path, stop: 
     assert told[-2:] == ["dropped" if stop == 6 else "shortened", "shortened"]
 
 
-def with_gateway_records(url: str) -> list[Any]:
+def with_gateway_records(url: str, messages: list[Any] = MESSAGES, window: int = WINDOW) -> list[Any]:
     """What a gateway keeps of one conversation, written by its own code."""
     kept, record, made = GatewayRecordStore(url), None, []
-    compactor = Compactor(window=WINDOW)
-    for index in range(2, len(MESSAGES) + 1, 2):
-        result = compactor.compact(MESSAGES[:index], previous=record)
+    compactor = Compactor(window=window)
+    for index in range(2, len(messages) + 1, 2):
+        result = compactor.compact(messages[:index], previous=record)
         if result.changed and result.compaction is not None:
             kept.save("scope", f"{index:032d}", result.compaction.covers, result.compaction)
             made.append(result.compaction)
@@ -142,6 +142,18 @@ def test_what_went_through_a_gateway_is_shown_by_its_name(tmp_path: Path) -> Non
     for name, namespace in (("nobody", ""), (line.name, "another")):
         refused = ran("--store", url, name, "--namespace", namespace, "--out", str(out))
         assert (refused.returncode, f"no thread {name!r}" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_the_history_of_a_gateways_conversation_has_what_was_cut_and_what_left(tmp_path: Path) -> None:
+    messages = tool_loop(8, lines=100)
+    made = with_gateway_records(url_of(tmp_path), messages)
+    assert all(one.edits and one.summary for one in made)
+    database = Database(url_of(tmp_path))
+    (line,) = records.lines(database)
+    sizes = records.recorded(line)["runs"][0]["requests"]["history"]
+    assert sizes == [count_tokens(messages[: int(one.digest)]) for one in line.records]
+    assert records.row(line)["tokens"] == sizes[-1]
+    database.close()
 
 
 @pytest.mark.strict

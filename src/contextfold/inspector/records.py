@@ -104,7 +104,7 @@ def row(line: RecordLine) -> dict[str, Any]:
         "namespace": "",
         "turns": None,
         "messages": newest.record.covers,
-        "tokens": _history(newest.record),
+        "tokens": _histories(line.records)[-1],
         "view_tokens": newest.record.tokens_after,
         "compactions": len(line.records),
         "saved": None,
@@ -155,15 +155,24 @@ def _state(at: int, one: Record, shared: Shared) -> dict[str, Any]:
 def _columns(records: Sequence[Record]) -> dict[str, list[int]]:
     columns: dict[str, list[int]] = {name: [0] * len(records) for name in COLUMNS}
     columns["index"] = [one.record.covers for one in records]
-    columns["history"] = [_history(one.record) for one in records]
+    columns["history"] = _histories(records)
     columns["view"] = [one.record.tokens_after for one in records]
     columns["rewritten"] = [1] * len(records)
     columns["state"] = [at + 1 for at in range(len(records))]
     return columns
 
 
-def _history(record: Compaction) -> int:
-    """Tokens of everything that was said: what left, by its own size, and what is in the view besides the summary."""
-    if record.summary is None:
+def _histories(records: Sequence[Record]) -> list[int]:
+    """Tokens of everything that was said, at each record: between two of them a view only grows by what is said."""
+    sizes: list[int] = []
+    for before, one in zip((None, *records), records, strict=False):
+        came = one.record.tokens_before
+        sizes.append(_least(one.record) if before is None else sizes[-1] + came - before.record.tokens_after)
+    return sizes
+
+
+def _least(record: Compaction) -> int:
+    """The same of a line's oldest record. Where an older one is gone, what was cut then is not known."""
+    if record.summary is None or record.parent is None:
         return record.tokens_before
     return record.tokens_after - record.summary.tokens + record.summary.original_tokens
