@@ -16,8 +16,8 @@ from contextfold.messages import Message, Reasoning, ToolCall, ToolResult
 LEAST_THINKING = 1_024
 """Tokens. Anthropic takes no smaller budget."""
 _OFF = {"type": "disabled"}
-_CLAUDE = ("anthropic", "anthropic-request", "bedrock-converse")
-"""Formats that hold conversations with the models whose API has this rule."""
+_CLAUDE = ("anthropic", "anthropic-request", "bedrock-converse", "langchain")
+"""Formats that hold conversations with the models whose API has this rule. In others, no model has such a field."""
 
 
 def shorter_thinking(thinking: Any, before: int | None, max_tokens: int) -> Any:

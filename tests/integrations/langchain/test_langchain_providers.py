@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from emulator import ProviderServer
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessageChunk, HumanMessage
-from langchain_scripted import read_file, talk
+from langchain.agents.middleware import wrap_model_call
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_scripted import ScriptedModel, read_file, talk
 from langgraph.checkpoint.memory import InMemorySaver
 
 from contextfold.integrations.langchain import CompactionMiddleware, SummarizationMiddleware
@@ -18,6 +20,7 @@ from effort import crossed
 
 openai = pytest.importorskip("langchain_openai")
 anthropic = pytest.importorskip("langchain_anthropic")
+backends = pytest.importorskip("deepagents.backends")
 
 WINDOW = 6_000
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -83,6 +86,68 @@ def test_a_refusal_is_answered_by_a_smaller_view(
     assert all(request.error is None and request.tokens < WINDOW for request in sent[1:])
     assert texts == [request.answer.text for request in sent[1:] if request.answer]
     assert len(agent.get_state(THREAD).values["messages"]) == 80 + 2 + 2 * 4
+
+
+def reading(calls: int) -> list[Any]:
+    """A task whose calls open with one answer that thinks: a model with a budget thinks once, before its first call."""
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    messages: list[Any] = [HumanMessage("Read all logs.", id="task")]
+    for n in range(calls):
+        call = {"name": "read_file", "args": {"path": f"log_{n}.txt"}, "id": f"c{n}"}
+        content: Any = [thought] if n == 0 else ""
+        result = f"log_{n}.txt says {n * 7} " * 60
+        messages += [
+            AIMessage(content, tool_calls=[call], id=f"a{n}"),
+            ToolMessage(result, tool_call_id=f"c{n}", name="read_file", id=f"t{n}"),
+        ]
+    return messages
+
+
+def compacting(kind: str, folder: Path) -> Any:
+    if kind == "CompactionMiddleware":
+        return CompactionMiddleware(window=WINDOW)
+    options: Any = {"trigger": ("tokens", 4_000), "keep": ("messages", 6)}
+    writer = ScriptedModel()
+    if kind == "langchain":
+        return SummarizationMiddleware(writer, **options)
+    from contextfold.integrations import deepagents
+
+    backend = backends.FilesystemBackend(root_dir=folder, virtual_mode=True)
+    return deepagents.SummarizationMiddleware(writer, backend=backend, **options)
+
+
+@crossed(kind=("CompactionMiddleware", "langchain", "deepagents"), is_setting=(False, True))
+def test_calls_whose_thinking_was_summarized_go_on_without_and_the_next_turn_thinks_again(
+    server: ProviderServer, tmp_path: Path, kind: str, is_setting: bool
+) -> None:
+    """Behind an answer without thinking, Anthropic takes no budget, nor edits that clear thinking."""
+    own: Any = {
+        "thinking": {"type": "enabled", "budget_tokens": 1_024},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+    }
+    options = {"betas": ["context-management-2025-06-27"], **({} if is_setting else own)}
+    model = client("anthropic", server, **options).model_copy(update={"max_tokens": 2_000})
+
+    @wrap_model_call
+    def asking(request: Any, handler: Any) -> Any:
+        return handler(request.override(model_settings={**request.model_settings, **own}) if is_setting else request)
+
+    middleware = [asking, compacting(kind, tmp_path)]
+    agent = create_agent(model, [read_file], middleware=middleware, checkpointer=InMemorySaver())
+    before = len(server.requests)
+
+    def sent(messages: list[Any]) -> dict[str, Any]:
+        agent.invoke({"messages": messages}, THREAD)
+        return dict(server.requests[-1].body)
+
+    whole = sent(reading(2))
+    assert {name: whole[name] for name in own} == own
+    view = sent(reading(40)[5:])
+    assert view["thinking"] == {"type": "disabled"}
+    assert "context_management" not in view
+    later = sent([HumanMessage("And now?", id="now")])
+    assert {name: later[name] for name in own} == own
+    assert all(request.error is None for request in server.requests[before:])
 
 
 @pytest.mark.parametrize("kind", CLIENTS)

@@ -30,7 +30,7 @@ from contextfold.integrations.deepagents.passes import ModelTurn, Passes
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
 from contextfold.integrations.langchain.overriding import is_overridden
-from contextfold.integrations.langchain.sending import with_update
+from contextfold.integrations.langchain.sending import with_update, with_view
 from contextfold.integrations.langchain.state import joined
 from contextfold.integrations.langchain.summarization import DEFAULT_CHUNK, Counting
 from contextfold.observe import Event
@@ -219,7 +219,7 @@ async def _sent(
 ) -> tuple[Any, _Refusal | None]:
     """The response, or the refusal for size. Other errors are raised as they are."""
     try:
-        return await files.ports.call(handler, request.override(messages=turn.sent)), None
+        return await files.ports.call(handler, with_view(request, turn.sent, turn.messages)), None
     except Exception as error:
         overflow = _overflow(error)
         if overflow is None:

@@ -30,7 +30,7 @@ from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import Receiving
 from contextfold.integrations.langchain.records import Records, RecordStore, following, undone
-from contextfold.integrations.langchain.sending import declarations, for_summary, system_text, with_update
+from contextfold.integrations.langchain.sending import declarations, for_summary, system_text, with_update, with_view
 from contextfold.integrations.langchain.state import Remembered, schema
 from contextfold.integrations.langchain.threads import ThreadKey, ThreadTurns, thread_key
 from contextfold.integrations.langchain.tool import compact_tool
@@ -206,7 +206,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             def send(view: list[Any]) -> Any:
                 taken.leave()  # the next run of the thread waits for a summary, and that is made by now
                 with aloud():
-                    return handler(request.override(messages=view))
+                    return handler(with_view(request, view, turn.messages))
 
             def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
                 asked = for_summary(request, messages, whole)
@@ -229,7 +229,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
             async def send(view: list[Any]) -> Any:
                 taken.leave()  # the next run of the thread waits for a summary, and that is made by now
                 with aloud():
-                    return await handler(request.override(messages=view))
+                    return await handler(with_view(request, view, turn.messages))
 
             async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
                 asked = for_summary(request, messages, whole)

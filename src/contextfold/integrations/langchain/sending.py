@@ -17,6 +17,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 
 from contextfold.calls.same import is_shaped
+from contextfold.calls.thinking import thinking_beside, with_thinking_set
 from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.counting import FORMAT
@@ -52,6 +53,28 @@ def for_summary(request: ModelRequest[Any], messages: list[Any], whole: bool) ->
     # A schema becomes a tool that must be called, or a format of the answer.
     is_plain = request.response_format is None and not is_shaped(shaped)
     return request.override(messages=messages) if is_plain else None
+
+
+def with_view(request: ModelRequest[Any], view: list[Any], history: Sequence[Any]) -> ModelRequest[Any]:
+    """The request with a view of ``history`` for its messages, and with the thinking that Claude takes beside it."""
+    changed: dict[str, Any] = {"messages": view}
+    fields = {name: getattr(request.model, name, None) for name in _THINKING}
+    if of_model := _thinking_beside(fields, view, history):
+        changed["model"] = request.model.model_copy(update=of_model)
+    settings = request.model_settings
+    if asked := _thinking_beside(settings, view, history):
+        kept = {name: value for name, value in {**settings, **asked}.items() if value is not None}
+        changed["model_settings"] = kept
+    return request.override(**changed)
+
+
+_THINKING = ("thinking", "context_management")
+"""What ``ChatAnthropic`` has under these names goes into its requests."""
+
+
+def _thinking_beside(fields: Mapping[str, Any], view: Sequence[Any], history: Sequence[Any]) -> dict[str, Any]:
+    """What of these fields changes beside the view."""
+    return with_thinking_set(fields, thinking_beside(fields.get("thinking"), view, history, "langchain"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import window_of
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
 from contextfold.integrations.langchain.sending import KEY as STATE_KEY
-from contextfold.integrations.langchain.sending import Sending, valid, with_update
+from contextfold.integrations.langchain.sending import Sending, valid, with_update, with_view
 from contextfold.integrations.langchain.state import schema
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 from contextfold.observe import Event, Observer
@@ -356,7 +356,8 @@ def _update(folded: list[AnyMessage] | None) -> dict[str, Any] | None:
 def _to_send(request: ModelRequest[Any], folded: list[AnyMessage] | None) -> ModelRequest[Any]:
     """The request with messages that a provider takes: a run that was interrupted leaves calls without results."""
     messages = valid(folded or request.messages)
-    return request if messages is request.messages else request.override(messages=messages)
+    is_whole = messages is request.messages and not any(map(layout.is_summary, messages))
+    return request if is_whole else with_view(request, messages, request.messages)
 
 
 def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
