@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from contextfold import identifiers, quoting
-from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, TERM
+from contextfold.evidence.blocks import LEAST_WORTH, MENTION, PAIR, SOURCES, TERM
 from contextfold.evidence.choice import FADING, JOINED, LEAST_SAID, LEAST_TAKEN, MOST, QUALITIES, RARITY, UNIT, YOUNGEST
 from contextfold.evidence.clips import CONSIDERED, OVERHEAD, REACH, SHARE
 from contextfold.evidence.lines import is_cjk
 from contextfold.evidence.reading import BARE, ENOUGH_WORDS, PLAIN_WORD, Line
-from contextfold.evidence.section import parts_as_text
+from contextfold.evidence.section import mark_of_parts, parts_under_marks
 
 _FIGURES = re.compile(r"\d+")
 
@@ -272,10 +272,13 @@ def lines_as_text(lines: Sequence[Line], chosen: Iterable[int]) -> str:
 
 
 class Clip(NamedTuple):
-    """Part of a line, word for word. ``quality``: as in ``choice``, 1 where plain words stand beside the name."""
+    """Part of a line, word for word. ``quality``: as in ``choice``, 1 where plain words stand beside the name.
+    ``speaker``: who said it, by the place in ``SOURCES``.
+    """
 
     text: str
     quality: float
+    speaker: int
 
 
 def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count: Callable[[str], int]) -> str:
@@ -286,20 +289,30 @@ def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count:
     """
     found = _newest(_heaviest(weights, room), lines)
     ranked = sorted(found, key=lambda name: (-weights[name] * found[name].quality / _price(found[name]), name))
-    taken: list[str] = []
+    taken: dict[str, Clip] = {}
     shown: set[str] = set()
-    left = room - count(parts_as_text([""]))
+    marked: set[int] = set()
+    left = room
     for name in ranked:
         if name in shown:
             continue
-        left -= count(found[name].text) + 1
+        clip = found[name]
+        left -= count(clip.text) + 1
+        for other, earlier in list(taken.items()):
+            if other in _named(clip.text) and earlier.text in clip.text:
+                left += count(earlier.text) + 1
+        if clip.speaker not in marked:
+            left -= count(f"{mark_of_parts(clip.speaker)}\n")
         if left < 0:
             break
-        taken.append(found[name].text)
-        shown.update(_named(found[name].text))
-    while taken and (excess := count(parts_as_text(taken)) - room) > 0:
-        del taken[-max(1, excess // 8) :]
-    return parts_as_text(taken)
+        named = set(_named(clip.text))
+        taken = {o: one for o, one in taken.items() if o not in named or one.text not in clip.text} | {name: clip}
+        marked.add(clip.speaker)
+        shown |= named
+    kept = [(clip.speaker, clip.text) for clip in taken.values()]
+    while kept and (excess := count("\n".join(parts_under_marks(kept))) - room) > 0:
+        del kept[-max(1, excess // 8) :]
+    return "\n".join(parts_under_marks(kept))
 
 
 def _heaviest(weights: Mapping[str, float], room: int) -> set[str]:
@@ -314,17 +327,18 @@ def _newest(names: set[str], lines: Sequence[Line]) -> dict[str, Clip]:
         if wanted:
             rest = list(_plain_words(line.text))
             for name in wanted:
-                clip = _cut(line.text, name, rest)
+                clip = _cut(line, name, rest)
                 if clip.quality > found.get(name, _NOTHING).quality:
                     found[name] = clip
     return found
 
 
-_NOTHING = Clip("", 0.0)
+_NOTHING = Clip("", 0.0, 0)
 
 
-def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
+def _cut(line: Line, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     """The name with the two nearest of the plain ``words`` (where each begins and ends), on one side or one on each."""
+    text, speaker = line.text, SOURCES.index(line.source)
     start = text.find(name)
     if start < 0:  # what a name is called by need not stand in the line as it is
         return _NOTHING
@@ -336,8 +350,8 @@ def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     spans += [(left[-1][0], right[0][1])] if left and right else []
     first, last = min(spans, key=lambda span: span[1] - span[0], default=(start, end))
     if spans and last - first <= len(name) + REACH:
-        return Clip(text[first:last], 1.0)
-    return Clip(name, BARE)
+        return Clip(text[first:last], 1.0, speaker)
+    return Clip(name, BARE, speaker)
 
 
 def _plain_words(text: str) -> Iterator[tuple[int, int]]:

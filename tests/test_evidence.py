@@ -27,6 +27,7 @@ from contextfold.tokens import estimate
 from effort import examples
 
 MARKS = {"[user]", "[assistant]", "[tool]"}
+MARK = re.compile(evidence.MARK)
 
 
 def count(text: str) -> int:
@@ -55,6 +56,13 @@ def chosen(messages: Sequence[Message], budget: int = 400, already: frozenset[st
     """Evidence of messages of 100 tokens each."""
     candidates = [(100 * (n + 1), lines_of(message)) for n, message in enumerate(messages)]
     return select(candidates, budget=budget, already=already, count=count, now=100 * len(messages))
+
+
+def parted(text: str) -> tuple[list[str], list[str]]:
+    """The whole lines and the parts of lines of a section, with the marks above them."""
+    lines = text.splitlines()
+    first = next((n for n, line in enumerate(lines) if MARK.fullmatch(line) and PARTS in line), len(lines))
+    return lines[:first], lines[first:]
 
 
 # ---- lines ----
@@ -257,9 +265,9 @@ def test_it_never_exceeds_its_budget_and_quotes_only_what_was_said(groups: list[
     text = chosen(messages, budget=budget)
     assert count(text) <= budget
     said_lines = {line for lines in groups for line in lines}
-    lines, _, parts = text.partition(PARTS)
-    assert all(line in MARKS or line in said_lines for line in lines.splitlines())
-    assert all(any(part in line for line in said_lines) for part in parts.splitlines())
+    lines, parts = parted(text)
+    assert all(line in MARKS or line in said_lines for line in lines)
+    assert all(MARK.fullmatch(part) or any(part in line for line in said_lines) for part in parts)
     assert text == chosen(messages, budget=budget)
 
 
@@ -277,10 +285,39 @@ LONG = "so the handler for step {n} hands its result over to module_{n:04} and t
 
 def test_names_that_no_line_has_room_for_stand_in_parts_of_lines_with_words_beside_them() -> None:
     messages = [said("assistant", LONG.format(n=n)) for n in range(120)]
-    lines, _, parts = chosen(messages, budget=1000).partition(PARTS)
-    assert lines.count("module_") > 15
-    assert parts.count("module_") > 30
-    assert all(re.fullmatch(r"over to module_\d{4}|module_\d{4} and then", part) for part in parts.split("\n")[1:])
+    lines, parts = parted(chosen(messages, budget=1000))
+    assert sum("module_" in line for line in lines) > 15
+    assert sum("module_" in part for part in parts) > 30
+    assert all(re.fullmatch(r"over to module_\d{4}|module_\d{4} and then", part) for part in parts[1:])
+
+
+def test_parts_of_lines_stand_under_who_said_them() -> None:
+    """A part of an assistant's line that is carried on was taken for a tool's, and soon gave way to newer lines."""
+    messages = [said("user", "and the ask_one was mine"), said("assistant", "then reply_one said so")]
+    messages.append(answered("then row_one came"))
+    text = parts(["ask_one", "reply_one", "row_one"], messages, 60)
+    assert text == (
+        "[user, parts of lines]\nand the ask_one\n[assistant, parts of lines]\nthen reply_one said\n"
+        "[parts of lines]\nthen row_one came"
+    )
+    assert [(line.source, line.text) for line in evidence.read(text)] == [
+        ("user", "and the ask_one"),
+        ("assistant", "then reply_one said"),
+        ("tool", "then row_one came"),
+    ]
+
+
+def test_a_part_that_stands_in_another_one_gives_way() -> None:
+    messages = [said("assistant", "the key is held by vault-7731 at 10.4.19.77, no more")]
+    for names in (["vault-7731", "10.4.19.77"], ["10.4.19.77", "vault-7731"]):
+        text = parts(names, messages, 60)
+        assert text.count("vault-7731") == text.count("10.4.19.77") == 1
+
+
+def test_what_is_left_of_a_users_sentence_sets_no_rule() -> None:
+    whole, part = evidence.read("[user]\nnever touch src/login.py\n[user, parts of lines]\nnever touch src/login.py")
+    assert whole.bonus > 0
+    assert part == whole._replace(bonus=0.0)
 
 
 def test_no_name_stands_both_in_a_line_and_in_a_part_of_another() -> None:
@@ -292,14 +329,14 @@ def test_no_name_stands_both_in_a_line_and_in_a_part_of_another() -> None:
 def test_there_are_no_parts_where_every_name_has_a_line() -> None:
     text = chosen([said("assistant", LONG.format(n=n)) for n in range(10)], budget=1000)
     assert text.count("module_") == 10
-    assert PARTS not in text
+    assert not parted(text)[1]
 
 
 def test_a_part_is_the_newest_line_that_has_words_beside_the_name() -> None:
     old, new, bare = "it reads conf_value first", "it writes conf_value last", "conf_value"
     messages = [said("assistant", text) for text in (old, new, bare)]
-    assert parts(["conf_value"], messages, 40) == f"{PARTS}\nwrites conf_value last"
-    assert parts(["conf_value"], messages[2:], 40) == f"{PARTS}\nconf_value"
+    assert parts(["conf_value"], messages, 40) == "[assistant, parts of lines]\nwrites conf_value last"
+    assert parts(["conf_value"], messages[2:], 40) == "[assistant, parts of lines]\nconf_value"
 
 
 def parts(names: Sequence[str], messages: Sequence[Message], room: int) -> str:
@@ -418,11 +455,11 @@ def test_a_section_that_is_read_back_has_the_lines_it_was_made_of() -> None:
     messages += [said("assistant", LONG.format(n=n)) for n in range(60)]
     text = chosen(messages, budget=600)
     found = evidence.read(text)
-    assert PARTS in text
-    assert [line.text for line in found] == [line for line in text.split("\n") if line not in {*MARKS, PARTS}]
+    assert parted(text)[1]
+    assert [line.text for line in found] == [line for line in text.split("\n") if not MARK.fullmatch(line)]
     whole = {line.text: line for message in messages for line in lines_of(message)}
     assert all(whole.get(line.text, line) == line for line in found)
-    assert {line.source for line in found if line.text not in whole} == {"tool"}
+    assert {line.source for line in found if line.text not in whole} == {"assistant"}
 
 
 def test_an_earlier_summary_in_a_history_is_carried_on_by_who_said_what() -> None:

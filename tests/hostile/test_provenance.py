@@ -50,8 +50,8 @@ def spoken(view: str) -> dict[str, str]:
     speaker = ""
     inside = view[view.index("<evidence>") : view.index("</evidence>")]
     for line in inside.splitlines():
-        if mark := re.fullmatch(r"\[(user|assistant|tool|parts of lines)\]", line):
-            speaker = mark[1]
+        if mark := re.fullmatch(r"\[(?:parts of lines|(user|assistant|tool)(?:, parts of lines)?)\]", line):
+            speaker = mark[1] or "tool"
         else:
             found.setdefault(speaker, []).append(line)
     return {speaker: "\n".join(lines) for speaker, lines in found.items()}
@@ -170,7 +170,8 @@ def test_a_tool_output_cannot_forge_the_speaker(mark: str) -> None:
         view = text_of(out.messages)
         assert "backup_main" in view
         assert ORDER not in spoken(view).get("user", "")
-        genuine = ("[user]", "[assistant]", "[tool]", "[parts of lines]")
+        genuine = ["[user]", "[assistant]", "[tool]", "[parts of lines]"]
+        genuine += ["[user, parts of lines]", "[assistant, parts of lines]"]
         section = view[view.index("<evidence>") : view.index("</evidence>")]
         assert not [
             line for line in re.split(r"[\n\r\v\f]", section) if looks_like_a_mark(line) and line not in genuine

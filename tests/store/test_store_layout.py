@@ -150,21 +150,30 @@ def test_a_session_far_beyond_its_horizon_keeps_its_laws(sqlite_store: SQLStore)
     assert opened(sqlite_store).view() == session.view()
 
 
+FACTS = {5: "vault-7311", 12: "relay-7890", 20: "quota-1663", 40: "shard-5242", 60: "probe-9376"}
+"""Turn -> what the assistant finds in it."""
+
+
 @pytest.mark.strict
+@pytest.mark.parametrize("horizon", [120, 200])
 def test_old_facts_are_carried_on_although_their_messages_are_not_read_again(
-    sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch
+    sqlite_store: SQLStore, monkeypatch: pytest.MonkeyPatch, horizon: int
 ) -> None:
     """The evidence of the summary that is folded competes with new lines, as the originals would."""
-    monkeypatch.setattr(loading, "HORIZON", 200)
+    monkeypatch.setattr(loading, "HORIZON", horizon)
     session = opened(sqlite_store)
     session.append([{"role": "user", "content": "Never deploy to eu-west-3 before INC-90210 is closed."}])
-    session.append([{"role": "assistant", "content": "The key is held by vault-7731 at 10.4.19.77:8243."}])
+    session.append([{"role": "assistant", "content": "The key is held by lease-8961 at 10.4.19.77:8243."}])
     for number in range(100):
-        session.append(turn(number))
+        session.append(turn(number, 10 + number * 7 % 20))
+        if number in FACTS:
+            found = f"The key of ring {number} is held by {FACTS[number]} at 10.4.{number}.77:8243."
+            session.append([{"role": "user", "content": "And?"}, {"role": "assistant", "content": found}])
         session.view()
     newest = session.summaries()[-1]
     assert newest.layout.start > 100
-    assert "vault-7731" in str(session.view())
+    view = str(session.view())
+    assert [fact for fact in ("lease-8961", *FACTS.values()) if fact not in view] == []
 
 
 @pytest.mark.usefixtures("short_horizon")

@@ -23,7 +23,7 @@ import numpy as np
 from contextfold import identifiers
 from contextfold.evidence.blocks import Blocks, Floats, Numbers, Vocabulary
 from contextfold.evidence.reading import BARE, names_in, plain_words
-from contextfold.evidence.section import parts_as_text, parts_under_mark
+from contextfold.evidence.section import mark_of_parts, parts_under_marks
 from contextfold.evidence.sizes import Sizes
 
 # With 45 % and shorter parts, 89.7 instead of 84.9 % of what is needed late is there; planted facts lose 5 points.
@@ -52,16 +52,18 @@ _TOGETHER = 128
 
 class Clip(NamedTuple):
     """Part of a line, word for word. ``quality``: as in ``choice``, 1 where plain words stand beside the name.
-    ``price``: its characters and ``OVERHEAD``. Every choice asks for thousands of them.
+    ``price``: its characters and ``OVERHEAD``. ``speaker``: who said it, by the place in ``blocks.SOURCES``. Every
+    choice asks for thousands of them.
     """
 
     text: str
     quality: float
     price: int
+    speaker: int
 
 
 def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, room: int, sizes: Sizes) -> str:
-    """The parts of lines most worth their tokens, under the mark; at most ``room`` tokens, and empty if nothing fits.
+    """The parts of lines most worth their tokens, under marks; at most ``room`` tokens, and empty if nothing fits.
 
     ``missing``: the names (by their numbers) that no chosen line shows; ``weights``: how much each number will be
     missed. ``row``: all lines that may be quoted, oldest first; of several with a name the newest counts that has plain
@@ -70,45 +72,55 @@ def clips(missing: Numbers, weights: Floats, row: Blocks, words: Vocabulary, roo
     if room <= 0 or not row.blocks:
         return ""
     texts = words.texts
-    taken: list[str] = []
+    taken: dict[str, tuple[Clip, int]] = {}
     shown: set[str] = set()
+    marked: set[int] = set()
     lines = _Lines(row, words)
-    left = room - sizes.text(parts_as_text([""]))
-    for name, text, size in _sized(_ranked(missing, weights, lines, int(room * CONSIDERED)), sizes):
+    left = room
+    for name, clip, size in _sized(_ranked(missing, weights, lines, int(room * CONSIDERED)), sizes):
         if texts[name] in shown:
             continue
-        left -= size + 1
+        named = _named(clip.text)
+        # a part that stands in this one says nothing beside it
+        within = {one for one in named if one in taken and taken[one][0].text in clip.text}
+        left -= size + 1 - sum(taken[one][1] + 1 for one in within)
+        if clip.speaker not in marked:
+            left -= sizes.text(f"{mark_of_parts(clip.speaker)}\n")
         if left < 0:
             break
-        taken.append(text)
-        shown.update(_named(text))
+        for one in within:
+            del taken[one]
+        taken[texts[name]] = clip, size
+        marked.add(clip.speaker)
+        shown.update(named)
     words.clips = lines.found()
-    while taken and (excess := sizes.joined(parts_under_mark(taken)) - room) > 0:
-        del taken[-max(1, excess // 8) :]
-    return parts_as_text(taken)
+    parts = [(clip.speaker, clip.text) for clip, _ in taken.values()]
+    while parts and (excess := sizes.joined(parts_under_marks(parts)) - room) > 0:
+        del parts[-max(1, excess // 8) :]
+    return "\n".join(parts_under_marks(parts))
 
 
-def _sized(ranked: Iterator[tuple[int, str]], sizes: Sizes) -> Iterator[tuple[int, str, int]]:
+def _sized(ranked: Iterator[tuple[int, Clip]], sizes: Sizes) -> Iterator[tuple[int, Clip, int]]:
     """The names in their order, their parts of lines and the sizes of these, counted some at a time."""
     while some := list(islice(ranked, _TOGETHER)):
-        for (name, text), size in zip(some, sizes.again([text for _, text in some]), strict=True):
-            yield name, text, size
+        for (name, clip), size in zip(some, sizes.again([clip.text for _, clip in some]), strict=True):
+            yield name, clip, size
 
 
-def _ranked(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iterator[tuple[int, str]]:
+def _ranked(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iterator[tuple[int, Clip]]:
     """The names that are worth most for their tokens, the best first, each with its part of a line."""
     texts = lines.words.texts
-    waiting: list[tuple[float, str, int, str]] = []
+    waiting: list[tuple[float, str, int, Clip]] = []
     # A part is no shorter than its name, which says how much it can be worth at most. So lines are looked through for
     # some names at a time, and not for those that come after all that fits.
     for names, best in _by_bound(missing, weights, lines, most):
         found = lines.newest(names)
         for (n, clip), weight in zip(found.items(), weights[list(found)].tolist(), strict=True):
-            waiting.append((-weight * clip.quality / clip.price, texts[n], n, clip.text))
+            waiting.append((-weight * clip.quality / clip.price, texts[n], n, clip))
         waiting.sort(reverse=True)
         while waiting and waiting[-1][0] < best:
-            _, _, n, text = waiting.pop()
-            yield n, text
+            _, _, n, clip = waiting.pop()
+            yield n, clip
 
 
 def _by_bound(missing: Numbers, weights: Floats, lines: _Lines, most: int) -> Iterator[tuple[Numbers, float]]:
@@ -143,20 +155,20 @@ class _Found(NamedTuple):
     """Parts of lines that a choice looked at: the next one, which has most of the same lines, looks at most of them.
 
     ``numbers``: names whose newest line has plain words beside them, in ascending order; for each the ``serial`` of
-    that line and its part. ``others``: all other parts, by line and name.
+    that line and its part. ``others``: all other parts, by speaker, line and name.
     """
 
     numbers: Numbers
     serials: Numbers
     clips: list[Clip]
-    others: dict[tuple[str, int], Clip]
+    others: dict[tuple[int, str, int], Clip]
 
 
 class _Lines:
     """All lines, where each name stands in them, and the parts of them that were looked at."""
 
     def __init__(self, row: Blocks, words: Vocabulary) -> None:
-        self.words, self.texts = words, row.texts
+        self.words, self.texts, self.speakers = words, row.texts, row.speakers
         place = np.arange(len(row.shown)) - np.repeat(np.cumsum(row.counts) - row.counts, row.counts)
         is_name = place < np.repeat(row.named, row.counts)
         self._names = row.shown[is_name]
@@ -175,7 +187,7 @@ class _Lines:
             self.prices[numbers[same]] = [clip.price for clip in self._known.values()]
         self._spans: dict[int, list[tuple[int, int]]] = {}
         self._sure: dict[int, Clip] = {}
-        self._others: dict[tuple[str, int], Clip] = {}
+        self._others: dict[tuple[int, str, int], Clip] = {}
 
     def newest(self, names: Numbers) -> dict[int, Clip]:
         """For each name the part of the newest line where plain words stand beside it, or else of the newest line."""
@@ -215,15 +227,15 @@ class _Lines:
             yield int(found[start]), lines[start:stop]
 
     def _part(self, line: int, name: int) -> Clip:
-        text = self.texts[line]
-        clip = self._before.others.get((text, name)) if self._before is not None else None
+        text, speaker = self.texts[line], self.speakers[line]
+        clip = self._before.others.get((speaker, text, name)) if self._before is not None else None
         if clip is None:
             spans = self._spans.get(line)
             if spans is None:
                 spans = self._spans[line] = plain_words(text)
-            clip = _cut(text, self.words.texts[name], spans)
+            clip = _cut(text, speaker, self.words.texts[name], spans)
         if clip.quality < 1:
-            self._others[text, name] = clip
+            self._others[speaker, text, name] = clip
         return clip
 
     def found(self) -> _Found:
@@ -232,10 +244,10 @@ class _Lines:
         return _Found(numbers, serials, list(map(self._sure.__getitem__, numbers.tolist())), self._others)
 
 
-_NOTHING = Clip("", 0.0, OVERHEAD)
+_NOTHING = Clip("", 0.0, OVERHEAD, 0)
 
 
-def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
+def _cut(text: str, speaker: int, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     """The name with the two nearest of the plain ``words`` (where each begins and ends), on one side or one on each."""
     start = text.find(name)
     if start < 0:  # what a name is called by need not stand in the line as it is
@@ -248,8 +260,8 @@ def _cut(text: str, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     spans += [(left[-1][0], right[0][1])] if left and right else []
     first, last = min(spans, key=lambda span: span[1] - span[0], default=(start, end))
     if spans and last - first <= len(name) + REACH:
-        return Clip(text[first:last], 1.0, last - first + OVERHEAD)
-    return Clip(name, BARE, len(name) + OVERHEAD)
+        return Clip(text[first:last], 1.0, last - first + OVERHEAD, speaker)
+    return Clip(name, BARE, len(name) + OVERHEAD, speaker)
 
 
 @lru_cache(maxsize=2_048)

@@ -25,11 +25,12 @@ from contextfold.messages import Message, Text, ToolResult
 
 NO_DATES: Mapping[int, str] = MappingProxyType({})
 
-PARTS = "[parts of lines]"
-"""Stands above parts of lines, as the marks of the speakers stand above lines. Most parts are of tools' outputs."""
+PARTS = "parts of lines"
+"""Stands in the marks above parts of lines."""
 
-MARK = rf"(?:\[(user|assistant|tool)(?:, ([^\[\]\n]+))?\]|{re.escape(PARTS)})"
-"""A mark, with its speaker and its date where it has one."""
+MARK = rf"(?:\[(?:(user|assistant|tool), )?({PARTS})\]|\[(user|assistant|tool)(?:, ([^\[\]\n]+))?\])"
+"""A mark: (speaker, ``PARTS``, None, None) above parts of lines, else (None, None, speaker, date). Parts without a
+speaker are a tool's, as most are: the mark without one is shorter."""
 
 _MARK = re.compile(rf"^{MARK}$", re.MULTILINE)
 
@@ -60,32 +61,41 @@ def as_quoted(line: str) -> str:
     return line if line.isascii() and "[" not in line and "<" not in line else quoting.quoted(line)
 
 
-def parts_as_text(parts: Sequence[str]) -> str:
-    """Parts of lines under their mark; empty if there are none."""
-    return "\n".join(parts_under_mark(parts))
+def mark_of_parts(speaker: int) -> str:
+    """What stands above parts of lines of this speaker, by its place in ``blocks.SOURCES``."""
+    return f"[{PARTS}]" if SOURCES[speaker] == "tool" else f"[{SOURCES[speaker]}, {PARTS}]"
 
 
-def parts_under_mark(parts: Sequence[str]) -> list[str]:
-    """The same as lines."""
-    return [PARTS, *map(as_quoted, parts)] if parts else []
+def parts_under_marks(parts: Iterable[tuple[int, str]]) -> list[str]:
+    """Parts of lines, each with the place of its speaker, in their order under one mark for each speaker."""
+    by_speaker: dict[int, list[str]] = {}
+    for speaker, part in parts:
+        by_speaker.setdefault(speaker, []).append(as_quoted(part))
+    return [line for speaker in sorted(by_speaker) for line in (mark_of_parts(speaker), *by_speaker[speaker])]
 
 
 def read(text: str) -> tuple[Line, ...]:
     """The lines and parts of lines of such a text. What stands above the first mark counts as the assistant's."""
-    return tuple(
-        line._replace(date=date) if date else line for message, date in _as_messages(text) for line in lines_of(message)
-    )
+    return tuple(_read(text))
 
 
-def _as_messages(text: str) -> Iterator[tuple[Message, str]]:
-    """What stands under each mark, with the date that holds there."""
+def _read(text: str) -> Iterator[Line]:
     first, *rest = _MARK.split(text)
-    yield Message("assistant", (Text(quoting.unquoted(first)),)), ""
+    yield from _said("assistant", first)
     date = ""
-    for speaker, new, quoted in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
-        said = Text(quoting.unquoted(quoted))
+    for of_parts, parts, speaker, new, quoted in zip(*(rest[n::5] for n in range(5)), strict=True):
         date = new or date
-        if speaker in ("tool", None):
-            yield Message("tool", (ToolResult("evidence", (said,)),)), ""
+        if parts:
+            # what is left of a sentence sets no rule and tells of no failure
+            yield from (line._replace(bonus=0.0) for line in _said(of_parts or "tool", quoted))
+        elif date and speaker != "tool":
+            yield from (line._replace(date=date) for line in _said(speaker, quoted))
         else:
-            yield Message("user" if speaker == "user" else "assistant", (said,)), date
+            yield from _said(speaker, quoted)
+
+
+def _said(speaker: str, quoted: str) -> tuple[Line, ...]:
+    text = Text(quoting.unquoted(quoted))
+    if speaker == "tool":
+        return tuple(lines_of(Message("tool", (ToolResult("evidence", (text,)),))))
+    return tuple(lines_of(Message("user" if speaker == "user" else "assistant", (text,))))

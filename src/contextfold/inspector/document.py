@@ -251,7 +251,7 @@ def evidence_lines(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         mark = _MARK.fullmatch(line)
         if mark:
-            speaker = mark[1] or "part"
+            speaker = "part" if mark[2] else mark[3]
         elif line.strip():
             yield speaker, line
 
