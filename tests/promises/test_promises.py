@@ -225,6 +225,37 @@ def one_summary(face: Face) -> None:
     assert "\n".join(texts(setting.views[-1])).count("SUMMARYTOKEN") == 1
 
 
+def old_facts_stay(face: Face) -> None:
+    """What the assistant found out early is still in the view after four summaries, though new names left each time."""
+    keys = (
+        "vault-7311",
+        "relay-7890",
+        "quota-1663",
+        "shard-5242",
+        "probe-9376",
+        "lease-8961",
+        "port-4127",
+        "rack-6038",
+    )
+    facts = {3 * n + 2: key for n, key in enumerate(keys)}
+
+    def found(number: int) -> str:
+        return f"The key of ring {number} is held by {facts[number]} at 10.4.{number}.77." if number in facts else "ok"
+
+    setting = Setting(main=Model(script=found), trigger=("tokens", 4_000))
+    tell = face(setting)
+    for turn in range(40):
+        call = {"name": "read_file", "args": {"path": f"/srv/app/module_{turn}.py"}, "id": f"c{turn}"}
+        made = AIMessage(f"Reading module {turn}.", tool_calls=[call], id=f"a{turn}")
+        code = "\n".join(f"def step_{turn}_{row}(value):\n    return value * {turn + row}" for row in range(20))
+        result = ToolMessage(code, tool_call_id=f"c{turn}", id=f"r{turn}")
+        asked = HumanMessage(f"Look at module {turn}; the ticket is BILL-{4000 + turn}.", id=f"q{turn}")
+        tell([asked, made, result, HumanMessage("And?", id=f"n{turn}")])
+    assert len(setting.writer.sent) >= 4
+    view = "\n".join(texts(setting.views[-1]))
+    assert [key for key in keys if key not in view] == []
+
+
 def determinism(face: Face) -> None:
     """The same conversation gives the same views."""
     views = []
@@ -314,6 +345,7 @@ PROMISES: dict[str, Callable[[Face], None]] = {
     "no mutation": no_mutation,
     "verbatim": verbatim,
     "one summary": one_summary,
+    "old facts stay": old_facts_stay,
     "determinism": determinism,
     "switched off means off": off_means_off,
     "a number means that number": a_number_is_that_number,
