@@ -18,7 +18,12 @@ def collected() -> Iterator[None]:
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with suppress(RuntimeError):  # there is none, or it runs
-            asyncio.get_event_loop_policy().get_event_loop().close()
-        asyncio.get_event_loop_policy().set_event_loop(None)
+        close_loop()
         gc.collect()
+
+
+def close_loop() -> None:
+    """Closes the event loop that a blocking runner left to this thread."""
+    with suppress(RuntimeError):  # there is none, or it runs
+        asyncio.get_event_loop_policy().get_event_loop().close()
+    asyncio.get_event_loop_policy().set_event_loop(None)

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from contextfold.calls.memory import KnownConversation
 from contextfold.conversation.history import History
 from contextfold.record.view import ViewItem
 from contextfold.summary.message import summary_text
-from leftovers import collected
+from leftovers import close_loop, collected
 
 Face = Callable[[Setting], Tell]
 
@@ -32,6 +33,14 @@ Face = Callable[[Setting], Tell]
 def _collected() -> Iterator[None]:
     with collected():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _without_a_loop() -> Iterator[None]:
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        close_loop()
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
