@@ -105,6 +105,23 @@ def test_titles_in_quotation_marks_are_found_without_the_marks(title: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("lines are separated by ` / ` alone", ()),
+        ("rename `a` to `b` and `load_all` to `d`", ("load_all",)),
+        ("the `a` and `b c d` of `é`", ("b c d",)),
+        ("`--- / ---` and 《\u3000 》 mean nothing", ()),
+        ("it is in `src/app/`", ("src/app/",)),
+    ],
+)
+def test_a_quotation_is_what_stands_in_it_and_says_something(text: str, names: tuple[str, ...]) -> None:
+    """A blank between two slashes was a name, and every pass of that conversation ended in an IndexError."""
+    found = identifiers.names(text)
+    assert set(names) <= set(found)
+    assert [name for name in found if "`" in name or name.isspace() or name.strip() in ("to", "and", "of")] == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -154,6 +171,9 @@ def _holds(text: str) -> None:
         assert len(found.text) + (2 if found.kind in ("title", "person") else 0) >= identifiers.SHORTEST
         assert len(found.text) <= identifiers.LONGEST
         assert all(part in found.text and part != found.text for part in found.parts)
+        for called in (found.text, *found.parts, *identifiers.endings(found.text)):
+            assert not called.isspace()
+            assert called
     assert len(set(identifiers.names(text))) == len(identifiers.names(text))
 
 
@@ -162,7 +182,7 @@ def test_every_identifier_stands_where_it_says(text: str) -> None:
     _holds(text)
 
 
-@given(st.text(alphabet="aB3f_-./:@#$%&=?~+\\`「」 \n,ßÄя京", max_size=120))
+@given(st.text(alphabet="aB3f_-./:@#$%&=?~+\\`「」《》\u3000 \n,ßÄя京", max_size=120))
 def test_every_identifier_stands_where_it_says_in_dense_text(text: str) -> None:
     _holds(text)
 

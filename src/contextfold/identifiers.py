@@ -92,7 +92,7 @@ _SHAPES = (_WEB + _DATE + _PATH + _WORDS, _DATE + _PATH + _WORDS, _DATE + _WORDS
 _SHAPE, _SHAPE_OF_PATHS, _SHAPE_OF_WORDS = (re.compile(pattern, re.VERBOSE | re.ASCII) for pattern in _SHAPES)
 _SPACED = re.compile(
     r"""
-      (?P<title>  [《「『【“][^》」』】”\n]{2,40}[》」』】”] | `[^`\n]{3,80}` )
+      (?P<title>  [《「『【“][^》」』】”\n]{2,40}[》」』】”] | `[^`\n]{1,80}` )
     | (?P<person> (?<!\w)[A-ZÀ-Þ][a-zß-ÿ]+(?:[ ][A-ZÀ-Þ][a-zß-ÿ]+)+(?!\w)
                 | (?<=[a-z,;][ ])[A-ZÀ-Þ][a-zß-ÿ]+(?!\w) )
     | (?P<date>   \d{1,4}[年月]\d{1,2}[月日号號](?:\d{1,2}[日号號])? )
@@ -102,7 +102,7 @@ _SPACED = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _TITLES_AND_PERSONS = r"""
-      (?<=`)[^`\n]{3,80}`
+      (?<=`)[^`\n]{1,80}`
     | (?<=[A-Z])(?:(?<!\w[A-Z])[a-z]+(?:[ ][A-Z][a-z]+)+(?!\w) | (?<=[a-z,;][ ][A-Z])[a-z]+(?!\w))"""
 _THOUSANDS = r"""
       (?<=[$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)
@@ -152,7 +152,8 @@ def spaced(text: str) -> Iterator[Identifier]:
             start, end = match.span()
             first = text[start]
             if first == "`":
-                yield Identifier(text[start + 1 : end - 1], "title", start + 1, end - 1)
+                if is_title(title := text[start + 1 : end - 1], first):
+                    yield Identifier(title, "title", start + 1, end - 1)
             else:
                 yield Identifier(text[start:end], "person" if first.isalpha() else "number", start, end)
         return
@@ -161,8 +162,19 @@ def spaced(text: str) -> Iterator[Identifier]:
         start, end = match.span()
         if kind == "title":
             start, end = start + 1, end - 1
+            if not is_title(text[start:end], text[start - 1]):
+                continue
         if end - start >= SHORTEST or kind in ("title", "person"):
             yield Identifier(text[start:end], kind, start, end)
+
+
+def is_title(quoted: str, mark: str) -> bool:
+    """Whether what stands behind ``mark`` and before the next one names something: it is more than signs, and not what
+    stands between one pair of backticks and the next.
+    """
+    if mark == "`" and (len(quoted) <= 2 or quoted[0].isspace() or quoted[-1].isspace()):
+        return False
+    return any(map(str.isalnum, quoted))
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -177,7 +189,8 @@ def names(text: str) -> tuple[str, ...]:
 def endings(name: str) -> tuple[str, ...]:
     """What a path can also be called by, being read from its end: ``b/c.py`` and ``c.py`` for ``a/b/c.py``."""
     segments = name.split("/")
-    return tuple("/".join(segments[start:]) for start in range(1, len(segments)))
+    endings = ("/".join(segments[start:]) for start in range(1, len(segments)))
+    return tuple(ending for ending in endings if ending.strip())
 
 
 @lru_cache(maxsize=2_048)

@@ -53,7 +53,21 @@ WORDS = [
 ]
 
 
+SIGNS = [
+    *"`/《》“”「」 \u3000\t\n.:_-=@#$&?~\\<>[]{}|*%€年月不é²٣\u200b\x1c\x85a1",
+    "://",
+    " / ",
+    "12,345",
+    "x.y",
+    "a/b/",
+    "Ada L",
+]
+"""A text of them, with nothing between, has names, paths and quotations that no one would write."""
+
+
 def words(chance: random.Random) -> str:
+    if chance.random() < 0.2:
+        return "".join(chance.choices(SIGNS, k=chance.randrange(1, 90)))
     return " ".join(chance.choice(WORDS) for _ in range(chance.randrange(1, 9))) + " plain words" * chance.randrange(
         1, 60
     )

@@ -218,7 +218,7 @@ def _terms(text: str, names: Iterable[str]) -> tuple[str, ...]:
 
 def is_cjk(word: str) -> bool:
     """Whether a word, or a term behind its blank, is made of CJK signs."""
-    return word.lstrip()[0] >= "\u3040"
+    return word.lstrip()[:1] >= "\u3040"
 
 
 def _cut_lines(text: str) -> list[str]:

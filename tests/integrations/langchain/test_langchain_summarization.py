@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from contextfold import ContextOverflow, PolicyError
+from contextfold import ContextOverflow, PolicyError, count_tokens
 from contextfold.integrations.langchain import SummarizationMiddleware, layout
 from contextfold.integrations.langchain.folding import Folding
 from contextfold.observe import Event
@@ -369,6 +369,42 @@ def test_a_summary_that_fails_changes_nothing(error: Exception, monkeypatch: pyt
     assert before(middleware, messages) is None
     assert messages == untouched
     assert "summary_failed" in events
+
+
+def test_a_summary_that_fails_never_ends_a_thread_that_no_longer_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as the thread can be sent it stays as it is. Beyond the model's window the built-in summary stands in."""
+    events: list[str] = []
+    model = writer(ValueError("down"), profile={"max_input_tokens": 6_000})
+    middleware = SummarizationMiddleware(
+        model, trigger=("tokens", 3_000), keep=("messages", 6), on_event=lambda event: events.append(event.name)
+    )
+    no_waiting(monkeypatch)
+    messages: list[BaseMessage] = []
+    for number in range(12):
+        messages += talk(3, words=160, start=3 * number)
+        messages = before(middleware, messages) or messages
+        messages = [message for message in messages if not isinstance(message, RemoveMessage)]
+        assert count_tokens(messages) < 6_000
+        if number == 3:
+            assert "fallback_used" not in events
+    assert "summary_failed" in events
+    assert "fallback_used" in events
+
+
+def test_a_summarizer_that_says_again_what_it_reads_goes_on_for_ever() -> None:
+    """It repeats the first line of the earlier summary each time; of two dozen of those no summary was taken."""
+
+    def parrot(messages: list[BaseMessage]) -> str:
+        return f"{messages[0].text}\nand {len(messages)} messages"[:600]
+
+    middleware = SummarizationMiddleware(writer(), trigger=("messages", 14), keep=("messages", 6), summarizer=parrot)
+    messages: list[BaseMessage] = []
+    for number in range(60):
+        messages += talk(3, words=40, start=3 * number)
+        messages = before(middleware, messages) or messages
+        messages = [message for message in messages if not isinstance(message, RemoveMessage)]
+        assert len(messages) < 14
+    assert str(messages[0].text).count(PREFIX.strip()) == 1
 
 
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,14 @@ class Folding:
         except Exception as error:
             if is_control_flow(error) or isinstance(error, WrongSummary):
                 raise
-            return None
+            # This class replaces messages for good, so no summary is better than a poor one as long as the thread can
+            # be sent. One that cannot be sent would never be asked about again.
+            if due.limit is None or tokens <= due.limit:
+                return None
+            observer.emit("fallback_used", "the built-in extractive summary stands in", fallback="extractive")
+            made = _summary(
+                await perform(question, await ports.compute(_plan, question, parting), Means(ports, observer))
+            )
         return None if made is None else await ports.compute(self._replaced, question, parting, made, messages)
 
     async def _performed(
@@ -164,8 +171,6 @@ class Folding:
     def _question(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> Question:
         history = History(FORMAT, self.counter)
         history.extend([layout.as_history(message) for message in messages])
-        # This class replaces messages for good, so no summary is better than a poor one: a failure leaves the thread as
-        # it is.
         policy = Policy(
             trigger=None,
             first_user=False,

@@ -56,6 +56,16 @@ def summary_body(prose: str, lines: str, *, language: str) -> str:
     return f"{text}\n\n{framed[framed.index(EVIDENCE_OPEN) : framed.index(EVIDENCE_CLOSE) + len(EVIDENCE_CLOSE)]}"
 
 
+def without_prefix(said: str) -> str:
+    """What a summarizer said, without the first line of the earlier summary that it read: repeated at each pass, it
+    would make up a summary at last.
+    """
+    said = said.strip()
+    while (shorter := said.removeprefix(PREFIX.strip()).strip()) != said:
+        said = shorter
+    return said
+
+
 def summary_message(prose: str, lines: str, *, language: str, usage_until: str | None) -> HumanMessage:
     """The message that takes the place of what was summarized."""
     message = HumanMessage(PREFIX + summary_body(prose, lines, language=language))

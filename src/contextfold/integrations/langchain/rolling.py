@@ -16,7 +16,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable
 
-from contextfold.integrations.langchain.layout import summary_message
+from contextfold.integrations.langchain.layout import summary_message, without_prefix
 from contextfold.overflow import classify
 
 Chunk = tuple[AnyMessage, ...]
@@ -75,4 +75,4 @@ class RollingSummarizer:
 def _checked(summary: object) -> str:
     if not isinstance(summary, str):
         raise WrongSummary(f"`summarizer` must return a str, got {type(summary).__name__}.")
-    return summary.strip()
+    return without_prefix(summary)
