@@ -35,6 +35,8 @@ ANSWER_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 class Helper(LangChainDropIn):
     """Measures views and folds them. Sizes are tokens."""
 
+    _frame_tokens = 120
+
     @cached_property
     def _takes_tools(self) -> bool | None:
         return _takes_tools(self.token_counter)

@@ -124,8 +124,8 @@ class Passes:
         if result is None:
             return turn
         cutoff, quoted = material.kept(result)
-        # Nothing more would leave the view than has left it already.
-        if cutoff <= turn.start:
+        # Nothing more would leave the view than has left it already; over a limit, a shorter summary is worth it.
+        if cutoff < turn.start or (cutoff == turn.start and due.limit is None):
             return turn
         event = turn.now.event
         is_whole = event is not None and event.cutoff <= len(turn.messages)
@@ -147,8 +147,11 @@ class Passes:
         )
         now = replace(turn.now, event=new, session_id=session_id)
         # The state changes with the model's answer alone; should that fail, the next call finds what was paid for here.
+        made = await files.ports.compute(self._viewed, replace(turn, now=now))
+        if cutoff == turn.start and made.tokens >= turn.tokens:
+            return turn
         self._unsaved.put(turn.key, _Unsaved(turn.saved, now, len(turn.messages), turn.messages[-1].id))
-        return await files.ports.compute(self._viewed, replace(turn, now=now))
+        return made
 
     def can_part(self, turn: ModelTurn, due: DueFold) -> bool:
         """Whether ``folded`` has anything that may leave: if not, no summary was asked for."""

@@ -38,10 +38,11 @@ from contextfold.summary.options import SMALLEST_REQUEST, SummaryOptions
 from contextfold.summary.summarizer import as_summarizer
 from contextfold.tokens import TokenCounter
 
-SHARE = 0.1
-"""Of the tokens that triggered: what prose may take, and what evidence may take, within the bounds below."""
-PROSE = (300, 2_000)
-EVIDENCE = (500, 4_000)
+PROSE = (0.1, 300, 2_000)
+# In replays with 80 % of the window as the trigger and 30 % kept, hard / far in context at 16,000, 32,000 and 64,000 are
+# 66 / 33, 73 / 62 and 79 / 57 with a tenth, and 70 / 43, 84 / 82 and 90 / 89 with a fifth, for .06 more of the cost.
+EVIDENCE = (0.2, 500, 12_000)
+"""What prose and evidence may take: a share of the tokens that triggered, but so many tokens at least and at most."""
 LEAST_EVIDENCE = 40
 """Tokens. Fewer hold hardly a line, and its frame takes as much."""
 LEAST_SUMMARY = 120
@@ -102,6 +103,8 @@ class Folding:
     """Ids of messages that stay wherever they stand."""
     built: Callable[[str], Sequence[BaseMessage]] | None = None
     """Makes the messages that carry what a summary says; None: LangChain's one."""
+    frame: int = 0
+    """Tokens of the words around prose and evidence."""
     is_news: Callable[[], bool] = lambda: True
     """Whether it is still to be said that the trigger lies below what ``keep`` holds."""
 
@@ -199,14 +202,15 @@ class Folding:
                 "prompt": self.prompt,
                 "instructions": self.instructions,
                 "input_tokens": self._prompt_tokens(),
-                "max_tokens": self._prose[1],
+                "max_tokens": self._prose[2],
             }
         return self.summary.model_copy(update=own)
 
     @property
-    def _prose(self) -> tuple[int, int]:
-        longest = self.summary.max_tokens or PROSE[1]
-        return min(PROSE[0], longest), longest
+    def _prose(self) -> tuple[float, int, int]:
+        share, least, most = PROSE
+        longest = self.summary.max_tokens or most
+        return share, min(least, longest), longest
 
     def _prompt_tokens(self) -> int | None:
         """The longest prompt whose material is one chunk: the words around it come on top."""
@@ -225,7 +229,7 @@ class Folding:
         prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
         while True:
             stays = held | {n for group in tail for n in group.indices}
-            kept = overhead + sum(sizes[n] for n in stays)
+            kept = overhead + self.frame + sum(sizes[n] for n in stays)
             if due.limit is None or kept + LEAST_SUMMARY <= due.limit or len(tail) == 1:
                 break
             # the oldest of them: `_tail` has the newest first
@@ -234,13 +238,17 @@ class Folding:
             prose = max(LEAST_SUMMARY, min(prose, due.limit - kept))
         leaving = frozenset(range(len(sizes))) - stays
         fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
-        if not fresh:
+        must = due.limit is not None and question.view_tokens > due.limit
+        # Where nothing but the earlier summary may leave, it can still quote less.
+        if not (fresh or (leaving and must)):
             return Nothing("nothing is left to summarize but what has to stay")
         evidence = self._evidence_room(question, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
-        evidence = evidence if due.limit is None else max(0, min(evidence, due.limit - kept - prose))
+        if due.limit is not None:
+            # and then leaves room for what comes before there is something to summarize again
+            to_come = 0 if fresh else int(STEP * sum(sizes[n] for group in tail for n in group.indices))
+            evidence = max(0, min(evidence, due.limit - kept - prose - to_come))
         fires_again = due.would_fire(kept + prose + evidence, len(stays) + 1)
         is_first = len(fresh) == len(leaving)
-        must = due.limit is not None and question.view_tokens > due.limit
         if fires_again and not is_first and not must and not self._is_a_step(question, fresh, tail):
             return Nothing("the trigger lies below what keep holds, and too little came since the last summary")
         return _Parting(leaving, prose, evidence, fires_again)
@@ -279,7 +287,7 @@ class Folding:
 
     def _whole(self, question: Question) -> _Parting:
         leaving = frozenset(range(len(question.messages)))
-        return _Parting(leaving, self._prose[1], self._evidence_room(question, leaving, EVIDENCE[1]))
+        return _Parting(leaving, self._prose[2], self._evidence_room(question, leaving, EVIDENCE[2]))
 
     # ---- the summary ----
 
@@ -342,7 +350,7 @@ def _plan(question: Question, parting: _Parting) -> Plan:
     return Plan(
         trigger=question.forced or "",
         # No promise here: what is sent is another list, in another layout.
-        target=kept + kept // 10 + parting.prose + parting.evidence + PROSE[0],
+        target=kept + kept // 10 + parting.prose + parting.evidence + PROSE[1],
         floor=question.overhead,
         covers=1 + max(leaving),
         fates=tuple(fates[: 1 + max(leaving)]),
@@ -357,6 +365,6 @@ def _plan(question: Question, parting: _Parting) -> Plan:
     )
 
 
-def _room(tokens: int, bounds: tuple[int, int]) -> int:
-    least, most = bounds
-    return max(least, min(most, int(SHARE * tokens)))
+def _room(tokens: int, bounds: tuple[float, int, int]) -> int:
+    share, least, most = bounds
+    return max(least, min(most, int(share * tokens)))

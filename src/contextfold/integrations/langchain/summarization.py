@@ -34,7 +34,7 @@ from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_temp
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
 from contextfold.integrations.langchain.folding import DueFold, Folding
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
-from contextfold.integrations.langchain.models import window_of
+from contextfold.integrations.langchain.models import profile_window, window_of
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
 from contextfold.integrations.langchain.sending import KEY as STATE_KEY
 from contextfold.integrations.langchain.sending import Sending, valid, with_update, with_view
@@ -46,7 +46,17 @@ from contextfold.ports import AsyncPorts, Ports, SyncPorts, run
 from contextfold.summary.options import SummaryOptions
 
 DEFAULT_SUMMARY_PROMPT = langchain_summarization.DEFAULT_SUMMARY_PROMPT
-DEFAULT_CHUNK = 4000
+
+
+class _Unchosen(int):
+    """A default that a caller may choose as well: only the caller's own number is used as it is."""
+
+
+DEFAULT_CHUNK = _Unchosen(4000)
+"""LangChain's default of ``trim_tokens_to_summarize``. Where the window of the model that writes is known, one request
+takes up to half of that: each further one is paid for with another summary, and is one more time that it is said again.
+"""
+
 NO_HISTORY = "No previous conversation history."
 """What LangChain's class answers where it is asked to summarize nothing. No pass of ours ever asks."""
 
@@ -66,7 +76,8 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         token_counter: tokens of a list of messages. Left as it is: our estimate, which knows scripts and media.
         summary_prompt: with ``{messages}``; used for every request, those that update and merge summaries included.
         trim_tokens_to_summarize: tokens of conversation in one request; more is read in several. None: no limit but
-            the summarizer's own. Nothing is discarded either way.
+            the summarizer's own. Nothing is discarded either way. Not given: half of the window that the model's
+            profile tells, and 4,000 where it tells none.
         summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
         counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
         instructions: added to every request to the summarizer.
@@ -78,6 +89,8 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     """
 
     state_schema = schema(STATE_KEY, list)
+    _frame_tokens = 40
+    """Of a summary message without prose and evidence, in the language in which it takes most."""
 
     def __init__(
         self,
@@ -264,14 +277,20 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             writer=self._writer,
             reader=self.summarizer,
             prompt=as_template(self.summary_prompt),
-            chunk_tokens=self.trim_tokens_to_summarize,
+            chunk_tokens=self._chunk_tokens(),
             instructions=self.instructions,
             summary=self.summary,
             has_evidence=self.evidence,
             counter=self._measure.counter,
             window=self._window(sending) or window_of(self.model),
+            frame=self._frame_tokens,
             is_news=self._is_news,
         )
+
+    def _chunk_tokens(self) -> int | None:
+        """How much of the conversation one request takes; None: all of it."""
+        chosen, window = self.trim_tokens_to_summarize, profile_window(self._writer)
+        return chosen if window is None or not isinstance(chosen, _Unchosen) else max(chosen, window // 2)
 
     def _is_news(self) -> bool:
         """Whether this is the first time."""
