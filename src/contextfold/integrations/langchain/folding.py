@@ -227,10 +227,12 @@ class Folding:
         held = pins.held(question.messages, question.grouping, question.policy).keys()
         tail = self._tail(question)
         prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
+        # What is quoted already is quoted on: once it has left, nothing brings it back.
+        least = LEAST_SUMMARY + min(self._quoted(question), _room(due.tokens or question.view_tokens, EVIDENCE))
         while True:
             stays = held | {n for group in tail for n in group.indices}
             kept = overhead + self.frame + sum(sizes[n] for n in stays)
-            if due.limit is None or kept + LEAST_SUMMARY <= due.limit or len(tail) == 1:
+            if due.limit is None or kept + least <= due.limit or len(tail) == 1:
                 break
             # the oldest of them: `_tail` has the newest first
             tail.pop()
@@ -280,10 +282,13 @@ class Folding:
     def _evidence_room(self, question: Question, leaving: frozenset[int], most: int) -> int:
         if not self.has_evidence:
             return 0
-        earlier = [layout.evidence_of(question.history.wire[n]) for n in leaving]
-        quoted = sum(question.counter.text(lines) for lines in earlier if lines)
-        room = min(most, quoted + sum(question.sizes[n] for n in leaving) // QUOTED)
+        room = min(most, self._quoted(question) + sum(question.sizes[n] for n in leaving) // QUOTED)
         return room if room >= LEAST_EVIDENCE else 0
+
+    def _quoted(self, question: Question) -> int:
+        """Tokens of what earlier summaries quote."""
+        lines = map(layout.evidence_of, question.history.wire)
+        return sum(question.counter.text(quoted) for quoted in lines if quoted) if self.has_evidence else 0
 
     def _whole(self, question: Question) -> _Parting:
         leaving = frozenset(range(len(question.messages)))
