@@ -19,7 +19,7 @@ from benchmarks.replay.statistics import Row, rows
 
 BASELINE = Path(__file__).with_name("baseline.json")
 WINDOWS = (16_000, 32_000)
-STRATEGIES = ("none", "floor", "contextfold", "contextfold_given")
+STRATEGIES = ("none", "floor", "contextfold", "contextfold_given", "contextfold_langchain", "contextfold_deepagents")
 LIMIT = 3
 """Conversations in each band of sizes."""
 

@@ -42,11 +42,9 @@ REGISTRY: Mapping[str, Entry] = MappingProxyType(
         "trim_oldest": _ours("trim_oldest", "TrimOldest", "LangChain's `trim_messages`"),
         "masking_langchain": _ours("masking_langchain", "ClearToolUses", "LangChain's `ContextEditingMiddleware`"),
         "masking_turns": _ours("masking_turns", "MaskOldTurns", "tool outputs older than ten turns masked"),
-        "langchain": _ours(
-            "langchain", "Summarization", "LangChain's `SummarizationMiddleware` with its default trim", trim=4_000
-        ),
+        "langchain": _ours("langchain", "Summarization", "LangChain's `SummarizationMiddleware` with its default trim"),
         "langchain_untrimmed": _ours(
-            "langchain", "Summarization", "the same, its summarizer shown everything", trim=None
+            "langchain", "Summarization", "the same, its summarizer shown everything", trim_tokens_to_summarize=None
         ),
         "deepagents": _ours("deepagents", "Summarization", "deepagents' `SummarizationMiddleware`"),
         "langmem": _ours("langmem", "Running", "langmem's `summarize_messages`"),
@@ -54,6 +52,12 @@ REGISTRY: Mapping[str, Entry] = MappingProxyType(
         "contextfold_given": _ours("contextfold", "Given", "contextfold with the peers' thresholds and summarizer"),
         "contextfold_same": _ours(
             "contextfold", "Same", 'contextfold with `summarizer="same"`: the stub reads the view that is cached'
+        ),
+        "contextfold_langchain": _ours(
+            "drop_ins", "LangChain", "contextfold's class in place of LangChain's, given the same"
+        ),
+        "contextfold_deepagents": _ours(
+            "drop_ins", "DeepAgents", "contextfold's class in place of deepagents', given the same"
         ),
         "contextfold_no_evidence": _ours("contextfold", "WithoutEvidence", "contextfold without verbatim lines"),
         "contextfold_no_tiers": _ours("contextfold", "WithoutTiers", "contextfold that shortens nothing"),

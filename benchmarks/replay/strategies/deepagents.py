@@ -30,7 +30,8 @@ SESSION = "session_00000000000000000000000000000000"
 class Summarization(Strategy):
     """As an agent of deepagents runs it."""
 
-    packages = ("deepagents", "langchain", "langchain-core")
+    packages: tuple[str, ...] = ("deepagents", "langchain", "langchain-core")
+    middleware: type[Any] = SummarizationMiddleware
 
     def __init__(self, window: int) -> None:
         super().__init__(window)
@@ -39,7 +40,7 @@ class Summarization(Strategy):
         self._folder = tempfile.mkdtemp(prefix="replay-deepagents-")
         self._state: dict[str, Any] = {"messages": [], "_summarization_session_id": SESSION}
         self._replaced: dict[str, BaseMessage] = {}  # message id -> message, from offloaded tool results
-        self._middleware = SummarizationMiddleware(
+        self._middleware = self.middleware(
             model=self._model,
             backend=FilesystemBackend(root_dir=self._folder, virtual_mode=True),
             trigger=("tokens", self.trigger),

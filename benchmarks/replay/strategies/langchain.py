@@ -1,6 +1,10 @@
-"""LangChain's ``SummarizationMiddleware``: its state is rewritten, and the system prompt travels outside it."""
+"""LangChain's ``SummarizationMiddleware``, or ours in its place: its state is rewritten, and the system prompt travels
+outside it.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import BaseMessage, RemoveMessage
@@ -11,21 +15,22 @@ from benchmarks.replay.strategies.bridge import Bridge, stub_model
 
 
 class Summarization(Strategy):
-    """``trim`` are the tokens to which the summarizer's input is cut; None: it is shown everything."""
+    """As an agent of LangChain runs it. ``settings``: more of its arguments."""
 
-    packages = ("langchain", "langchain-core")
+    packages: tuple[str, ...] = ("langchain", "langchain-core")
+    middleware: type[Any] = SummarizationMiddleware
 
-    def __init__(self, window: int, *, trim: int | None) -> None:
+    def __init__(self, window: int, **settings: Any) -> None:
         super().__init__(window)
         self._bridge = Bridge()
         self._state: list[BaseMessage] = []
         self._seen = 0
-        self._middleware = SummarizationMiddleware(
+        self._middleware = self.middleware(
             model=stub_model(window),
             trigger=("tokens", self.trigger),
             keep=("tokens", self.keep),
-            trim_tokens_to_summarize=trim,
             summarizer=lambda messages: self.summarizer(messages),
+            **settings,
         )
 
     def view(self, messages: list[Message]) -> list[Message]:

@@ -40,6 +40,10 @@ def before(middleware: Any, messages: list[BaseMessage], **state: Any) -> list[B
     return None if update is None else list(update["messages"])
 
 
+def texts(messages: list[BaseMessage]) -> list[str]:
+    return [str(message.text) for message in messages]
+
+
 def prompts_of(model: ScriptedModel) -> str:
     return "\n".join(str(message.text) for sent in model.sent for message in sent)
 
@@ -391,11 +395,40 @@ def test_a_summary_that_fails_never_ends_a_thread_that_no_longer_fits(monkeypatc
     assert "fallback_used" in events
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_result_larger_than_the_window_is_sent_shortened_and_costs_no_known_fact(is_async: bool) -> None:
+    """Nothing else can leave for it. The thread keeps it whole, and the summary quotes what it quoted before."""
+    profile = {"max_input_tokens": 6_000}
+    model = ScriptedModel(script=lambda messages, number: "ok", profile=profile)
+    middleware = SummarizationMiddleware(writer(profile=profile), trigger=("tokens", 4_000), keep=("messages", 6))
+    agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "t"}}
+
+    def sent(*new: BaseMessage) -> list[BaseMessage]:
+        given = {"messages": list(new)}
+        anyio.run(agent.ainvoke, given, thread) if is_async else agent.invoke(given, thread)
+        return model.sent[-1]
+
+    for number in range(12):
+        sent(*talk(2, words=160, start=2 * number), HumanMessage("And?", id=f"n{number}"))
+    assert "src/item_3.py" in "\n".join(texts(model.sent[-1]))
+    rows = "\n".join(f"row {row} of the table says {row * 7919 % 10_007}" for row in range(2_000))
+    call = AIMessage("", tool_calls=[{"name": "read_file", "args": {"path": "t.csv"}, "id": "c"}], id="a")
+    view = sent(HumanMessage("Read it.", id="u"), call, ToolMessage(rows, tool_call_id="c", id="r"))
+    assert count_tokens(view) < 6_000
+    assert problems_of(view) == []
+    assert "src/item_3.py" in "\n".join(texts(view))
+    result = next(message for message in view if isinstance(message, ToolMessage))
+    assert str(result.text).startswith("row 0 of the table")
+    kept = agent.get_state(thread).values["messages"]
+    assert [str(message.text) for message in kept if message.id == "r"] == [rows]
+
+
 def test_a_summarizer_that_says_again_what_it_reads_goes_on_for_ever() -> None:
     """It repeats the first line of the earlier summary each time; of two dozen of those no summary was taken."""
 
     def parrot(messages: list[BaseMessage]) -> str:
-        return f"{messages[0].text}\nand {len(messages)} messages"[:600]
+        return f"{str(messages[0].text)[:600]}\n{str(messages[-1].text)[:40]}"
 
     middleware = SummarizationMiddleware(writer(), trigger=("messages", 14), keep=("messages", 6), summarizer=parrot)
     messages: list[BaseMessage] = []
@@ -405,6 +438,25 @@ def test_a_summarizer_that_says_again_what_it_reads_goes_on_for_ever() -> None:
         messages = [message for message in messages if not isinstance(message, RemoveMessage)]
         assert len(messages) < 14
     assert str(messages[0].text).count(PREFIX.strip()) == 1
+
+
+def test_what_a_summary_quotes_is_not_read_and_paid_for_again() -> None:
+    """Lines of evidence are quoted on by code; a summarizer reads the prose of the earlier summary, and what is new."""
+    read: list[list[BaseMessage]] = []
+
+    def summarize(messages: list[BaseMessage]) -> str:
+        read.append(messages)
+        return SUMMARY
+
+    middleware = SummarizationMiddleware(writer(), trigger=("messages", 14), keep=("messages", 6), summarizer=summarize)
+    messages: list[BaseMessage] = []
+    for number in range(8):
+        messages += talk(3, words=40, start=3 * number)
+        messages = before(middleware, messages) or messages
+        messages = [message for message in messages if not isinstance(message, RemoveMessage)]
+    assert "<evidence>" in str(messages[0].text)
+    assert len(read) > 1
+    assert [str(given[0].text) for given in read[1:]] == [PREFIX + SUMMARY] * (len(read) - 1)
 
 
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,8 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         token_counter: tokens of a list of messages. Left as it is: our estimate, which knows scripts and media.
         summary_prompt: with ``{messages}``; used for every request, those that update and merge summaries included.
         trim_tokens_to_summarize: tokens of conversation in one request; more is read in several. None: no limit but
-            the summarizer's own. Nothing is discarded either way.
+            the summarizer's own. Nothing is discarded either way. Not given: half of the window that the model's
+            profile tells, and 4,000 where it tells none.
         truncate_args_settings: as for deepagents; None truncates nothing.
         summarizer: writes in place of ``model``: a chat model, its name, or a runnable or callable on messages.
         counting: ``"langchain"`` counts as LangChain does: 3.3 characters per token for Anthropic, 4 otherwise.
@@ -76,6 +77,7 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
         on_event: called with each ``Event``.
 
     A summary that fails, is blank or cannot be used changes nothing: the events say why, and the next call tries again.
+    Over the model's input limit the built-in summary stands in.
     Raises ``ContextOverflowError`` where the provider refuses even the smaller request.
     """
 

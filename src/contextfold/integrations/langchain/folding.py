@@ -39,8 +39,8 @@ from contextfold.summary.summarizer import as_summarizer
 from contextfold.tokens import TokenCounter
 
 PROSE = (0.1, 300, 2_000)
-# In replays with 80 % of the window as the trigger and 30 % kept, hard / far in context at 16,000, 32,000 and 64,000 are
-# 66 / 33, 73 / 62 and 79 / 57 with a tenth, and 70 / 43, 84 / 82 and 90 / 89 with a fifth, for .06 more of the cost.
+# Replayed with 80 % of the window as the trigger and 30 % kept, hard / far at 16,000, 32,000 and 64,000 are 66 / 33,
+# 73 / 62 and 79 / 57 with a tenth of what triggers, and 70 / 43, 84 / 82 and 90 / 89 with a fifth, for .06 more cost.
 EVIDENCE = (0.2, 500, 12_000)
 """What prose and evidence may take: a share of the tokens that triggered, but so many tokens at least and at most."""
 LEAST_EVIDENCE = 40
@@ -236,8 +236,10 @@ class Folding:
                 break
             # the oldest of them: `_tail` has the newest first
             tail.pop()
-        if due.limit is not None:
-            prose = max(LEAST_SUMMARY, min(prose, due.limit - kept))
+        # What is too large whatever leaves is sent shortened: then what is known of the rest need not give way.
+        limit = None if due.limit is None or kept + LEAST_SUMMARY > due.limit else due.limit
+        if limit is not None:
+            prose = max(LEAST_SUMMARY, min(prose, limit - kept))
         leaving = frozenset(range(len(sizes))) - stays
         fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
         must = due.limit is not None and question.view_tokens > due.limit
@@ -245,10 +247,10 @@ class Folding:
         if not (fresh or (leaving and must)):
             return Nothing("nothing is left to summarize but what has to stay")
         evidence = self._evidence_room(question, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
-        if due.limit is not None:
+        if limit is not None:
             # and then leaves room for what comes before there is something to summarize again
             to_come = 0 if fresh else int(STEP * sum(sizes[n] for group in tail for n in group.indices))
-            evidence = max(0, min(evidence, due.limit - kept - prose - to_come))
+            evidence = max(0, min(evidence, limit - kept - prose - to_come))
         fires_again = due.would_fire(kept + prose + evidence, len(stays) + 1)
         is_first = len(fresh) == len(leaving)
         if fires_again and not is_first and not must and not self._is_a_step(question, fresh, tail):
@@ -302,7 +304,8 @@ class Folding:
         found = [indices for indices in found if indices and not layout.is_summary(messages[indices[0]])]
         return RollingSummarizer(
             runnable=self.reader,  # type: ignore[arg-type]  # only called where there is one
-            earlier=next((message for message in messages if layout.is_summary(message)), None),
+            # without its evidence, which is quoted on by code and need not be read and paid for again
+            earlier=next((layout.without_evidence(m) for m in messages if layout.is_summary(m)), None),
             groups=[tuple(messages[n] for n in indices) for indices in found],
             sizes=[sum(question.sizes[n] for n in indices) for indices in found],
             chunk_tokens=self.chunk_tokens,

@@ -110,6 +110,12 @@ def evidence_of(message: AnyMessage) -> str:
     return _parts(str(message.text))[1] if is_summary(message) else ""
 
 
+def without_evidence(message: AnyMessage) -> AnyMessage:
+    """The message of an earlier summary with its prose alone; the same one where it quotes nothing."""
+    prose, quoted = _parts(str(message.text))
+    return message.model_copy(update={"content": PREFIX + prose}) if quoted else message
+
+
 def newest_assistant(messages: Sequence[AnyMessage]) -> AIMessage | None:
     """The newest assistant message."""
     return next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)

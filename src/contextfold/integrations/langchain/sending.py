@@ -1,4 +1,5 @@
-"""How a thread is sent to its model: what goes with the messages, and how much the model takes.
+"""How a thread is sent to its model: what goes with the messages, how much the model takes, and what is made of a list
+that it would refuse.
 
 What belongs here: reading these out of a model request, cheaply enough for every call, and what of them the state of a
 thread remembers, because ``before_model`` sees no request. What does not: counting (``contextfold.tokens``).
@@ -23,6 +24,7 @@ from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.models import profile_window
 from contextfold.record.view import build
+from contextfold.tiers import TIERS
 from contextfold.tokens import TokenCounter
 
 KEY = "_contextfold_sending"
@@ -75,6 +77,31 @@ _THINKING = ("thinking", "context_management")
 def _thinking_beside(fields: Mapping[str, Any], view: Sequence[Any], history: Sequence[Any]) -> dict[str, Any]:
     """What of these fields changes beside the view."""
     return with_thinking_set(fields, thinking_beside(fields.get("thinking"), view, history, "langchain"))
+
+
+def shortened(messages: Sequence[AnyMessage], sizes: Sequence[int], excess: int) -> list[AnyMessage]:
+    """The messages without ``excess`` tokens, as far as results of tools have them: the largest are shortened, with a
+    mark and a count. ``sizes``: tokens of each message.
+    """
+    sent = list(messages)
+    for size, n in sorted(zip(sizes, range(len(sent)), strict=True), key=lambda pair: (-pair[0], pair[1])):
+        if excess <= 0 or size < LEAST_SHORTENED:
+            break
+        if isinstance(sent[n], ToolMessage):
+            sent[n] = _shorter(sent[n], max(LEAST_SHORTENED // 2, size - excess))
+            excess -= size - max(LEAST_SHORTENED // 2, size - excess)
+    return sent
+
+
+LEAST_SHORTENED = 800
+"""Tokens. Smaller results would hardly get shorter."""
+
+
+def _shorter(message: AnyMessage, tokens: int) -> AnyMessage:
+    decoded = FORMAT.decode(message)
+    # a tenth less, for the mark and for what is around the text
+    result = TIERS["oversized"].reduce(decoded.parts[0], int(tokens * 0.9))
+    return message if result is None else FORMAT.encode([decoded.with_parts((result,))])[0]
 
 
 @dataclass(frozen=True, slots=True)

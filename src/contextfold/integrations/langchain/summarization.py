@@ -37,7 +37,7 @@ from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import profile_window, window_of
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
 from contextfold.integrations.langchain.sending import KEY as STATE_KEY
-from contextfold.integrations.langchain.sending import Sending, valid, with_update, with_view
+from contextfold.integrations.langchain.sending import Sending, shortened, valid, with_update, with_view
 from contextfold.integrations.langchain.state import schema
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 from contextfold.observe import Event, Observer
@@ -86,6 +86,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         on_event: called with each ``Event``.
 
     A summary that fails, is blank or cannot be used changes nothing: the events say why, and the next call tries again.
+    Where the thread no longer fits the window that the model's profile tells, the built-in summary stands in.
     """
 
     state_schema = schema(STATE_KEY, list)
@@ -175,7 +176,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "before_model"):
             with hidden_from_streams():
                 folded = run(self._folded(request.messages, sending, SyncPorts()))
-        response = handler(_to_send(request, folded))
+        response = handler(self._to_send(request, folded, sending))
         return _answered(response, request, sending, folded)
 
     async def awrap_model_call(
@@ -187,8 +188,30 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "abefore_model"):
             with hidden_from_streams():
                 folded = await self._folded(request.messages, sending, ports)
-        response = await handler(await ports.compute(_to_send, request, folded))
+        response = await handler(await ports.compute(self._to_send, request, folded, sending))
         return _answered(response, request, sending, folded)
+
+    def _to_send(
+        self, request: ModelRequest[Any], folded: list[AnyMessage] | None, sending: Sending
+    ) -> ModelRequest[Any]:
+        """The request with messages that a provider takes: a run that was interrupted leaves calls without results."""
+        messages = self._fitting(valid(folded or request.messages), sending)
+        is_whole = messages is request.messages and not any(map(layout.is_summary, messages))
+        return request if is_whole else with_view(request, messages, request.messages)
+
+    def _fitting(self, messages: list[AnyMessage], sending: Sending) -> list[AnyMessage]:
+        """The messages inside the model's window, where it is known: results larger than all that can leave are sent
+        shortened. The thread keeps them, and a later summary reads them whole.
+        """
+        window = self._window(sending)
+        tokens = sending.overhead + self._tokens(thread_key(messages), messages) if window is not None else 0
+        if window is None or tokens <= window or not self._adds_up(messages, tokens - sending.overhead):
+            return messages
+        sizes = self._measure.sizes.of(thread_key(messages), messages)
+        sent = shortened(messages, sizes, tokens - int(FULL * window))
+        text = f"{tokens:,} tokens do not fit the window of {window:,}: results of tools are sent shortened"
+        self._observer().emit("tier_applied", text, tier="oversized", tokens=tokens, window=window)
+        return sent
 
     def _may_be_due(self, sending: Sending, request: ModelRequest[Any], hook: str) -> bool:
         """Whether ``before_model`` knew of less overhead or of another window. A hook of a subclass is left alone.
@@ -370,13 +393,6 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
 def _update(folded: list[AnyMessage] | None) -> dict[str, Any] | None:
     return None if folded is None else {"messages": _replacing(folded)}
-
-
-def _to_send(request: ModelRequest[Any], folded: list[AnyMessage] | None) -> ModelRequest[Any]:
-    """The request with messages that a provider takes: a run that was interrupted leaves calls without results."""
-    messages = valid(folded or request.messages)
-    is_whole = messages is request.messages and not any(map(layout.is_summary, messages))
-    return request if is_whole else with_view(request, messages, request.messages)
 
 
 def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
