@@ -23,13 +23,17 @@ INK, GRAY, PALE = "#333333", "#8a8a8a", "#d9d9d9"
 COLORS = {
     "contextfold": ORANGE,
     "contextfold_given": BLUE,
+    "contextfold_same": SKY,
+    "contextfold_langchain": GREEN,
+    "contextfold_deepagents": PURPLE,
     "contextfold_no_evidence": SKY,
     "contextfold_no_tiers": GREEN,
     "contextfold_no_prose": PURPLE,
 }
 MARKS = {
     "contextfold": "o", "contextfold_given": "o", "contextfold_no_evidence": "v", "contextfold_no_tiers": "^",
-    "contextfold_no_prose": "D", "none": "*", "floor": "_", "trim_oldest": "x", "masking_langchain": "s",
+    "contextfold_no_prose": "D", "contextfold_same": "o", "contextfold_langchain": "^",
+    "contextfold_deepagents": "P", "none": "*", "floor": "_", "trim_oldest": "x", "masking_langchain": "s",
     "masking_turns": "D", "langchain": "^", "langchain_untrimmed": "v", "deepagents": "P", "langmem": "X",
 }  # fmt: skip
 STYLE = {

@@ -9,7 +9,6 @@ from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage
 
 from benchmarks.replay.chat import Message
 from benchmarks.replay.strategies import deepagents, langchain
-from benchmarks.replay.strategies.base import split_system
 from benchmarks.replay.strategies.bridge import stub_model
 from benchmarks.replay.strategies.masking_langchain import model_request
 from contextfold.integrations.deepagents import SummarizationMiddleware as ForDeepAgents
@@ -28,11 +27,8 @@ class LangChain(langchain.Summarization):
         self._remembered: dict[str, Any] = {}
 
     def view(self, messages: list[Message]) -> list[Message]:
+        system = self._told(messages)
         with self.outside():
-            system, _ = split_system(messages)
-            fresh = messages[max(self._seen, len(system)) :]
-            self._seen = len(messages)
-            self._state += self._bridge.incoming(fresh)
             instructions = self._bridge.incoming(system)
         sent: list[BaseMessage] = []
 

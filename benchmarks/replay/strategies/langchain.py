@@ -34,13 +34,18 @@ class Summarization(Strategy):
         )
 
     def view(self, messages: list[Message]) -> list[Message]:
-        with self.outside():
-            system, _ = split_system(messages)
-            fresh = messages[max(self._seen, len(system)) :]
-            self._seen = len(messages)
-            self._state += self._bridge.incoming(fresh)
+        system = self._told(messages)
         update = self._middleware.before_model({"messages": self._state}, None)
         with self.outside():
             if update:
                 self._state = [message for message in update["messages"] if not isinstance(message, RemoveMessage)]
             return system + self._bridge.outgoing(self._state)
+
+    def _told(self, messages: list[Message]) -> list[Message]:
+        """The system message (as a list of none or one), after the agent's state was told what is new of the rest."""
+        with self.outside():
+            system, _ = split_system(messages)
+            fresh = messages[max(self._seen, len(system)) :]
+            self._seen = len(messages)
+            self._state += self._bridge.incoming(fresh)
+            return system
