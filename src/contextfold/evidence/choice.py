@@ -77,9 +77,6 @@ LEAST_SAID = 3
 LEAST_TAKEN = 8
 """Tokens of a line for each name that it adds at the end of a choice, at the very least: about eleven in the mean."""
 
-SPARE = 0.1
-"""Of the room: where parts of lines leave more of it in a dialogue, whole lines are chosen for that, too."""
-
 JOINED = 200
 """Characters. Two neighboring lines longer than this together are not offered as a pair."""
 
@@ -159,12 +156,6 @@ def select(
         if not len(unshown):
             return whole
     parts = clips(missing, weights, material.row, words, budget - size - 1, sizes)
-    taken = sizes.text(parts) + 1 if parts else 0
-    # Agents name so much that parts fill their room; a dialogue may name too little for that. Where an agent does, more
-    # lines add .3 points of what is needed again, and 2 % to the cost.
-    if is_talk and budget - size - taken > SPARE * budget:
-        text, size, missing = lines(budget - taken)
-        parts = clips(missing, weights, material.row, words, budget - size - 1, sizes)
     return "\n".join(filter(None, (text, parts)))
 
 

@@ -150,10 +150,7 @@ class Folding:
             # be sent. One that cannot be sent would never be asked about again.
             if due.limit is None or tokens <= due.limit:
                 return None
-            observer.emit("fallback_used", "the built-in extractive summary stands in", fallback="extractive")
-            made = _summary(
-                await perform(question, await ports.compute(_plan, question, parting), Means(ports, observer))
-            )
+            made = await self._without_summarizer(question, parting, observer, ports)
         return None if made is None else await ports.compute(self._replaced, question, parting, made, messages)
 
     async def _performed(
@@ -164,6 +161,17 @@ class Folding:
         plan = await ports.compute(_plan, question, parting)
         writer = self.writer if self.reader is None else self._rolling(question, parting, messages)
         return await perform(question, plan, Means(ports, observer, as_summarizer(writer)))
+
+    async def _without_summarizer(
+        self, question: Question, parting: _Parting, observer: Observer, ports: Ports
+    ) -> SummaryRecord | None:
+        observer.emit("fallback_used", "the built-in extractive summary stands in", fallback="extractive")
+        plan = await ports.compute(_plan, question, parting)
+        try:
+            return _summary(await perform(question, plan, Means(ports, observer)))
+        except CannotFit as error:
+            observer.emit("skipped", str(error), tokens=question.view_tokens)
+            return None
 
     def can_part(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> bool:
         """Whether ``fold`` would ask for a summary of any of these messages; sizes as for ``fold``."""
@@ -243,8 +251,8 @@ class Folding:
         leaving = frozenset(range(len(sizes))) - stays
         fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
         must = due.limit is not None and question.view_tokens > due.limit
-        # Where nothing but the earlier summary may leave, it can still quote less.
-        if not (fresh or (leaving and must)):
+        # Where nothing but the earlier summary may leave, it can still quote less, if that helps.
+        if not (fresh or (leaving and must and limit is not None)):
             return Nothing("nothing is left to summarize but what has to stay")
         evidence = self._evidence_room(question, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
         if limit is not None:

@@ -209,8 +209,9 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             return messages
         sizes = self._measure.sizes.of(thread_key(messages), messages)
         sent = shortened(messages, sizes, tokens - int(FULL * window))
-        text = f"{tokens:,} tokens do not fit the window of {window:,}: results of tools are sent shortened"
-        self._observer().emit("tier_applied", text, tier="oversized", tokens=tokens, window=window)
+        saved = sum(sizes) - sum(self._measure.sizes.of(thread_key(sent), sent))
+        text = f"{tokens:,} tokens do not fit the window of {window:,}: results of tools are sent with {saved:,} fewer"
+        self._observer().emit("tier_applied", text, tier="oversized", saved=saved)
         return sent
 
     def _may_be_due(self, sending: Sending, request: ModelRequest[Any], hook: str) -> bool:
