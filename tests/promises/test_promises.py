@@ -22,6 +22,7 @@ from promise_faces import FACES, SUMMARY, WINDOW, Model, Setting, Tell
 from contextfold import ContextOverflow, Policy, PolicyError, count_tokens
 from contextfold.calls.memory import KnownConversation
 from contextfold.conversation.history import History
+from contextfold.evidence import section
 from contextfold.record.view import ViewItem
 from contextfold.summary.message import summary_text
 from leftovers import close_loop, collected
@@ -235,7 +236,7 @@ def one_summary(face: Face) -> None:
 
 
 def old_facts_stay(face: Face) -> None:
-    """What the assistant found out early is still in the view after four summaries, though new names left each time."""
+    """What the assistant found out early is still in the view after many summaries, though new names left each time."""
     keys = (
         "vault-7311",
         "relay-7890",
@@ -253,7 +254,7 @@ def old_facts_stay(face: Face) -> None:
 
     setting = Setting(main=Model(script=found), trigger=("tokens", 4_000))
     tell = face(setting)
-    for turn in range(40):
+    for turn in range(50):
         call = {"name": "read_file", "args": {"path": f"/srv/app/module_{turn}.py"}, "id": f"c{turn}"}
         made = AIMessage(f"Reading module {turn}.", tool_calls=[call], id=f"a{turn}")
         code = "\n".join(f"def step_{turn}_{row}(value):\n    return value * {turn + row}" for row in range(20))
@@ -490,6 +491,20 @@ def test_an_engine_that_breaks_a_promise_fails_its_row(
     monkeypatch.setattr(*SABOTAGE[promise])
     with pytest.raises(AssertionError):
         PROMISES[promise](FACES[face])
+
+
+def as_a_tool(speaker: str, quoted: str) -> Any:
+    return SAID("tool", quoted)
+
+
+SAID = section._said
+
+
+@pytest.mark.strict
+def test_evidence_that_is_read_back_as_a_tools_fails_the_row_of_old_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(section, "_said", as_a_tool)
+    with pytest.raises(AssertionError, match="vault-7311"):
+        old_facts_stay(FACES["LangChain drop-in"])
 
 
 def test_the_table_in_the_docs_is_this_table() -> None:

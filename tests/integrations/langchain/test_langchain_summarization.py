@@ -44,6 +44,12 @@ def texts(messages: list[BaseMessage]) -> list[str]:
     return [str(message.text) for message in messages]
 
 
+def told_more(middleware: Any, messages: list[BaseMessage], number: int, *, words: int) -> list[BaseMessage]:
+    """The thread with three more turns, as the middleware leaves it."""
+    messages = [*messages, *talk(3, words=words, start=3 * number)]
+    return [message for message in before(middleware, messages) or messages if not isinstance(message, RemoveMessage)]
+
+
 def prompts_of(model: ScriptedModel) -> str:
     return "\n".join(str(message.text) for sent in model.sent for message in sent)
 
@@ -385,9 +391,7 @@ def test_a_summary_that_fails_never_ends_a_thread_that_no_longer_fits(monkeypatc
     no_waiting(monkeypatch)
     messages: list[BaseMessage] = []
     for number in range(12):
-        messages += talk(3, words=160, start=3 * number)
-        messages = before(middleware, messages) or messages
-        messages = [message for message in messages if not isinstance(message, RemoveMessage)]
+        messages = told_more(middleware, messages, number, words=160)
         assert count_tokens(messages) < 6_000
         if number == 3:
             assert "fallback_used" not in events
@@ -433,9 +437,7 @@ def test_a_summarizer_that_says_again_what_it_reads_goes_on_for_ever() -> None:
     middleware = SummarizationMiddleware(writer(), trigger=("messages", 14), keep=("messages", 6), summarizer=parrot)
     messages: list[BaseMessage] = []
     for number in range(60):
-        messages += talk(3, words=40, start=3 * number)
-        messages = before(middleware, messages) or messages
-        messages = [message for message in messages if not isinstance(message, RemoveMessage)]
+        messages = told_more(middleware, messages, number, words=40)
         assert len(messages) < 14
     assert str(messages[0].text).count(PREFIX.strip()) == 1
 
@@ -451,9 +453,7 @@ def test_what_a_summary_quotes_is_not_read_and_paid_for_again() -> None:
     middleware = SummarizationMiddleware(writer(), trigger=("messages", 14), keep=("messages", 6), summarizer=summarize)
     messages: list[BaseMessage] = []
     for number in range(8):
-        messages += talk(3, words=40, start=3 * number)
-        messages = before(middleware, messages) or messages
-        messages = [message for message in messages if not isinstance(message, RemoveMessage)]
+        messages = told_more(middleware, messages, number, words=40)
     assert "<evidence>" in str(messages[0].text)
     assert len(read) > 1
     assert [str(given[0].text) for given in read[1:]] == [PREFIX + SUMMARY] * (len(read) - 1)
