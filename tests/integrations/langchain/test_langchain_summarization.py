@@ -602,6 +602,18 @@ def test_what_keep_names_is_cut_into_where_it_does_not_fit_the_window() -> None:
     assert SummarizationMiddleware(model).token_counter(made[1:]) <= 0.95 * 4_000
 
 
+@BOTH
+@pytest.mark.parametrize("keep", [("fraction", 0.8), ("messages", 4), ("tokens", 820)], ids=str)
+def test_what_keep_names_stays_whole_where_the_thread_fits_and_nothing_else_could_leave(
+    middleware: type[Any], keep: Any
+) -> None:
+    """No room for a summary beside it is no reason to summarize what is to stay."""
+    model = writer(profile={"max_input_tokens": 1_000})
+    count = {"token_counter": lambda messages: 200 * len(list(messages))}
+    assert before(middleware(model, trigger=("fraction", 0.8), keep=keep, **count), talk(2, words=480)) is None
+    assert not model.sent
+
+
 @pytest.mark.parametrize("color", ["sync", "async"])
 def test_fractions_are_of_the_agents_window_once_a_call_has_shown_it(color: str) -> None:
     """A small model writes the summaries of an agent with a large one, and the other way round."""

@@ -237,11 +237,14 @@ class Folding:
         prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
         # What is quoted already is quoted on: once it has left, nothing brings it back.
         least = LEAST_SUMMARY + min(self._quoted(question), _room(due.tokens or question.view_tokens, EVIDENCE))
+        must = due.limit is not None and question.view_tokens > due.limit
         while True:
             stays = held | {n for group in tail for n in group.indices}
             kept = overhead + self.frame + sum(sizes[n] for n in stays)
             if due.limit is None or kept + least <= due.limit or len(tail) == 1:
                 break
+            if len(stays) == len(sizes) and not must:
+                break  # all of it is to stay, and it fits without the summary
             # the oldest of them: `_tail` has the newest first
             tail.pop()
         # What is too large whatever leaves is sent shortened: then what is known of the rest need not give way.
@@ -250,7 +253,6 @@ class Folding:
             prose = max(LEAST_SUMMARY, min(prose, limit - kept))
         leaving = frozenset(range(len(sizes))) - stays
         fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
-        must = due.limit is not None and question.view_tokens > due.limit
         # Where nothing but the earlier summary may leave, it can still quote less, if that helps.
         if not (fresh or (leaving and must and limit is not None)):
             return Nothing("nothing is left to summarize but what has to stay")
