@@ -27,7 +27,7 @@ from contextfold.summary.summarizer import Summary, SummaryStats
 BEHIND_VIEW = "behind_view_v1"
 """How a summary was made by the model of the request itself."""
 
-LEAST_APART = 200
+LEAST_APART = 100
 """Tokens that a summary of what stands shortened in the view must have to be worth a request of its own."""
 
 FromText = Callable[[Sequence[Unit], str | None, int], Awaitable[Summary]]
