@@ -6,6 +6,7 @@ does not: thinking inside messages (``passes``), and what follows a refusal (``r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -17,7 +18,10 @@ LEAST_THINKING = 1_024
 """Tokens. Anthropic takes no smaller budget."""
 _OFF = {"type": "disabled"}
 _CLAUDE = ("anthropic", "anthropic-request", "bedrock-converse", "langchain")
-"""Formats that hold conversations with the models whose API has this rule. In others, no model has such a field."""
+"""Formats in which no other models than those whose API has this rule get such a field. In others, the model's name
+tells: Gemini takes the same field from LiteLLM, and thinks on in the middle of a chain.
+"""
+_NAMED = re.compile(r"claude|anthropic", re.IGNORECASE)
 
 
 def shorter_thinking(thinking: Any, before: int | None, max_tokens: int) -> Any:
@@ -34,14 +38,18 @@ def shorter_thinking(thinking: Any, before: int | None, max_tokens: int) -> Any:
     return {**thinking, "budget_tokens": max(LEAST_THINKING, 1 << (max_tokens // 2).bit_length() - 1)}
 
 
-def thinking_beside(thinking: Any, view: Sequence[Any], history: Sequence[Any], format_name: str) -> Any:
+def thinking_beside(
+    thinking: Any, view: Sequence[Any], history: Sequence[Any], format_name: str, model: Any = None
+) -> Any:
     """``thinking`` beside a view of ``history``: disabled where the newest calls open with an answer that has none.
 
     With a budget, the API refuses such a list. Only the first answer of a chain of calls has thinking (unless it is
     interleaved), and a pass may have summarized that one. An answer that has its thinking in the history is another
-    case: the provider's refusal has it shown again, and the model goes on thinking.
+    case: the provider's refusal has it shown again, and the model goes on thinking. ``model``: its name, for formats
+    that many providers speak.
     """
-    if format_name not in _CLAUDE or not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
+    is_claude = format_name in _CLAUDE or _NAMED.search(str(model)) is not None
+    if not is_claude or not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
         return thinking
     decode = formats.get(format_name).decode
     opening = _opening(map(decode, reversed(view)))

@@ -73,7 +73,8 @@ class GatewayWire:
 
     def beside(self, fields: Mapping[str, Any], view: Sequence[Any], history: Sequence[Any]) -> dict[str, Any]:
         """The fields to set beside a view of the history that is not all of it; None: to leave out."""
-        return with_thinking_set(fields, thinking_beside(fields.get("thinking"), view, history, self.read_as))
+        thinking = thinking_beside(fields.get("thinking"), view, history, self.read_as, fields.get("model"))
+        return with_thinking_set(fields, thinking)
 
     def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
         """An error of ours, in the shape that the wire's clients read."""

@@ -24,13 +24,14 @@ try:
     from google.adk.events.event import Event
     from google.adk.events.event_actions import EventActions, EventCompaction
     from google.adk.plugins.base_plugin import BasePlugin
-    from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
+    from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part, ThinkingConfig
 except ImportError as error:
     raise ImportError(
         "contextfold.integrations.google_adk needs google-adk: pip install 'contextfold[google-adk]'"
     ) from error
 
 from contextfold import formats, json_values, quoting
+from contextfold.calls.thinking import thinking_beside
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
@@ -99,7 +100,7 @@ class CompactionPlugin(BasePlugin):
             record, options = self._record(known, callback_context), _options(llm_request, known)
         result = await self.compactor.acompact(known.contents, record, **options)
         self._take_over(known, result, callback_context)
-        llm_request.contents = list(result.messages)
+        _set_view(llm_request, result.messages, known.contents)
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """What the provider counted corrects the estimate of the next request."""
@@ -124,7 +125,7 @@ class CompactionPlugin(BasePlugin):
         async def send(view: list[Any]) -> Any:
             if refusals:
                 raise refusals.pop()  # the very view that was refused: it is not sent again
-            llm_request.contents = list(view)
+            _set_view(llm_request, view, known.contents)
             answers = [answer async for answer in llm.generate_content_async(llm_request, stream=False)]
             return answers[-1]
 
@@ -198,6 +199,16 @@ def _options(request: Any, known: _Known) -> dict[str, Any]:
         "model": request.model,
         "calibration": known.calibration,
     }
+
+
+def _set_view(request: Any, view: Sequence[Any], contents: Sequence[Any]) -> None:
+    """Send a view of the contents, and of Claude no budget for thinking that it would refuse beside this view."""
+    request.contents = list(view)
+    budget = shapes.get(shapes.get(request.config, "thinking_config"), "thinking_budget")
+    if isinstance(budget, int) and budget > 0:
+        thinking = {"type": "enabled", "budget_tokens": budget}
+        if thinking_beside(thinking, view, contents, "gemini", request.model) is not thinking:
+            request.config = request.config.model_copy(update={"thinking_config": ThinkingConfig(thinking_budget=0)})
 
 
 # ---- ADK's own compaction, with our summaries ----

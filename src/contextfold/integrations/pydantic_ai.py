@@ -21,7 +21,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 try:
     from pydantic_ai import RunContext
@@ -38,6 +38,7 @@ except ImportError as error:
 
 from contextfold import formats
 from contextfold.archive import Archive as FileArchive
+from contextfold.calls.thinking import LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import After, Before, CompactionResult, Compactor
 from contextfold.formats.pydantic_ai import split
@@ -54,6 +55,11 @@ __all__ = ["Compaction", "history_processor"]
 FORMAT = "pydantic-ai"
 KEY = "contextfold"
 """In the ``metadata`` of a response: the record that was in force behind it, as JSON."""
+
+BEDROCKS = "bedrock_additional_model_requests_fields"
+"""The setting in which a request to Bedrock has what Claude's own API has beside the messages."""
+
+_BUDGET = {"type": "enabled", "budget_tokens": LEAST_THINKING}
 
 RAN_THERE = ("builtin-tool-call", "builtin-tool-return")
 """Kinds of parts of tools that the provider runs, in the answer itself."""
@@ -243,7 +249,7 @@ class _CompactingModel(WrapperModel):
             return await self.wrapped.request(messages, model_settings, model_request_parameters)
 
         async def send(view: list[Any], max_tokens: int | None) -> _Whole:
-            settings = _limited(model_settings, max_tokens)
+            settings = call.settings_beside(view, max_tokens)
             response = await self.wrapped.request(call.joined(view), settings, model_request_parameters)
             return _Whole(response, call.usage(response))
 
@@ -262,7 +268,7 @@ class _CompactingModel(WrapperModel):
             return await self.wrapped.count_tokens(messages, model_settings, model_request_parameters)
 
         async def count(view: list[Any], max_tokens: int | None) -> _Counted:
-            settings = _limited(model_settings, max_tokens)
+            settings = call.settings_beside(view, max_tokens)
             return _Counted(await self.wrapped.count_tokens(call.joined(view), settings, model_request_parameters))
 
         counted, result = await call.viewed(count)
@@ -283,7 +289,7 @@ class _CompactingModel(WrapperModel):
         async with AsyncExitStack() as stack:
 
             async def send(view: list[Any], max_tokens: int | None) -> StreamedResponse:
-                settings = _limited(model_settings, max_tokens)
+                settings = call.settings_beside(view, max_tokens)
                 # A stream that is refused is closed here, before the next one is opened; an accepted one lives as long
                 # as the caller's.
                 async with AsyncExitStack() as attempt:
@@ -452,6 +458,35 @@ class _Call:
                 found.append(message)
         return found
 
+    def settings_beside(self, view: Sequence[Any], max_tokens: int | None) -> ModelSettings | None:
+        """The settings beside a view, and with this limit of the answer: Claude's budget for thinking has to fit both.
+
+        The model's own settings count where the run has none. A budget is also what older models make of ``thinking``.
+        """
+        own: dict[str, Any] = {**(self.model.settings or {}), **(self.settings or {})}
+        settings = _limited(self.settings, max_tokens)
+        is_whole = len(view) == len(self.wire) and all(map(operator.is_, view, self.wire))
+        limit = own.get("max_tokens")
+
+        def beside(fields: Mapping[str, Any]) -> dict[str, Any]:
+            thinking = fields.get("thinking")
+            if max_tokens is not None:
+                thinking = shorter_thinking(thinking, limit, max_tokens)
+            if not is_whole:
+                thinking = thinking_beside(thinking, view, self.wire, FORMAT, "claude")
+            return with_thinking_set(fields, thinking)
+
+        changed: dict[str, Any] = {}
+        names = ("thinking", "context_management")
+        for name, value in beside({name: own.get(f"anthropic_{name}") for name in names}).items():
+            changed[f"anthropic_{name}"] = value
+        more = own.get(BEDROCKS)
+        if isinstance(more, Mapping) and (made := beside(more)):
+            changed[BEDROCKS] = {name: value for name, value in {**more, **made}.items() if value is not None}
+        if own.get("thinking") and _makes_a_budget(self.model) and beside({"thinking": _BUDGET}):
+            changed["thinking"] = False
+        return cast("ModelSettings", {**(settings or {}), **changed}) if changed else settings
+
     def usage(self, response: ModelResponse) -> Usage:
         """What a response says of its request."""
         return Usage() if _is_made_up(self.model, response) else usage_of(response)
@@ -500,6 +535,14 @@ def _as_one(first: ModelRequest, second: ModelRequest) -> ModelRequest:
     parts = [*first.parts, *second.parts]
     parts.sort(key=lambda part: 0 if part.part_kind in ("tool-return", "retry-prompt") else 1)
     return replace(second, parts=parts, instructions=second.instructions or first.instructions)
+
+
+def _makes_a_budget(model: Model) -> bool:
+    """Whether a model is one of Claude's that think with a budget, whatever is asked for."""
+    profile: Mapping[str, Any] = model.profile
+    if profile.get("bedrock_thinking_variant") == "anthropic":
+        return not profile.get("bedrock_supports_adaptive_thinking")
+    return model.system == "anthropic" and not profile.get("anthropic_supports_adaptive_thinking")
 
 
 def _limited(settings: ModelSettings | None, max_tokens: int | None) -> ModelSettings | None:

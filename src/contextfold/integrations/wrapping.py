@@ -200,7 +200,7 @@ class _Call:
             limit = self.arguments.get(self.limit)
             thinking = shorter_thinking(thinking, limit if isinstance(limit, int) else None, max_tokens)
         if not same:
-            thinking = thinking_beside(thinking, view, self.wire, self.dialect.format)
+            thinking = thinking_beside(thinking, view, self.wire, self.dialect.format, self.model)
         changed |= with_thinking_set(self.arguments, thinking)
         arguments = {**self.arguments, **changed}
         return self.owner.adjust({name: arguments[name] for name in arguments if changed.get(name, 0) is not None})
