@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import runpy
 import warnings
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -612,6 +613,24 @@ def test_what_keep_names_stays_whole_where_the_thread_fits_and_nothing_else_coul
     count = {"token_counter": lambda messages: 200 * len(list(messages))}
     assert before(middleware(model, trigger=("fraction", 0.8), keep=keep, **count), talk(2, words=480)) is None
     assert not model.sent
+
+
+@pytest.mark.parametrize("keep", [4_600, 4_900])
+def test_what_is_quoted_does_not_give_way_to_what_keep_names_where_the_window_is_full(keep: int) -> None:
+    """A pass that only the earlier summary could pay for cuts into what is kept: else it would quote nothing more, and
+    the next turn would not fit again.
+    """
+    model = writer(f"{SUMMARY} {talk(1, words=260)[1].text}", profile={"max_input_tokens": 6_000})
+    middleware = SummarizationMiddleware(model, trigger=("tokens", 4_000), keep=("tokens", keep))
+    thread: list[Any] = [HumanMessage("Rooms: " + " ".join(f"vault_{n}_{n * 37}" for n in range(12)), id="rooms")]
+    quoted = [0]
+    for turn in range(40):
+        thread = [*thread, *talk(1, words=150 + turn % 7 * 40, start=turn)]
+        thread = [m for m in before(middleware, thread) or thread if not isinstance(m, RemoveMessage)]
+        quoted += [len(layout.evidence_of(message)) for message in thread if layout.is_summary(message)]
+        assert middleware.token_counter(thread) <= 0.95 * 6_000
+    assert len(quoted) > 10
+    assert all(now >= 0.8 * most for now, most in zip(quoted[1:], accumulate(quoted, max), strict=False))
 
 
 @pytest.mark.parametrize("color", ["sync", "async"])

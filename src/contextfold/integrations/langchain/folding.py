@@ -236,31 +236,33 @@ class Folding:
         tail = self._tail(question)
         prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
         # What is quoted already is quoted on: once it has left, nothing brings it back.
-        least = LEAST_SUMMARY + min(self._quoted(question), _room(due.tokens or question.view_tokens, EVIDENCE))
+        quoted = min(self._quoted(question), _room(due.tokens or question.view_tokens, EVIDENCE))
         must = due.limit is not None and question.view_tokens > due.limit
+        is_stuck = False
         while True:
             stays = held | {n for group in tail for n in group.indices}
             kept = overhead + self.frame + sum(sizes[n] for n in stays)
-            if due.limit is None or kept + least <= due.limit or len(tail) == 1:
+            leaving = frozenset(range(len(sizes))) - stays
+            fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
+            # Over the limit, a summary of the earlier one alone would only throw away what that quotes, at each call.
+            is_stuck = is_stuck or (must and not fresh)
+            fits = due.limit is None or kept + LEAST_SUMMARY + quoted <= due.limit
+            if (fits and (not is_stuck or self._is_a_step(question, fresh, tail))) or len(tail) == 1:
                 break
-            if len(stays) == len(sizes) and not must:
+            if not leaving and not must:
                 break  # all of it is to stay, and it fits without the summary
             # the oldest of them: `_tail` has the newest first
             tail.pop()
         # What is too large whatever leaves is sent shortened: then what is known of the rest need not give way.
         limit = None if due.limit is None or kept + LEAST_SUMMARY > due.limit else due.limit
         if limit is not None:
-            prose = max(LEAST_SUMMARY, min(prose, limit - kept))
-        leaving = frozenset(range(len(sizes))) - stays
-        fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
+            prose = max(LEAST_SUMMARY, min(prose, limit - kept - quoted))
         # Where nothing but the earlier summary may leave, it can still quote less, if that helps.
         if not (fresh or (leaving and must and limit is not None)):
             return Nothing("nothing is left to summarize but what has to stay")
         evidence = self._evidence_room(question, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
         if limit is not None:
-            # and then leaves room for what comes before there is something to summarize again
-            to_come = 0 if fresh else int(STEP * sum(sizes[n] for group in tail for n in group.indices))
-            evidence = max(0, min(evidence, limit - kept - prose - to_come))
+            evidence = max(0, min(evidence, limit - kept - prose))
         fires_again = due.would_fire(kept + prose + evidence, len(stays) + 1)
         is_first = len(fresh) == len(leaving)
         if fires_again and not is_first and not must and not self._is_a_step(question, fresh, tail):
