@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain_core.messages import messages_from_dict
 
-from contextfold import Compactor, Policy, PolicyError
+from contextfold import Compaction, Compactor, Policy, PolicyError
 from contextfold.policy import SOFT
 
 Message = dict[str, Any]
@@ -236,3 +238,49 @@ def test_what_comes_back_while_a_summary_is_prepared_does_not_make_it_paid_for_t
     assert names.index("recalled") < len(names) - 1 - names[::-1].index("summary_adopted")
     assert slow.calls == names.count("summary_prepared")
     assert slow.calls <= names.count("summary_adopted") + 1
+
+
+def parsed(messages: list[Any]) -> list[Any]:
+    """As a server has them at its next request: read from where they are stored."""
+    return list(json.loads(json.dumps(messages)))
+
+
+def of_langchain(messages: list[Any]) -> list[Any]:
+    kinds = {"system": "system", "user": "human", "assistant": "ai"}
+    said = [{"type": kinds[message["role"]], "data": {"content": message["content"]}} for message in messages]
+    return messages_from_dict(parsed(said))
+
+
+@pytest.mark.parametrize("read", [parsed, of_langchain])
+@pytest.mark.parametrize("background", [True, 0.5])
+def test_a_summary_is_paid_for_once_where_each_turn_reads_the_messages_again(
+    read: Callable[[list[Any]], list[Any]], background: Any
+) -> None:
+    """What is prepared belongs to what the messages say, not to the objects that say it."""
+
+    def paid(is_read_again: bool) -> int:
+        slow, told, messages, record = Slow(), list[str](), list[Any](), None
+        subject = compactor(slow, background, on_event=lambda event: told.append(event.name))
+        for number in range(120):
+            messages += read(turn(number))
+            if is_read_again:
+                messages = parsed(messages) if read is parsed else [one.model_copy() for one in messages]
+                record = record and Compaction.from_json(record.to_json())
+            record = subject.compact(messages, record).compaction
+            for thread in threading.enumerate():
+                if thread.name == "contextfold-background":
+                    thread.join(10)
+        assert told.count("summary_adopted") > 1
+        return slow.calls
+
+    assert paid(is_read_again=True) == paid(is_read_again=False)
+
+
+def test_what_another_conversation_has_prepared_is_not_taken() -> None:
+    """Equal beginnings are no equal conversations."""
+    slow = Slow()
+    subject = compactor(slow, 0.5)
+    first = [message for number in range(40) for message in turn(number)]
+    subject.compact(parsed(first))
+    other = [*parsed(first[:-1]), {"role": "assistant", "content": "something else"}]
+    assert "something else" in str(subject.compact(other).messages[-1])

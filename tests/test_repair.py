@@ -160,7 +160,7 @@ def test_an_item_of_the_assistant_behind_results_begins_the_next_turn() -> None:
     """The placeholder of a call stands where its turn ended, however long the list gets."""
     listed = items("a", "b", "b!", "words", "c", "c!")
     views = [Compactor(window=16_000).compact(listed[:count]).messages for count in (5, 6, 7)]
-    assert [entry.get("call_id") for entry in views[-1]] == [None, "a", "b", "b", "a", None, "c", "c"]
+    assert [entry.get("call_id") for entry in views[-1]] == [None, "a", "b", "a", "b", None, "c", "c"]
     assert views[2][: len(views[0])] == views[0]
 
 
@@ -174,8 +174,16 @@ def test_two_calls_of_one_id_are_never_open_together() -> None:
 
 def test_a_call_that_was_never_answered_gets_a_result_that_says_so() -> None:
     messages = [calls("a", "b"), result("b"), said()]
-    assert [place.position for place in repair(messages)] == [0, 1, None, 2]
-    assert "never answered" in mended(messages)[2].tool_results[0].text
+    assert [place.position for place in repair(messages)] == [0, None, 1, 2]
+    assert "never answered" in mended(messages)[1].tool_results[0].text
+
+
+@pytest.mark.parametrize("ids", ["zb", "bz", "zab", "azb"])
+@pytest.mark.parametrize("answered", [(), (1,), (0,)])
+def test_results_that_say_there_is_none_stand_in_the_order_of_the_calls(ids: str, answered: tuple[int, ...]) -> None:
+    """Where calls have no ids, Gemini takes results in no other."""
+    messages = [calls(*ids), *(result(ids[n]) for n in answered), said()]
+    assert [found.call_id for message in mended(messages) for found in message.tool_results] == list(ids)
 
 
 def test_a_pending_call_is_left_to_wait() -> None:

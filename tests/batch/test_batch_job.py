@@ -153,6 +153,24 @@ def test_a_result_in_a_folder_of_inputs_is_no_input_of_another_command(lines: Pa
     assert done(tmp_path, output=tmp_path / "checked", operation=CheckBatch(window=WINDOW)).sums.rows == 14
 
 
+@pytest.mark.parametrize("given", ["*.parquet", "", "a.parquet"])
+def test_the_output_is_parquet_where_all_inputs_are_however_they_are_named(given: str, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    talks = [json.dumps(make_talk(n)) for n in range(3)]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("a", "b"):
+        parquet.write_table(pyarrow.table({"messages": talks}), folder / f"{name}.parquet")
+    for _ in range(2):
+        done(folder / given, output=tmp_path / "out")
+    assert {path.suffix for path in (tmp_path / "out").glob("part-*")} == {".parquet"}
+    (folder / "c.jsonl").write_text(talks[0] + "\n")
+    done(folder, output=tmp_path / "other")
+    assert {path.suffix for path in (tmp_path / "other").glob("part-*")} == {".jsonl"}
+
+
 def test_an_output_that_is_the_only_input_is_refused_before_it_is_touched(lines: Path) -> None:
     before = lines.read_bytes()
     with pytest.raises(InputError, match="is the output, too"):
@@ -257,7 +275,7 @@ def test_parquet_that_is_damaged_costs_only_what_cannot_be_read(tmp_path: Path) 
     parquet.write_table(pyarrow.table({"notes": [1, 2]}), folder / "notes.parquet")
     text = pyarrow.array([*(talk.encode() for talk in talks[:2]), b'"\xff"'], pyarrow.binary()).view(pyarrow.string())
     parquet.write_table(pyarrow.table({"messages": text}), folder / "words.parquet")
-    outcome = done(folder, output=tmp_path / "out")
+    outcome = done(folder, output=tmp_path / "out", kind="jsonl")
     assert not outcome.failed_parts
     rows = rows_of(tmp_path / "out")
     found = {

@@ -86,6 +86,12 @@ def test_a_thread_is_listed_compacted_shown_searched_and_undone(imported: list[d
     assert json.loads(run("sessions", "export", "talk", "--view")) == imported
 
 
+def test_a_view_that_does_not_fit_its_window_is_exported_with_a_word(imported: list[dict[str, Any]]) -> None:
+    outcome = CliRunner().invoke(app, ["sessions", "export", "talk", "--view", "--window", "1000"])
+    assert "more than the window of 1,000" in outcome.stderr
+    assert json.loads(outcome.stdout) == imported
+
+
 def test_tables_cut_nothing_off_in_a_narrow_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing: a thread's id is copied from the list, and the last column tells which summary is in force."""
     monkeypatch.setenv("COLUMNS", "80")

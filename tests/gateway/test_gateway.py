@@ -63,6 +63,89 @@ def test_below_the_threshold_the_upstream_gets_the_same_bytes(
         assert provider.requests[-1].raw == raw
 
 
+BROKEN: dict[str, list[Any]] = {
+    "openai-chat": [
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+        },
+        {"role": "user", "content": "never mind"},
+        {"role": "tool", "tool_call_id": "b", "content": "of no call"},
+    ],
+    "openai-responses": [
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"role": "user", "content": "never mind"},
+        {"type": "function_call_output", "call_id": "b", "output": "of no call"},
+    ],
+    "anthropic": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+        {"role": "user", "content": "never mind"},
+    ],
+}
+"""Calls without results, and results without calls: what a pass would mend."""
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_below_the_threshold_no_list_is_mended_unless_its_provider_refuses_it(wire: str, tmp_path: Path) -> None:
+    """What a client sends is its own business; after a refusal the mended list goes out, and a header says so."""
+    is_strict = False
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        if is_strict and seen.body == raw:
+            text = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a"
+            error = {"type": "error", "error": {"type": "invalid_request_error", "message": text}}
+            await writer.json(json.dumps(error).encode(), status="400 Bad Request")
+        else:
+            await writer.json(b'{"usage": {}}')
+
+    first = {"role": "user", "content": "word " * 4_500}
+    raw = compact(body_of(wire, [first, *BROKEN[wire]]))
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        response = post(gateway.url, PATHS[wire], raw)
+        assert "x-contextfold-tokens-before" in response.headers, "it was counted"
+        assert [seen.body for seen in upstream.seen] == [raw]
+        assert response.headers["x-contextfold-action"] == "passed"
+        is_strict = True
+        response = post(gateway.url, PATHS[wire], raw)
+        assert response.status == 200
+        assert [seen.body == raw for seen in upstream.seen] == [True, True, False]
+        assert response.headers["x-contextfold-action"] == "view"
+        assert response.headers["x-contextfold-resent"] == "malformed_history"
+
+
+def test_items_that_the_provider_keeps_are_left_to_it(opened: Any, provider: ProviderServer) -> None:
+    """A list with references says nothing of what stands behind them: there is nothing to summarize, nor to mend."""
+    reference = {"type": "item_reference", "id": "fc_1"}
+    output = {"type": "function_call_output", "call_id": "a", "output": "word " * 9_000}
+    raw = compact(body_of("openai-responses", [{"role": "user", "content": "go"}, reference, output]))
+    response = post(opened().url, PATHS["openai-responses"], raw)
+    assert provider.requests[-1].raw == raw
+    assert response.headers["x-contextfold-native"] == "item_reference"
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_the_window_is_that_of_the_requests_model_whatever_stands_before_its_name(
+    opened: Any, provider: ProviderServer, is_packed: bool
+) -> None:
+    """Inputs of tools have fields of that name too, and a packed body has no name to be read."""
+    provider._provider.default_window = 200_000
+    call = {"type": "tool_use", "id": "a", "name": "f", "input": {"model": "gpt-4"}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": "word " * 25_000}
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [call]}]
+    body = {
+        "max_tokens": 9,
+        "messages": [*messages, {"role": "user", "content": [result]}],
+        "model": "claude-sonnet-4-5",
+    }
+    raw = gzip.compress(compact(body)) if is_packed else compact(body)
+    response = post(
+        opened(window=None).url, PATHS["anthropic"], raw, {"content-encoding": "gzip"} if is_packed else None
+    )
+    assert response.headers["x-contextfold-action"] == "passed"
+    assert response.headers.get("x-contextfold-window", "200000") == "200000"
+    assert provider.requests[-1].raw == raw
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_above_it_a_conversation_of_many_windows_goes_on_and_every_request_extends_the_last(
     opened: Any, provider: ProviderServer, wire: str

@@ -350,6 +350,16 @@ def test_a_request_whose_history_the_provider_keeps_goes_through_as_it_is(server
     assert len(server.requests) == 2
 
 
+def test_items_that_stand_for_others_go_through_as_they_are() -> None:
+    """What the provider keeps under them can neither be summarized nor seen to be a call that has its result."""
+    sent: list[dict[str, Any]] = []
+    create = over_openai.with_compaction(lambda **given: sent.append(given), Compactor(window=2_000))
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "done " * 9_000}
+    items = [{"role": "user", "content": "go"}, {"type": "item_reference", "id": "fc_1"}, output]
+    create(model=MODEL, input=items)
+    assert sent == [{"model": MODEL, "input": items}]
+
+
 def test_a_request_that_goes_on_in_a_thread_goes_through_as_it_is_and_one_that_begins_it_is_compacted() -> None:
     """A result whose call the provider holds is no broken list, which would be mended."""
     sent: list[dict[str, Any]] = []

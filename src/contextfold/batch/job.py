@@ -210,12 +210,12 @@ def planned_job(job: Job) -> PlannedJob:
     Raises ``InputError`` for inputs that cannot be read, for an output that belongs to another job, and where what was
     read before has changed since.
     """
-    kind = job.kind or _kind(job)
-    outputs.check_kind(kind)
     place = ResultFolder(_folder(job.output))
+    stored = None if job.fresh else outputs.parsed(place.read(PLAN))
+    kind = job.kind or (stored or {}).get("settings", {}).get("kind") or _kind(job)
+    outputs.check_kind(kind)
     # Through JSON and back, as the stored ones went: a tuple would differ from its list.
     settings = json.loads(json.dumps(_described(job, kind), default=_written))
-    stored = None if job.fresh else outputs.parsed(place.read(PLAN))
     if stored is not None and stored.get("settings") != settings:
         raise InputError(f"{job.output} holds {_differences(stored, settings)}: give another --output, or --fresh")
     # Without a plan there is no telling what those parts hold: writing beside them could mix two results.
@@ -237,7 +237,15 @@ def _kind(job: Job) -> str:
     suffix = job.output.rpartition(".")[2]
     if suffix in outputs.KINDS:
         return suffix
-    return "parquet" if all(one.endswith(".parquet") for one in job.inputs) else "jsonl"
+    if any(map(sources.is_store, job.inputs)):
+        return "jsonl"
+    names = (name for one in job.inputs for name, _ in _files(one, job.output))
+    return "parquet" if all(name.endswith(".parquet") for name in names) else "jsonl"
+
+
+def _files(given: str, output: str) -> list[tuple[str, int]]:
+    """The files of an input; one of Parquet, or a pattern of such, needs no look."""
+    return [(given, 0)] if given.endswith(".parquet") else sources.files_of(given, output)
 
 
 def is_file(output: str) -> bool:

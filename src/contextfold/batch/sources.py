@@ -111,7 +111,7 @@ def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = (),
     holds nothing that is read, or is the output, and where a file of the known parts is not as it was.
     """
     stores = [one for one in inputs if is_store(one)]
-    found = dict(pair for one in inputs if not is_store(one) for pair in _found(one, output))
+    found = dict(pair for one in inputs if not is_store(one) for pair in files_of(one, output))
     before = _sizes(known)
     for name, size in before.items():
         if found.get(name) != size:
@@ -195,15 +195,19 @@ def _threads(store: str, namespace: str) -> list[tuple[str, int]]:
     return sorted((state.thread.id, state.token_count * BYTES_PER_TOKEN) for state in states)
 
 
-def _found(given: str, output: str = "") -> list[tuple[str, int]]:
-    found = _found_remote(given) if is_remote(given) else _found_local(given)
-    if found and found[0][0] == given and _is_of(given, output):
+def files_of(given: str, output: str = "") -> list[tuple[str, int]]:
+    """The files of an input that is no store, but for those of the output: names and bytes.
+
+    Raises ``InputError`` where there are none.
+    """
+    files = _found_remote(given) if is_remote(given) else _found_local(given)
+    if files and files[0][0] == given and _is_of(given, output):
         raise InputError(f"{given} is the output, too: give another --output")
     # The same command goes on with a job, and would find what that has written as conversations that came since.
-    found = [pair for pair in found if not _is_of(pair[0], output)]
-    if not found:
+    files = [pair for pair in files if not _is_of(pair[0], output)]
+    if not files:
         raise InputError(f"{given}: there is no file that ends in {', '.join(SUFFIXES)}, compressed or not")
-    return found
+    return files
 
 
 _PLAN = f"/{JOB}/plan.json"

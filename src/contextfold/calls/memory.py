@@ -106,6 +106,24 @@ class KnownConversation:
         self.view.wire += self.history.wire[start:]
         self.view.tokens += sum(self.history.sizes[start:])
 
+    def begin_again(self, history: History) -> None:
+        """The same conversation in other objects: all is read again, but what was paid for or failed stays known."""
+        self.history, self.record = history, None
+        self.view, self.seen = View([], 0), Seen(history.format)
+        self.faults_told, self.has_news = 0, False
+
+    def is_equal(self, wire: Sequence[Any], source: Format) -> bool:
+        """Whether these messages say what the known ones say, perhaps with more behind them, in objects of their own:
+        loaded from where they are stored, as for each turn of a server.
+        """
+        given = self.history.given
+        known = len(given)
+        if self.history.format is not source or not 0 < known <= len(wire):
+            return False
+        return all(json_values.same([given[n]], [wire[n]]) for n in (0, known - 1)) and json_values.same(
+            given, list(wire[:known])
+        )
+
     def rebuild(self, record: Compaction | None) -> None:
         """The view under another record, or after something changed."""
         self.record = record
@@ -175,13 +193,29 @@ class Memory:
             conversation.known_before = known
             conversation.append(wire[known:])
             return conversation
-        conversation = KnownConversation(
-            History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
-        )
+        history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
+        conversation = self._equal(wire, source)
+        if conversation is None:
+            conversation = KnownConversation(history)
+        else:
+            conversation.begin_again(history)
         conversation.known_before = 0
         conversation.append(wire)
         conversation.marked = formats.marked(wire)
         return conversation
+
+    def _equal(self, wire: Sequence[Any], source: Format) -> KnownConversation | None:
+        """The conversation that these messages are in other objects, taken out, if a summary of it is being prepared,
+        was paid for, or failed: asked for again, it would be paid for again.
+        """
+        with self._lock:
+            waiting = [(key, known) for key, known in self._known.items() if known.attempt or known.background]
+        for key, known in reversed(waiting):
+            if known.is_equal(wire, source):
+                with self._lock:
+                    if self._known.get(key) is known:
+                        return self._known.pop(key)
+        return None
 
     def put_back(self, conversation: KnownConversation) -> None:
         """Remember a conversation, and forget the one that was not used for longest if there are too many."""

@@ -246,9 +246,11 @@ class Exchange:
 
     async def _with_a_shorter_answer(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
         """The same view with a lower answer limit: the prompt fits, so nothing is to be compacted, unless it leaves so
-        little that no answer would be worth having.
+        little that no answer would be worth having. A smaller view where the limit is out of reach.
         """
         await self._learn_window(overflow, result)
+        if self.max_tokens is UNLIMITED:
+            return await self._smaller(overflow, result)
         lowered = shorter_answer(overflow, self.max_tokens)
         if lowered is not None and lowered < LEAST_ANSWER:
             smaller = await self._smaller(overflow, result)

@@ -30,6 +30,9 @@ Ask = Callable[[list[Any], bool, int], Any]
 request itself is sent, with its system prompt and tools; None where its answer could be no summary (``is_shaped``).
 May be ``async def``."""
 
+NOT_FOR_A_SUMMARY = ("stream", "stream_options", "thread", "background", "n")
+"""Fields of a request that are no part of its prompt, and with which its answer would be no summary, or several."""
+
 _SUMMARY = re.compile(r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?<summary>", re.DOTALL | re.IGNORECASE)
 
 

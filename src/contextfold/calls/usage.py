@@ -120,6 +120,8 @@ def _finish(response: object) -> str | None:
         get(get(response, "incomplete_details"), "reason"),
         get(metadata, "finish_reason"),
         get(metadata, "stop_reason"),
+        get(metadata, "stopReason"),
+        get(get(metadata, "incomplete_details"), "reason"),
     )
     return next((str(getattr(reason, "value", reason)) for reason in said if isinstance(reason, str) and reason), None)
 

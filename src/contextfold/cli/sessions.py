@@ -169,7 +169,14 @@ def export(
         if output != files.STANDARD:
             files.check_writable(output, read=files.of_database(store))
         session = _existing(thread, store, namespace, window=window)
-        messages = session.view() if view else session.history()
+        messages: list[Any]
+        if view:
+            messages = shown = session.view()
+            if shown.over_window:
+                size, most = shown.result.tokens_after, shown.result.window
+                typer.echo(f"the view takes {size:,} tokens, more than the window of {most:,}", err=True)
+        else:
+            messages = session.history()
         files.write_json([_plain(message) for message in messages], output)
 
 

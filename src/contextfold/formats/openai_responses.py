@@ -23,8 +23,16 @@ TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "r
 NAMED_CALLS = ("function_call", "custom_tool_call")
 CUSTOM = ("custom_tool_call", "custom_tool_call_output")
 NAMED_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+REFERENCE = "item_reference"
+"""An item that stands for one that the provider keeps: what it says is nowhere in the list."""
+
 ARGUMENT_KEYS = ("arguments", "input", "action", "operation")
 """Where a call keeps what it was called with: functions, custom tools, shell and computer, patches."""
+
+
+def is_reference(item: Any) -> bool:
+    """Whether an item stands for one that the provider keeps."""
+    return isinstance(item, Mapping) and item.get("type") == REFERENCE
 
 
 class OpenAIResponses:

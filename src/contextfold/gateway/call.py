@@ -22,8 +22,11 @@ SWITCH = b"x-contextfold"
 """A request with ``x-contextfold: off`` is passed on untouched. Ours carry it wherever a view was made, so that a
 second gateway behind this one leaves it alone."""
 
+MOST_NAME = 200
+"""Characters of a model's name."""
+
 # Without control characters: the name stands in a line of the log, and is not to begin another one there.
-_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\\x00-\x1f\x7f]{1,200})"')
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\\x00-\x1f\x7f]{1,%d})"' % MOST_NAME)
 
 
 @dataclass
@@ -49,6 +52,8 @@ class GatewayCall:
     result: CompactionResult | None = None
     state: State | None = None
     label: str = ""
+    is_changed: bool = False
+    """Whether the bytes that were answered are not those that came."""
     answer: UpstreamAnswer | None = None
     """What the upstream answered to a view, or to the original in its place, that it took."""
 
@@ -119,6 +124,11 @@ def model_of(raw: bytes) -> str:
     # The whole body last: inputs of tools may have a field of that name too.
     found = _MODEL.search(raw, 0, 4_096) or _MODEL.search(raw, max(0, len(raw) - 16_384)) or _MODEL.search(raw)
     return found[1].decode(errors="replace") if found else ""
+
+
+def plain_name(name: str) -> str:
+    """A model's name as it may stand in a line of the log; without one, nothing."""
+    return name if name.isprintable() and len(name) <= MOST_NAME else ""
 
 
 def label_of(call: GatewayCall, fields: Mapping[str, Any]) -> str:

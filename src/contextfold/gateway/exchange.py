@@ -27,7 +27,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
 from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
-from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of
+from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of, plain_name
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
@@ -113,6 +113,8 @@ class Exchanges:
             call.reason = "off"
             return await self._passed(call)
         readable = call.readable()
+        if readable is not call.raw:
+            call.model = model_of(readable or b"")
         if readable is None:
             call.reason = "encoding"
             return await self._passed(call)
@@ -200,6 +202,8 @@ class Exchanges:
         scope = await self.shared.scope(call, wire)
         body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found)
         call.label = label_of(call, body.fields)
+        if isinstance(name := body.fields.get("model"), str):  # first in the bytes may stand an input of a tool
+            call.model = plain_name(name)
         # Before anything is remembered: two parties that both shorten a conversation would each take away what the
         # other counts on.
         feature = wire.native_feature(body.fields, body.messages)
@@ -224,18 +228,20 @@ class Exchanges:
         call, state = conversation.call, conversation.state
         before = state.record
         began: list[int] = []
+        made: list[Compaction] = [] if before is None else [before]
 
         def before_pass(_: Any) -> None:
             began.append(time.time_ns())
 
-        async def after(made: Any) -> None:
+        async def after(result: Any) -> None:
             # Stored before the view goes out: the next turn may come to another worker.
-            self._tracing.compacted(began[-1], made.compaction)
-            await self._keep(conversation, made.compaction)
+            made.append(result.compaction)
+            self._tracing.compacted(began[-1], result.compaction)
+            await self._keep(conversation, result.compaction)
 
         results: list[CompactionResult] = []
         accepted: Accepted = await self.compactor.acall(
-            self._sending(conversation, sent),
+            self._sending(conversation, sent, made),
             conversation.body.open,
             state.record,
             max_tokens=conversation.wire.limit(conversation.body.fields)[1],
@@ -255,9 +261,11 @@ class Exchanges:
         return accepted.answer
 
     def _sending(
-        self, conversation: ManagedCall, sent: list[Refused]
+        self, conversation: ManagedCall, sent: list[Refused], made: list[Compaction]
     ) -> Callable[[list[Any], int | None], Awaitable[Accepted]]:
-        """What sends a view. ``sent``: the refusals so far; those to come are added."""
+        """What sends a view. ``sent``: the refusals so far; those to come are added. ``made``: the record in force
+        and those that were made for this request.
+        """
         call, wire, body, state = conversation.call, conversation.wire, conversation.body, conversation.state
         limit = wire.limit(body.fields)[1]
         repeated = sent[-1] if sent else None
@@ -272,13 +280,27 @@ class Exchanges:
                 data = body.with_view(view, wire.key, changes, mark)
             if data is not body.raw and (beside := wire.beside({**body.fields, **changes}, view, body.open)):
                 data = body.with_view(view, wire.key, {**changes, **beside}, mark)
+            if data is not body.raw and not changes and not made and not sent:
+                # Nothing left it, and no provider has refused it: what the engine would mend is the client's.
+                try:
+                    return await attempt(body.raw)
+                except Refused as error:
+                    if error.kind != "malformed_history":
+                        raise
             is_same = data is body.raw
             if is_same and repeated is not None:  # the upstream has said already what it thinks of this
                 again, repeated = repeated, None
                 self._learn(conversation, again, len(data))
                 raise again
+            return await attempt(data)
+
+        async def attempt(data: bytes) -> Accepted:
+            is_same = data is body.raw
+            if sent:
+                call.notes["resent"] = sent[-1].kind
             try:
                 call.answer = await self._send(call, call.raw if is_same else data, changed=not is_same)
+                call.is_changed = not is_same
                 return Accepted(call.answer)
             except Refused as error:
                 sent.append(error)
@@ -393,7 +415,8 @@ class Exchanges:
         call = conversation.call
         call.result = result
         call.reason = ""
-        call.action = "compacted" if is_new else ("view" if result.compaction is not None else "passed")
+        is_view = result.compaction is not None or call.is_changed
+        call.action = "compacted" if is_new else "view" if is_view else "passed"
         full = result.tokens_after
         if result.compaction is not None:
             full = max(full, result.history_tokens or 0)

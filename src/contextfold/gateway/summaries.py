@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from contextfold.calls.same import is_shaped
+from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.gateway.body import Body, dumped
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
 from contextfold.gateway.upstream import UpstreamAnswer
@@ -63,8 +63,7 @@ def asking(
             return None
         if whole:
             limit = wire.limit(body.fields)[1]
-            left_out = ("stream", "stream_options", "thread")
-            changes: dict[str, Any] = {one: None for one in left_out if one in body.fields}
+            changes: dict[str, Any] = {one: None for one in NOT_FOR_A_SUMMARY if one in body.fields}
             changes |= wire.limited(body.fields, max(limit, answer_tokens)) if limit is not None else {}
             changes |= {"store": False} if wire is RESPONSES else {}
             # Marks are counted: one more is refused. So it moves, and never beside the message that has it.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfold.calls.thinking import clears_thinking, shorter_thinking, thinking_beside, with_thinking_set
+from contextfold.formats.openai_responses import REFERENCE, is_reference
 from contextfold.gateway.body import plain
 from contextfold.integrations.streams import StreamProgress
 
@@ -47,6 +48,8 @@ class GatewayWire:
         for name in self.native:
             if fields.get(name) and not (_clears_only_thinking(fields[name]) or _begins_a_thread(fields[name])):
                 return name
+        if self.format == "openai-responses" and any(map(is_reference, messages)):
+            return REFERENCE
         last = messages[-1] if messages else None
         return str(last["type"]) if isinstance(last, dict) and last.get("type") in TRIGGERS else None
 

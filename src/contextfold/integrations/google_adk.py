@@ -35,7 +35,7 @@ from contextfold.calls.thinking import thinking_beside
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
-from contextfold.errors import ContextfoldError
+from contextfold.errors import ContextfoldError, is_control_flow, text_of
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.google_genai import declared, system_text
@@ -98,7 +98,10 @@ class CompactionPlugin(BasePlugin):
         with reading("the request"):
             known.contents = _same_objects(known.contents, listed("contents", llm_request.contents))
             record, options = self._record(known, callback_context), _options(llm_request, known)
-        result = await self.compactor.acompact(known.contents, record, **options)
+        results: list[CompactionResult] = []
+        # As for a call, though ADK sends it: calls that still wait for a result get one that says so.
+        await self.compactor.acall(_given, known.contents, record, on_result=results.append, **options)
+        result = results[-1]
         self._take_over(known, result, callback_context)
         _set_view(llm_request, result.messages, known.contents)
 
@@ -137,8 +140,10 @@ class CompactionPlugin(BasePlugin):
                 on_result=results.append,
                 **_options(llm_request, known),
             )
-        except ContextfoldError as failed:
-            _log.warning("a refused request could not be made smaller: %s", failed)
+        except Exception as failed:
+            if is_control_flow(failed):
+                raise
+            _log.warning("a refused request could not be made smaller: %s", text_of(failed))
             return None
         self._take_over(known, results[-1], callback_context)
         return answer
@@ -170,6 +175,10 @@ class CompactionPlugin(BasePlugin):
             known.text = None if known.record is None else known.record.to_json()
         if known.text != known.stored:
             context.state[STATE + context.agent_name] = known.text
+
+
+def _given(view: list[Any]) -> None:
+    """Sends nothing: the view is all that is wanted."""
 
 
 def _read(text: Any) -> Compaction | None:

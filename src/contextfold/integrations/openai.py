@@ -11,9 +11,11 @@ What belongs here: the names of arguments. What does not: all else (``wrapping``
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
+from contextfold.formats.openai_responses import is_reference
 from contextfold.integrations.wrapping import Dialect, WithCompaction
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
@@ -36,6 +38,8 @@ RESPONSES = Dialect(
     answer_limits=("max_output_tokens",),
     elsewhere=("previous_response_id", "conversation"),
 )
+BY_REFERENCE = replace(RESPONSES, elsewhere=("input",))
+"""Items of the input stand for others that the provider keeps."""
 
 
 def with_compaction(
@@ -53,11 +57,14 @@ def with_compaction(
         compactor: may serve any number of conversations.
         previous, calibration: of this conversation, where it was stored.
 
-    A Responses request that leaves the conversation to the provider (``previous_response_id``, ``conversation``) goes
-    through as it is: there is nothing here to compact.
+    A Responses request that leaves the conversation to the provider (``previous_response_id``, ``conversation``, items
+    of the type ``item_reference``) goes through as it is: there is nothing here to compact.
     """
     return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration)
 
 
 def _dialect(arguments: Mapping[str, Any]) -> Dialect:
-    return CHAT if "messages" in arguments else RESPONSES
+    if "messages" in arguments:
+        return CHAT
+    said = arguments.get(RESPONSES.messages)
+    return BY_REFERENCE if isinstance(said, list | tuple) and any(map(is_reference, said)) else RESPONSES

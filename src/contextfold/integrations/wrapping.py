@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from contextfold.calls.same import is_shaped
+from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.calls.thinking import shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
@@ -209,7 +209,7 @@ class _Call:
         """The method's arguments for a summary: as the request itself is sent, but not as a stream of events; or the
         messages alone, without system prompt and tools.
         """
-        left_out = {"stream", "stream_options", "thread", *(() if whole else _OF_THE_TASK)}
+        left_out = {*NOT_FOR_A_SUMMARY, *(() if whole else _OF_THE_TASK)}
         if not whole and self.dialect.system is not None:
             left_out.add(self.dialect.system)
         kept = {name: value for name, value in self.arguments.items() if name not in left_out}

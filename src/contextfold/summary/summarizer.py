@@ -124,7 +124,7 @@ def to_answer(reply: Any) -> Answer:
 
 def _from_message(message: Any) -> Answer:
     told, usage = _mapping(message, "response_metadata"), _mapping(message, "usage_metadata")
-    reason = told.get("finish_reason") or told.get("stop_reason") or told.get("done_reason")
+    reason = _reason(told)
     calls = [getattr(message, name, None) for name in ("tool_calls", "invalid_tool_calls")]
     content = message.content
     if not isinstance(content, str | list | tuple):  # a test double, of which a text alone is set
@@ -136,6 +136,15 @@ def _from_message(message: Any) -> Answer:
         input_tokens=_whole(usage.get("input_tokens")),
         output_tokens=_whole(usage.get("output_tokens")),
     )
+
+
+def _reason(told: Mapping[str, Any]) -> Any:
+    """Why an answer ended, by the name that its provider has for it."""
+    incomplete = told.get("incomplete_details")  # the Responses API says of those that were cut off or filtered
+    if isinstance(incomplete, Mapping) and incomplete.get("reason"):
+        return incomplete["reason"]
+    names = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
+    return next((told[name] for name in names if told.get(name)), None)
 
 
 def _mapping(message: Any, name: str) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ from google.adk.events import Event
 from google.adk.models.google_llm import Gemini
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
+from google.adk.tools import LongRunningFunctionTool
 from google.genai import types
 
 from contextfold.integrations.google_adk import STATE, CompactionPlugin, EventsSummarizer
@@ -44,6 +45,7 @@ WINDOW = 8_000
 MODEL = "gemini-3-pro"
 ROLES = ("user", "model")
 RAN: list[str] = []
+REFUSAL = "Please ensure that function response turn comes immediately after a function call turn."
 
 
 def read_file(path: str) -> dict[str, str]:
@@ -220,6 +222,38 @@ def test_an_orphaned_call_blocks_nothing(server: ProviderServer) -> None:
     asyncio.run(play())
     assert {request.status for request in server.requests} == {200}
     assert compacted(server)
+
+
+def test_a_call_that_is_answered_later_is_sent_with_a_result_that_says_so() -> None:
+    """Beside one that is answered at once: Gemini takes as many results as there were calls."""
+    calls = (ToolCall("read_file", {"path": "a"}), ToolCall("approved", {"path": "b"}))
+
+    def answers(request: Request) -> Answer | None:
+        return Answer(tool_calls=calls) if request.number == 1 else None
+
+    def approved(path: str) -> None:
+        """A person answers it, some time."""
+
+    async def play(server: ProviderServer) -> str:
+        async with talk(server, CompactionPlugin(window=WINDOW)) as told:
+            told.runner.app.root_agent.tools.append(LongRunningFunctionTool(approved))
+            return await told.say("read both")
+
+    with ProviderServer(windows={MODEL: WINDOW}, answers=answers) as server:
+        assert asyncio.run(play(server)).startswith("Digest of")
+        assert [request.status for request in server.requests] == [200, 200]
+
+
+def test_a_refusal_that_nothing_mends_stays_the_providers_error(server: ProviderServer) -> None:
+    """An error out of a plugin would be ADK's own, and no handler of the agent's would know it."""
+
+    async def play() -> None:
+        async with talk(server, CompactionPlugin(window=WINDOW)) as told:
+            server.faults.add(Fault.http_error(400, REFUSAL))
+            with pytest.raises(RuntimeError, match=r"^400 INVALID_ARGUMENT"):  # and no "Error in plugin"
+                await told.say("hello")
+
+    asyncio.run(play())
 
 
 def test_an_interrupted_run_leaves_a_session_that_goes_on(server: ProviderServer) -> None:

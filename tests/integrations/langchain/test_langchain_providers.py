@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulator import ProviderServer
+from emulator import Answer, ProviderServer
 from langchain.agents import create_agent
 from langchain.agents.middleware import wrap_model_call
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
@@ -148,6 +148,34 @@ def test_calls_whose_thinking_was_summarized_go_on_without_and_the_next_turn_thi
     later = sent([HumanMessage("And now?", id="now")])
     assert {name: later[name] for name in own} == own
     assert all(request.error is None for request in server.requests[before:])
+
+
+@crossed(kind=CLIENTS, finish=("length", "content_filter"))
+def test_a_summary_that_was_cut_off_or_filtered_is_not_used(kind: str, finish: str) -> None:
+    """Each API has a name of its own for how an answer ended."""
+    said = "The user asked many things, and each of them was answered in some words, and"
+    with ProviderServer(answers=lambda request: Answer(said, finish=finish)) as cutting:  # type: ignore[arg-type]
+        middleware = SummarizationMiddleware(client(kind, cutting), trigger=("tokens", 4_000), keep=("messages", 4))
+        assert middleware.before_model({"messages": talk(40)}, None) is None  # type: ignore[arg-type, typeddict-item]
+        assert cutting.requests
+
+
+@pytest.mark.parametrize("kind", ["CompactionMiddleware", "deepagents"])
+def test_prompt_and_answer_that_do_not_fit_together_make_the_prompt_smaller(
+    server: ProviderServer, tmp_path: Path, kind: str
+) -> None:
+    """A middleware knows no answer limit that it could lower."""
+    model = client("anthropic", server).model_copy(update={"max_tokens": 3_000})
+    agent = create_agent(model, [read_file], middleware=[compacting(kind, tmp_path)], checkpointer=InMemorySaver())
+    before = len(server.requests)
+    for turn in range(12):
+        words = talk(1, words=300, start=turn)
+        agent.invoke({"messages": [*words, HumanMessage(f"and {turn}?", id=f"n{turn}")]}, THREAD)
+    sent = server.requests[before:]
+    refused = [request.error for request in sent if request.error is not None]
+    assert refused
+    assert len(refused) < len(sent) / 2
+    assert "max_tokens" in str(refused[0])
 
 
 @pytest.mark.parametrize("kind", CLIENTS)

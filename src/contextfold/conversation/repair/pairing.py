@@ -186,11 +186,13 @@ def _in_order(messages: Sequence[Placed], grouping: Grouping) -> list[Placed]:
     for index in sorted(misplaced):
         caller = max(caller for (place, _), caller in grouping.answers.items() if place == index)
         waiting.setdefault(caller, []).append(replace(messages[index], moved=True))
+    missing = Counter((fault.index, fault.detail) for fault in grouping.faults if fault.kind == "dangling_call")
     dangling: list[tuple[int, ToolCall]] = []
-    for fault in grouping.faults:
-        if fault.kind == "dangling_call":
-            calls = messages[fault.index].message.tool_calls
-            dangling.append((fault.index, next(call for call in calls if call.id == fault.detail)))
+    for index in sorted({index for index, _ in missing}):
+        for call in messages[index].message.tool_calls:  # in their order, which tells them apart where ids do not
+            if missing[index, call.id]:
+                missing[index, call.id] -= 1
+                dangling.append((index, call))
     return _with_results(messages, waiting, dangling, misplaced)
 
 
@@ -215,10 +217,13 @@ def _with_results(
 def _behind_their_calls(
     messages: Sequence[Placed], waiting: Mapping[int, Sequence[Placed]], misplaced: Container[int] = ()
 ) -> list[Placed]:
-    """Each waiting result behind the results that follow the message (by index) with its call."""
+    """Each waiting result among the results that follow the message (by index) with its call, in the order of the
+    calls: without ids, Gemini takes no other.
+    """
     ordered: list[Placed] = []
     due: list[Placed] = []
-    speaker = ""
+    ranks: dict[str, int] = {}
+    start, speaker = 0, ""
     for index, place in enumerate(messages):
         if index in misplaced:
             continue
@@ -228,12 +233,28 @@ def _behind_their_calls(
         # Two open calls of one id could not be told apart, so the first gets its result before the second is made.
         is_again = any(call.id == result.call_id for call in message.tool_calls for result in _results(due))
         if is_again or not (message.tool_results or speaks_on):
-            ordered += due
-            due = []
+            _insert(due, ordered, start, ranks)
+            due, ranks = [], {}
         ordered.append(place)
+        for call in message.tool_calls:
+            ranks.setdefault(call.id, len(ranks))
+        start = len(ordered) if message.tool_calls else start
         due += waiting.get(index, ())
         speaker = message.role
-    return ordered + due
+    _insert(due, ordered, start, ranks)
+    return ordered
+
+
+def _insert(due: Iterable[Placed], ordered: list[Placed], start: int, ranks: Mapping[str, int]) -> None:
+    """Put results among those that begin at ``start``: before the first message that answers only later calls."""
+
+    def answered(place: Placed) -> list[int]:
+        return [ranks.get(result.call_id, len(ranks)) for result in place.message.tool_results]
+
+    for place in due:
+        last = max(answered(place), default=len(ranks))
+        behind = (n for n in range(start, len(ordered)) if min(answered(ordered[n]), default=-1) > last)
+        ordered.insert(next(behind, len(ordered)), place)
 
 
 def _results(placed: Iterable[Placed]) -> Iterator[ToolResult]:

@@ -86,10 +86,7 @@ class Helper(LangChainDropIn):
         limit = profile_window(request.model)
         if limit is None:
             return None
-        given = (request.model_settings.get(key, getattr(request.model, key, None)) for key in ANSWER_LIMITS)
-        # The largest: providers' classes have different names for the limit, and some set several.
-        answer = max((value for value in given if isinstance(value, int) and not isinstance(value, bool)), default=0)
-        return max(1, int(HEADROOM * limit) - answer)
+        return max(1, int(HEADROOM * limit) - answer_limit(request))
 
     def can_part(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, sending: Sending) -> bool:
         """Whether ``fold`` would ask for a summary, or has nothing that may leave."""
@@ -106,6 +103,13 @@ class Helper(LangChainDropIn):
         """
         with hidden_from_streams():
             return await self._fold(list(messages), due, tokens, sending, ports)
+
+
+def answer_limit(request: ModelRequest[Any]) -> int:
+    """Tokens that the answer to a request may take; 0 where no one says."""
+    given = (request.model_settings.get(key, getattr(request.model, key, None)) for key in ANSWER_LIMITS)
+    # The largest: providers' classes have different names for the limit, and some set several.
+    return max((value for value in given if isinstance(value, int) and not isinstance(value, bool)), default=0)
 
 
 def _takes_tools(count: Any) -> bool | None:

@@ -25,7 +25,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from contextfold.errors import is_control_flow
 from contextfold.integrations.deepagents.arguments import Arguments
 from contextfold.integrations.deepagents.files import Files, artifacts_root
-from contextfold.integrations.deepagents.helper import HEADROOM, Helper
+from contextfold.integrations.deepagents.helper import HEADROOM, Helper, answer_limit
 from contextfold.integrations.deepagents.passes import ModelTurn, Passes
 from contextfold.integrations.deepagents.state import SummarizationState
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP
@@ -51,7 +51,7 @@ IGNORED = (
     "_aoffload_to_backend",
 )
 """Those for which there is no place here."""
-TOO_LONG = ("prompt_too_long", "rate_limit_too_small")
+TOO_LONG = ("prompt_too_long", "rate_limit_too_small", "output_budget")
 """Kinds of refusals that a smaller request answers."""
 
 
@@ -194,15 +194,21 @@ class SummarizationMiddleware(deepagents_summarization.SummarizationMiddleware):
             _check(turn, budget)
         response, refusal = await _sent(turn, request, handler, files)
         if refusal is not None:
-            turn = await self._smaller(turn, refusal, files)
+            turn = await self._smaller(turn, refusal, answer_limit(request), files)
             response, again = await _sent(turn, request, handler, files)
             if again is not None:
                 raise _exhausted(f"the {turn.tokens:,} tokens that were left", turn) from again.error
         return with_update(response, turn.update())
 
-    async def _smaller(self, turn: ModelTurn, refusal: _Refusal, files: Files) -> ModelTurn:
-        """The turn made strictly smaller; ``ContextOverflowError`` where it cannot be."""
-        smaller = await self.passes.smaller(turn, next_size(refusal.overflow, turn.tokens, turn.tokens), files)
+    async def _smaller(self, turn: ModelTurn, refusal: _Refusal, answer: int, files: Files) -> ModelTurn:
+        """The turn made strictly smaller; ``ContextOverflowError`` where it cannot be. ``answer``: tokens that it may
+        take, which some providers count with the prompt.
+        """
+        overflow = refusal.overflow
+        wanted = next_size(overflow, turn.tokens, turn.tokens)
+        if overflow.kind == "output_budget" and overflow.limit is not None:
+            wanted = max(1, min(wanted, overflow.limit - answer))
+        smaller = await self.passes.smaller(turn, wanted, files)
         if smaller.tokens >= turn.tokens:
             raise _exhausted(f"{turn.tokens:,} tokens", turn) from refusal.error
         return smaller

@@ -194,4 +194,6 @@ def _answer(response: Any) -> Answer:
         said += [block.text for block in blocks if getattr(block, "type", None) == "output_text"]
     calls = any(str(getattr(item, "type", "")).endswith("_call") for item in response.output)
     usage = Usage(response.usage.input_tokens or None, response.usage.output_tokens or None)
-    return Answer("".join(said), None, calls, usage.input_tokens, usage.output_tokens)
+    # All that the framework hands on of why an answer ended, and only of the Responses API.
+    reason = next((item.status for item in response.output if getattr(item, "status", None) == "incomplete"), None)
+    return Answer("".join(said), reason, calls, usage.input_tokens, usage.output_tokens)
