@@ -43,7 +43,9 @@ Ask = Callable[[int, str | None], None]
 
 def litellm(server: ProviderServer) -> Ask:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # nothing is fetched while it is imported
-    sdk = pytest.importorskip("litellm")
+    pytest.importorskip("litellm.main")  # a folder of tests has the name without the end
+    import litellm as sdk
+
     from contextfold.integrations.litellm import with_compaction
 
     completion: Any = with_compaction(sdk.completion, Compactor(window=WINDOW))
@@ -65,7 +67,7 @@ def litellm(server: ProviderServer) -> Ask:
 
 
 def _pydantic_ai(server: ProviderServer, settings: dict[str, Any]) -> Ask:
-    pytest.importorskip("pydantic_ai")
+    pytest.importorskip("pydantic_ai.models")
     from pydantic_ai import Agent
     from pydantic_ai.messages import (
         ModelRequest,
@@ -112,7 +114,7 @@ def pydantic_ai_for_any_model(server: ProviderServer) -> Ask:
 
 
 def google_adk(server: ProviderServer) -> Ask:
-    pytest.importorskip("google.adk")
+    pytest.importorskip("google.adk.agents")
     from google.adk.agents import LlmAgent
     from google.adk.apps import App
     from google.adk.events import Event
