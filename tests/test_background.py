@@ -284,3 +284,32 @@ def test_what_another_conversation_has_prepared_is_not_taken() -> None:
     subject.compact(parsed(first))
     other = [*parsed(first[:-1]), {"role": "assistant", "content": "something else"}]
     assert "something else" in str(subject.compact(other).messages[-1])
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_summary_behind_which_the_model_failed_is_taken_by_equal_messages(is_async: bool) -> None:
+    """Who tries again has often read the conversation again, too."""
+    slow, views = Slow(), list[Any]()
+    subject = Compactor(window=WINDOW, summarizer=slow)
+    messages = [message for number in range(120) for message in turn(number)]
+
+    def send(view: list[Any]) -> str:
+        views.append(view)
+        if len(views) == 1:
+            raise ValueError("the model is away")
+        return "done"
+
+    async def asend(view: list[Any]) -> str:
+        return send(view)
+
+    def attempt() -> Any:
+        given = parsed(messages)
+        return asyncio.run(subject.acall(asend, given)) if is_async else subject.call(send, given)
+
+    with pytest.raises(ValueError, match="away"):
+        attempt()
+    paid = slow.calls
+    assert paid > 0
+    assert attempt() == "done"
+    assert slow.calls == paid
+    assert views[0] == views[1]

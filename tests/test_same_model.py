@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from emulator.wires.anthropic_rules import anthropic_problem
+from langchain_core.messages import AIMessage
 
 from building import calls, result, user
 from contextfold import CompactionResult, Compactor, Policy, PolicyError
@@ -17,6 +18,7 @@ from contextfold.calls.same import answer_of
 from contextfold.formats import get as format_named
 from contextfold.messages import Message as Neutral
 from contextfold.observe import Event
+from contextfold.summary.summarizer import to_answer
 
 Message = dict[str, Any]
 WINDOW = 8_000
@@ -305,6 +307,26 @@ def test_where_nothing_is_sent_it_is_refused() -> None:
 def test_answers_of_all_providers_are_read(response: Any, text: str, called: bool) -> None:
     answer = answer_of(response)
     assert (answer.text, answer.has_tool_calls) == (text, called)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"finish_reason": "length"}, "length"),
+        ({"stop_reason": "max_tokens"}, "max_tokens"),
+        ({"stopReason": "max_tokens"}, "max_tokens"),
+        ({"done_reason": "length"}, "length"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
+        ({"status": "incomplete", "incomplete_details": None}, "incomplete"),
+        ({}, None),
+    ],
+    ids=str,
+)
+def test_how_an_answer_of_langchain_ended_is_read_alike_behind_a_view_and_from_text(
+    told: dict[str, Any], reason: str | None
+) -> None:
+    message = AIMessage("The user asked, and", response_metadata=told)
+    assert answer_of(message).finish_reason == to_answer(message).finish_reason == reason
 
 
 def adk(**options: Any) -> Any:

@@ -20,6 +20,7 @@ pytestmark = [
 ]
 
 MODEL = "claude-haiku-4-5"
+ON_BEDROCK = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
 WINDOW = 6_000
 BUDGET = {"type": "enabled", "budget_tokens": 1_024}
 TASK = "Read all logs."
@@ -27,7 +28,7 @@ TASK = "Read all logs."
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    with ProviderServer(windows={MODEL: WINDOW}) as running, rooms.own_loop():
+    with ProviderServer(windows={MODEL: WINDOW, ON_BEDROCK: WINDOW}) as running, rooms.own_loop():
         monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
         yield running
@@ -66,8 +67,7 @@ def litellm(server: ProviderServer) -> Ask:
     return ask
 
 
-def _pydantic_ai(server: ProviderServer, settings: dict[str, Any]) -> Ask:
-    pytest.importorskip("pydantic_ai.models")
+def _pydantic_ai(model: Any, provider: str, settings: dict[str, Any]) -> Ask:
     from pydantic_ai import Agent
     from pydantic_ai.messages import (
         ModelRequest,
@@ -78,39 +78,54 @@ def _pydantic_ai(server: ProviderServer, settings: dict[str, Any]) -> Ask:
         ToolReturnPart,
         UserPromptPart,
     )
-    from pydantic_ai.models.anthropic import AnthropicModel
-    from pydantic_ai.providers.anthropic import AnthropicProvider
 
     from contextfold.integrations.pydantic_ai import Compaction
 
-    client = rooms.client(pytest.importorskip("httpx2"))
-    provider = AnthropicProvider(api_key="any", base_url=server.anthropic_url, http_client=client)
-    agent = Agent(
-        AnthropicModel(MODEL, provider=provider, settings={"max_tokens": 2_000}),
-        tools=[rooms.look],
-        capabilities=[Compaction(window=WINDOW)],
-        model_settings=settings,  # type: ignore[arg-type]
-    )
+    compaction = Compaction(window=WINDOW)
+    agent = Agent(model, tools=[rooms.look], capabilities=[compaction], model_settings=settings)  # type: ignore[arg-type]
 
     def ask(calls: int, more: str | None) -> None:
         history: list[Any] = [ModelRequest([UserPromptPart(TASK)])]
         for n in range(calls):
-            thought = ThinkingPart("hm", signature="c2ln", provider_name="anthropic")
+            thought = ThinkingPart("hm", signature="c2ln", provider_name=provider)
             call = ToolCallPart("look", {"room": n}, tool_call_id=f"c{n}")
-            history.append(ModelResponse([thought, call] if n == 0 else [call], provider_name="anthropic"))
+            history.append(ModelResponse([thought, call] if n == 0 else [call], provider_name=provider))
             history.append(ModelRequest([ToolReturnPart("look", said(n), tool_call_id=f"c{n}")]))
-        history += [ModelResponse([TextPart("Done.")], provider_name="anthropic")] if more else []
+        history += [ModelResponse([TextPart("Done.")], provider_name=provider)] if more else []
         agent.run_sync(more, message_history=history)
 
     return ask
 
 
+def _claude(server: ProviderServer) -> Any:
+    pytest.importorskip("pydantic_ai.models")
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    client = rooms.client(pytest.importorskip("httpx2"))
+    provider = AnthropicProvider(api_key="any", base_url=server.anthropic_url, http_client=client)
+    return AnthropicModel(MODEL, provider=provider, settings={"max_tokens": 2_000})
+
+
 def pydantic_ai(server: ProviderServer) -> Ask:
-    return _pydantic_ai(server, {"anthropic_thinking": BUDGET})
+    return _pydantic_ai(_claude(server), "anthropic", {"anthropic_thinking": BUDGET})
 
 
 def pydantic_ai_for_any_model(server: ProviderServer) -> Ask:
-    return _pydantic_ai(server, {"thinking": "minimal"})
+    return _pydantic_ai(_claude(server), "anthropic", {"thinking": "minimal"})
+
+
+def pydantic_ai_on_bedrock(server: ProviderServer) -> Ask:
+    boto3 = pytest.importorskip("boto3")
+    pytest.importorskip("pydantic_ai.models")
+    from pydantic_ai.models.bedrock import BedrockConverseModel
+    from pydantic_ai.providers.bedrock import BedrockProvider
+
+    keys = {"region_name": "us-east-1", "aws_access_key_id": "dummy", "aws_secret_access_key": "dummy"}
+    client = boto3.client("bedrock-runtime", endpoint_url=server.bedrock_url, **keys)
+    provider = BedrockProvider(bedrock_client=client)
+    model = BedrockConverseModel(ON_BEDROCK, provider=provider, settings={"max_tokens": 2_000})
+    return _pydantic_ai(model, "bedrock", {"bedrock_additional_model_requests_fields": {"thinking": BUDGET}})
 
 
 def google_adk(server: ProviderServer) -> Ask:
@@ -161,7 +176,7 @@ def google_adk(server: ProviderServer) -> Ask:
     return lambda calls, more: asyncio.run(later(calls, more))
 
 
-@pytest.mark.parametrize("face", [litellm, pydantic_ai, pydantic_ai_for_any_model, google_adk])
+@pytest.mark.parametrize("face", [litellm, pydantic_ai, pydantic_ai_for_any_model, pydantic_ai_on_bedrock, google_adk])
 def test_a_chain_whose_thinking_was_summarized_goes_on_without_a_budget(
     server: ProviderServer, face: Callable[[ProviderServer], Ask]
 ) -> None:
@@ -171,5 +186,6 @@ def test_a_chain_whose_thinking_was_summarized_goes_on_without_a_budget(
         ask(calls, more)
         sent = server.requests[-1]
         assert sent.error is None
-        assert ((sent.body.get("thinking") or {}).get("type") == "enabled") is thinks, (calls, more)
+        thinking = sent.body.get("thinking") or (sent.body.get("additionalModelRequestFields") or {}).get("thinking")
+        assert ((thinking or {}).get("type") == "enabled") is thinks, (calls, more)
     assert all(request.error is None for request in server.requests)

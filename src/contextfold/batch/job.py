@@ -239,13 +239,14 @@ def _kind(job: Job) -> str:
         return suffix
     if any(map(sources.is_store, job.inputs)):
         return "jsonl"
-    names = (name for one in job.inputs for name, _ in _files(one, job.output))
-    return "parquet" if all(name.endswith(".parquet") for name in names) else "jsonl"
+    return "parquet" if all(_is_parquet(one, job.output) for one in job.inputs) else "jsonl"
 
 
-def _files(given: str, output: str) -> list[tuple[str, int]]:
-    """The files of an input; one of Parquet, or a pattern of such, needs no look."""
-    return [(given, 0)] if given.endswith(".parquet") else sources.files_of(given, output)
+def _is_parquet(given: str, output: str) -> bool:
+    """Whether an input is nothing but Parquet; a name or a pattern that ends so needs no look."""
+    if given.endswith(".parquet"):
+        return True
+    return all(name.endswith(".parquet") for name, _ in sources.files_of(given, output))
 
 
 def is_file(output: str) -> bool:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contextfold.summary.summarizer import why_ended
+
 _HOSTED = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp", "server_tool")
 """How the types of what a provider's own tools did begin: items of Responses, blocks of Anthropic and LangChain."""
 
@@ -118,10 +120,7 @@ def _finish(response: object) -> str | None:
         get(get(response, "messageStop"), "stopReason"),
         get(get(response, "delta"), "stop_reason"),
         get(get(response, "incomplete_details"), "reason"),
-        get(metadata, "finish_reason"),
-        get(metadata, "stop_reason"),
-        get(metadata, "stopReason"),
-        get(get(metadata, "incomplete_details"), "reason"),
+        why_ended(metadata) if isinstance(metadata, Mapping) else None,
     )
     return next((str(getattr(reason, "value", reason)) for reason in said if isinstance(reason, str) and reason), None)
 

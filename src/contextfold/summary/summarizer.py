@@ -124,7 +124,7 @@ def to_answer(reply: Any) -> Answer:
 
 def _from_message(message: Any) -> Answer:
     told, usage = _mapping(message, "response_metadata"), _mapping(message, "usage_metadata")
-    reason = _reason(told)
+    reason = why_ended(told)
     calls = [getattr(message, name, None) for name in ("tool_calls", "invalid_tool_calls")]
     content = message.content
     if not isinstance(content, str | list | tuple):  # a test double, of which a text alone is set
@@ -138,8 +138,11 @@ def _from_message(message: Any) -> Answer:
     )
 
 
-def _reason(told: Mapping[str, Any]) -> Any:
-    """Why an answer ended, by the name that its provider has for it."""
+def why_ended(told: Mapping[str, Any]) -> Any:
+    """Why an answer of LangChain's ended, from its ``response_metadata``: each provider has a name of its own for it.
+
+    None where that does not say.
+    """
     incomplete = told.get("incomplete_details")  # the Responses API says of those that were cut off or filtered
     if isinstance(incomplete, Mapping) and incomplete.get("reason"):
         return incomplete["reason"]
