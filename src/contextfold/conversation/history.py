@@ -101,6 +101,27 @@ class History:
         twin._marks, twin._digests = list(self._marks), list(self._digests)
         return twin
 
+    def part(self, indices: Sequence[int]) -> History:
+        """The history of some of its messages, in this order. All that is known of each is taken along, and nothing is
+        shared that grows with either.
+        """
+        part = History(self.format, self.counter)
+        part.words, part.line_sizes = self.words, self.line_sizes  # the names and sizes of texts, whoever has them
+        for place, n in enumerate(indices):
+            part.wire.append(self.wire[n])
+            part.messages.append(self.messages[n])
+            part.sizes.append(self.sizes[n])
+            part._marks.append(self._marks[n])
+            if n in self._given:
+                part._given[place] = self._given[n]
+            if n in self._blocks:
+                part._blocks[place] = self._blocks[n]
+            if n in self._notes:
+                part._notes[place] = self._notes[n]
+            if place == len(part._digests) and n < len(self._digests):
+                part._digests.append(self._digests[n])
+        return part
+
     def refresh(self, start: int = 0, stop: int | None = None) -> bool:
         """Decode again from ``start`` to ``stop``, in case a caller changed an object in place; True if one was.
 

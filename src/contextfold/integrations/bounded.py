@@ -30,6 +30,11 @@ class Bounded(Generic[T]):
                 self._values.move_to_end(key)
             return self._values.get(key)
 
+    def pop(self, key: Any) -> T | None:
+        """The value, which is forgotten."""
+        with self._lock:
+            return self._values.pop(key, None)
+
     def put(self, key: Any, value: T) -> None:
         with self._lock:
             self._values[key] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NotRequired
 
 import anyio
@@ -22,6 +23,7 @@ from contextfold.integrations.deepagents import (
     SummarizationMiddleware,
     SummarizationToolMiddleware,
     create_summarization_tool_middleware,
+    passes,
 )
 from contextfold.integrations.deepagents.state import EVENT, SummarizationEvent
 
@@ -100,13 +102,62 @@ def test_an_event_knows_both_sides_of_its_cutoff() -> None:
     messages = questions(5)
     event = SummarizationEvent(4, HumanMessage("S"), None, 8, 4, covered_to="a1", kept_from="h2")
     assert event.aligned(messages) is event
-    assert event.aligned(messages[1:]) == SummarizationEvent(3, event.summary, None, 7, 3, "a1", "h2")
+    assert event.aligned(messages[1:]) == SummarizationEvent(3, event.summary, None, 7, 3, "a1", "h2", False)
     assert event.aligned(messages[5:]).cutoff == 0, "both sides are gone"
     without_kept = [message for message in messages if message.id != "h2"]
     assert event.aligned(without_kept[1:]).cutoff == 3
     older = SummarizationEvent(4, HumanMessage("S"), None, 8, 4)
     assert older.aligned(messages[1:]) is older
     assert SummarizationEvent.from_state(event.to_state()) == event
+
+
+# ---- what the state still has ----
+
+
+def test_a_restart_changes_no_summary(backend: FilesystemBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that left the view is in the state: evidence is chosen from it, whatever the process remembers."""
+    monkeypatch.setattr(passes, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex="0" * 32)))  # in every view
+    saver, views = InMemorySaver(), list[list[str]]()
+    one = SummarizationMiddleware(summarizer(), backend=backend, **SIZES)
+    for restarts in (False, True):
+        main, config = ScriptedModel(), {"configurable": {"thread_id": f"restarts-{restarts}"}}
+        for turn in range(0, 60, 3):
+            used = SummarizationMiddleware(summarizer(), backend=backend, **SIZES) if restarts else one
+            agent = create_deep_agent(main, backend=backend, middleware=[used], checkpointer=saver)
+            agent.invoke({"messages": list(questions(3, start=turn))}, config)
+        views.append([said(sent) for sent in main.sent])
+    assert views[0] == views[1]
+    assert "SUMMARYTOKEN" in views[0][-1]
+
+
+def test_what_one_summary_has_no_room_for_a_later_one_quotes(backend: FilesystemBackend) -> None:
+    """Its lines are chosen from all messages that left, and not from what the summary before it quotes."""
+    lines = "\n".join(f"def step_{n}(limit_{n * 37}): raise Fault{n}x" for n in range(200))
+    main = ScriptedModel()
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
+
+    def quoted() -> int:
+        return sum(f"step_{n}(" in said(main.sent[-1]) for n in range(200))
+
+    ask(agent, [HumanMessage("Read it.", id="first"), AIMessage(lines, id="file"), *questions(14, words=0)])
+    few = quoted()
+    filling = [HumanMessage("well then " * 400, id=f"w{n}") for n in range(30)]
+    ask(agent, filling)
+    assert 0 < few < 120
+    assert quoted() > 1.3 * few
+
+
+def test_what_was_deleted_from_the_state_is_quoted_on(backend: FilesystemBackend) -> None:
+    """The summary alone knows it then."""
+    main = ScriptedModel()
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
+    fact = HumanMessage("The deploy key is /srv/keys/deploy-7741.pem and must never be rotated.", id="fact")
+    ask(agent, [fact, *questions(16)])
+    for start in (20, 40, 60):
+        assert "/srv/keys/deploy-7741.pem" in said(main.sent[-1])
+        agent.update_state(THREAD, {"messages": [RemoveMessage(id=f) for f in ("fact",) if start == 20]})
+        ask(agent, questions(20, start=start))
+    assert "/srv/keys/deploy-7741.pem" in said(main.sent[-1])
 
 
 # ---- approvals ----

@@ -94,15 +94,23 @@ class Helper(LangChainDropIn):
         return asked is not None and asked.can_part(messages, due, tokens, sending.overhead)
 
     async def fold(
-        self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, sending: Sending, ports: Ports
+        self,
+        messages: Sequence[AnyMessage],
+        evicted: Sequence[AnyMessage] | None,
+        due: DueFold,
+        tokens: int,
+        sending: Sending,
+        ports: Ports,
     ) -> list[AnyMessage] | None:
         """The summary in LangChain's layout and what stays, as the objects that came in; None where nothing changes.
 
-        A summary that fails, is blank or cannot be used changes nothing: the events say why. Raises what steers
-        programs, and ``WrongSummary``.
+        ``evicted``: what the summary among the messages stands for; None where that is not known. A summary that fails,
+        is blank or cannot be used changes nothing: the events say why. Raises what steers programs, and
+        ``WrongSummary``.
         """
         with hidden_from_streams():
-            return await self._fold(list(messages), due, tokens, sending, ports)
+            folded = await self._fold(list(messages), evicted, due, tokens, sending, ports)
+        return None if folded is None else folded.messages
 
 
 def answer_limit(request: ModelRequest[Any]) -> int:

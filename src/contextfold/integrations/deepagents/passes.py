@@ -120,7 +120,9 @@ class Passes:
     async def folded(self, turn: ModelTurn, due: DueFold, files: Files) -> ModelTurn:
         """The turn with more of it summarized; the same one where nothing can leave, or no summary could be had."""
         material = await files.ports.compute(self._material, turn)
-        result = await self.helper.fold(material.messages, due, turn.tokens, turn.sending, files.ports)
+        result = await self.helper.fold(
+            material.messages, material.evicted, due, turn.tokens, turn.sending, files.ports
+        )
         if result is None:
             return turn
         cutoff, quoted = material.kept(result)
@@ -144,6 +146,7 @@ class Passes:
             archived_until=archived if saved.path is None else cutoff,
             covered_to=turn.messages[cutoff - 1].id,
             kept_from=turn.messages[cutoff].id if cutoff < len(turn.messages) else None,
+            is_whole=event is None or (is_whole and event.is_whole),
         )
         now = replace(turn.now, event=new, session_id=session_id)
         # The state changes with the model's answer alone; should that fail, the next call finds what was paid for here.
@@ -232,7 +235,11 @@ class Passes:
                 items.append((unframed(message, with_quote=True), origin))  # of a forked agent's parent
             else:
                 items.append((media.with_references(message, self.history.media_folder), origin))
-        return _Material([message for message, _ in items], tuple(items), turn.messages, person)
+        evicted = None
+        if turn.now.event is not None and turn.now.event.is_whole:
+            left = range(turn.start)
+            evicted = [m for n in left if n != person and not isinstance(m := turn.messages[n], SystemMessage)]
+        return _Material([message for message, _ in items], tuple(items), turn.messages, person, evicted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +251,8 @@ class _Material:
     state: Sequence[AnyMessage]
     person: int | None
     """Position of the newest user message."""
+    evicted: Sequence[AnyMessage] | None
+    """What the summary among the messages stands for; None where that is not known, or there is none."""
 
     def kept(self, result: Sequence[AnyMessage]) -> tuple[int, AnyMessage | None]:
         """(the cutoff that the messages of a result mean, the user message that the summary has to quote).

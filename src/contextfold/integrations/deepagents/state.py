@@ -7,11 +7,12 @@ What does not: what the model is sent because of it (``views``).
     _summarization_session_id     names the history file, both ways
     _contextfold_shortened_until  ours: calls before the message with this id have their arguments truncated
 
-An event of ours has three keys more; deepagents reads past keys that it does not know:
+An event of ours has four keys more; deepagents reads past keys that it does not know:
 
     archived_until                originals before that index are in the history file
     covered_to, kept_from         ids of the messages on both sides of the cutoff: a user who deletes messages of the
                                   thread moves all that come after them, and no index says so
+    is_whole                      the state has all messages that the summary stands for
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class SummarizationEvent:
     """Id of the last message before the cutoff; None if it is not known."""
     kept_from: str | None = None
     """Id of the first message behind it; None if there was none, or it is not known."""
+    is_whole: bool = True
+    """Whether the state still has all messages that the summary stands for: if not, it alone quotes those it lost."""
 
     def aligned(self, messages: Sequence[AnyMessage]) -> SummarizationEvent:
         """The event with the indices that it has in these messages, after some were deleted.
@@ -71,6 +74,7 @@ class SummarizationEvent:
             cutoff=cutoff,
             created_at=max(cutoff, self.created_at + moved),
             archived_until=max(0, self.archived_until + moved),
+            is_whole=False,
         )
 
     def _cutoff_in(self, messages: Sequence[AnyMessage]) -> int:
@@ -93,6 +97,7 @@ class SummarizationEvent:
             "archived_until": self.archived_until,
             "covered_to": self.covered_to,
             "kept_from": self.kept_from,
+            "is_whole": self.is_whole,
         }
 
     @classmethod
@@ -115,6 +120,7 @@ class SummarizationEvent:
             archived_until=archived_until if _is_index(archived_until) else cutoff,
             covered_to=value.get("covered_to"),
             kept_from=value.get("kept_from"),
+            is_whole=value.get("is_whole") is not False,
         )
 
 

@@ -5,8 +5,9 @@
 What belongs here: what stays and what leaves, and the engine's answer as messages. What does not: making the summary
 (``passes.perform``), when to make one (``summarization``), the text of the summary message (``layout``).
 
-Originals leave the state for good. So an earlier summary is shown to the engine as what it is, a message of the history
-that says what is gone: its prose is updated, and its evidence competes with the new lines for the same room.
+An earlier summary is shown to the engine as what it is, a message of the history that says what is gone: its prose is
+updated. Evidence is chosen from the messages that left before, which stand first in the history, where they are still
+known (``evicted``); else what the summary quotes of them competes with the new lines for the same room.
 """
 
 from __future__ import annotations
@@ -84,6 +85,14 @@ class DueFold:
         return (self.tokens is None or tokens >= self.tokens) and (self.messages is None or messages >= self.messages)
 
 
+@dataclass(frozen=True, slots=True)
+class FoldedThread:
+    """The messages that replace a thread, and the history of all that has left it, where more may be chosen from it."""
+
+    messages: list[AnyMessage]
+    evicted: History
+
+
 @dataclass(frozen=True)
 class Folding:
     """How to fold. ``writer``: a chat model; or ``reader``: a runnable that gets messages. Sizes are tokens."""
@@ -113,22 +122,30 @@ class Folding:
 
         Earlier summaries among them are updated. Raises what the summarizer raises, and ``SummaryFailed``.
         """
-        question = await ports.compute(self._question, messages, DueFold("manual"), 0, 0)
-        parting = await ports.compute(self._whole, question)
+        question = await ports.compute(self._question, messages, None, DueFold("manual"), 0, 0)
+        parting = await ports.compute(self._whole, question, messages)
         made = _summary(await self._performed(question, parting, messages, observer, ports))
         return "" if made is None else layout.summary_body(made.text, made.evidence, language=made.language)
 
     async def fold(
-        self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int, observer: Observer, ports: Ports
-    ) -> list[AnyMessage] | None:
+        self,
+        messages: Sequence[AnyMessage],
+        evicted: History | None,
+        due: DueFold,
+        tokens: int,
+        overhead: int,
+        observer: Observer,
+        ports: Ports,
+    ) -> FoldedThread | None:
         """The messages that replace these; None when nothing can leave, when not enough can to be worth a summary yet,
         or when no summary could be had, which the engine says in an event.
 
-        ``tokens``: the present size with the ``overhead``, which is what is sent beside the messages. Raises what
-        steers programs, and ``WrongSummary``; nothing has changed then.
+        ``evicted``: all that the summaries among them stand for; None where that is not known. ``tokens``: the present
+        size with the ``overhead``, which is what is sent beside the messages. Raises what steers programs, and
+        ``WrongSummary``; nothing has changed then.
         """
-        question = await ports.compute(self._question, messages, due, tokens, overhead)
-        parting = await ports.compute(self._parting, question, due)
+        question = await ports.compute(self._question, messages, evicted, due, tokens, overhead)
+        parting = await ports.compute(self._parting, question, messages, due)
         if isinstance(parting, Nothing):
             observer.emit("skipped", parting.reason, tokens=tokens)
             return None
@@ -151,7 +168,7 @@ class Folding:
             if due.limit is None or tokens <= due.limit:
                 return None
             made = await self._without_summarizer(question, parting, observer, ports)
-        return None if made is None else await ports.compute(self._replaced, question, parting, made, messages)
+        return None if made is None else await ports.compute(self._folded, question, parting, made, messages)
 
     async def _performed(
         self, question: Question, parting: _Parting, messages: Sequence[AnyMessage], observer: Observer, ports: Ports
@@ -175,12 +192,17 @@ class Folding:
 
     def can_part(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> bool:
         """Whether ``fold`` would ask for a summary of any of these messages; sizes as for ``fold``."""
-        return not isinstance(self._parting(self._question(messages, due, tokens, overhead), due), Nothing)
+        question = self._question(messages, None, due, tokens, overhead)
+        return not isinstance(self._parting(question, messages, due), Nothing)
 
     # ---- the question ----
 
-    def _question(self, messages: Sequence[AnyMessage], due: DueFold, tokens: int, overhead: int) -> Question:
-        history = History(FORMAT, self.counter)
+    def _question(
+        self, messages: Sequence[AnyMessage], evicted: History | None, due: DueFold, tokens: int, overhead: int
+    ) -> Question:
+        history = History(FORMAT, self.counter) if evicted is None else evicted
+        if evicted is not None:  # what a summary quotes of them is chosen from them anew
+            messages = [layout.without_evidence(m) if layout.is_summary(m) else m for m in messages]
         history.extend([layout.as_history(message) for message in messages])
         policy = Policy(
             trigger=None,
@@ -229,20 +251,21 @@ class Folding:
 
     # ---- what stays ----
 
-    def _parting(self, question: Question, due: DueFold) -> _Parting | Nothing:
+    def _parting(self, question: Question, messages: Sequence[AnyMessage], due: DueFold) -> _Parting | Nothing:
         """What leaves: all but what ``keep`` names, what stays in any case, and the newest request of the user."""
         sizes, overhead = question.sizes, sum(question.overhead.values())
-        held = pins.held(question.messages, question.grouping, question.policy).keys()
+        here = range(_left(question), len(sizes))
+        held = {n for n in pins.held(question.messages, question.grouping, question.policy) if n in here}
         tail = self._tail(question)
         prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
         # What is quoted already is quoted on: once it has left, nothing brings it back.
-        quoted = min(self._quoted(question), _room(due.tokens or question.view_tokens, EVIDENCE))
+        quoted = min(self._quoted(messages), _room(due.tokens or question.view_tokens, EVIDENCE))
         must = due.limit is not None and question.view_tokens > due.limit
         is_stuck = False
         while True:
-            stays = held | {n for group in tail for n in group.indices}
+            stays = held | {n for group in tail for n in group.indices if n in here}
             kept = overhead + self.frame + sum(sizes[n] for n in stays)
-            leaving = frozenset(range(len(sizes))) - stays
+            leaving = frozenset(here) - stays
             fresh = [n for n in leaving if not pins.is_summary(question.messages[n])]
             # Over the limit, a summary of the earlier one alone would only throw away what that quotes, at each call.
             is_stuck = is_stuck or (must and not fresh)
@@ -260,7 +283,7 @@ class Folding:
         # Where nothing but the earlier summary may leave, it can still quote less, if that helps.
         if not (fresh or (leaving and must and limit is not None)):
             return Nothing("nothing is left to summarize but what has to stay")
-        evidence = self._evidence_room(question, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
+        evidence = self._evidence_room(question, messages, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
         if limit is not None:
             evidence = max(0, min(evidence, limit - kept - prose))
         fires_again = due.would_fire(kept + prose + evidence, len(stays) + 1)
@@ -275,6 +298,8 @@ class Folding:
         tail: list[Group] = []
         count = tokens = 0
         for group in sorted(question.grouping.groups, key=lambda group: -group.last):
+            if group.last < _left(question):
+                break
             if pins.is_summary(question.messages[group.first]):
                 continue
             # At least the newest, and whole, as LangChain's class has it. Where the results of a call fit in part, all
@@ -293,51 +318,58 @@ class Folding:
             return len(fresh) >= max(2, STEP * len(kept))
         return sum(question.sizes[n] for n in fresh) >= STEP * sum(question.sizes[n] for n in kept)
 
-    def _evidence_room(self, question: Question, leaving: frozenset[int], most: int) -> int:
+    def _evidence_room(
+        self, question: Question, messages: Sequence[AnyMessage], leaving: frozenset[int], most: int
+    ) -> int:
         if not self.has_evidence:
             return 0
-        room = min(most, self._quoted(question) + sum(question.sizes[n] for n in leaving) // QUOTED)
+        room = min(most, self._quoted(messages) + sum(question.sizes[n] for n in leaving) // QUOTED)
         return room if room >= LEAST_EVIDENCE else 0
 
-    def _quoted(self, question: Question) -> int:
+    def _quoted(self, messages: Sequence[AnyMessage]) -> int:
         """Tokens of what earlier summaries quote."""
-        lines = map(layout.evidence_of, question.history.wire)
-        return sum(question.counter.text(quoted) for quoted in lines if quoted) if self.has_evidence else 0
+        lines = map(layout.evidence_of, messages)
+        return sum(self.counter.text(quoted) for quoted in lines if quoted) if self.has_evidence else 0
 
-    def _whole(self, question: Question) -> _Parting:
+    def _whole(self, question: Question, messages: Sequence[AnyMessage]) -> _Parting:
         leaving = frozenset(range(len(question.messages)))
-        return _Parting(leaving, self._prose[2], self._evidence_room(question, leaving, EVIDENCE[2]))
+        return _Parting(leaving, self._prose[2], self._evidence_room(question, messages, leaving, EVIDENCE[2]))
 
     # ---- the summary ----
 
     def _rolling(self, question: Question, parting: _Parting, messages: Sequence[AnyMessage]) -> RollingSummarizer:
         """A summarizer that reads the messages that leave, a group at a time."""
-        found = [[n for n in group.indices if n in parting.leaving] for group in question.grouping.groups]
+        before = _left(question)
+        found = [[n - before for n in group.indices if n in parting.leaving] for group in question.grouping.groups]
         found = [indices for indices in found if indices and not layout.is_summary(messages[indices[0]])]
         return RollingSummarizer(
             runnable=self.reader,  # type: ignore[arg-type]  # only called where there is one
             # without its evidence, which is quoted on by code and need not be read and paid for again
             earlier=next((layout.without_evidence(m) for m in messages if layout.is_summary(m)), None),
             groups=[tuple(messages[n] for n in indices) for indices in found],
-            sizes=[sum(question.sizes[n] for n in indices) for indices in found],
+            sizes=[sum(question.sizes[n + before] for n in indices) for indices in found],
             chunk_tokens=self.chunk_tokens,
         )
 
     # ---- the answer ----
 
-    def _replaced(
+    def _folded(
         self, question: Question, parting: _Parting, made: SummaryRecord, messages: Sequence[AnyMessage]
-    ) -> list[AnyMessage]:
+    ) -> FoldedThread:
         """The new list: leading instructions, the summary, and what stays, as the objects that came in."""
+        before = _left(question)
         staying = History(FORMAT, self.counter)
-        staying.extend([message for n, message in enumerate(messages) if n not in parting.leaving])
+        staying.extend([message for n, message in enumerate(messages, before) if n not in parting.leaving])
         # Built, not only filtered: a result whose call has left could not be sent in the thread that stays.
         kept = build(staying, None).wire
         newest = layout.newest_assistant(messages)
         body = layout.summary_body(made.text, made.evidence, language=made.language)
         summary = self._carriers(body, newest.id if newest else None)
         leading = next((n for n, message in enumerate(kept) if message.type != "system"), len(kept))
-        return [*kept[:leading], *summary, *kept[leading:]]
+        # An earlier summary stands for what it quotes as long as the messages themselves are not known.
+        gone = [n for n in sorted(parting.leaving) if not (before and layout.is_summary(messages[n - before]))]
+        evicted = question.history.part([*range(before), *gone])
+        return FoldedThread([*kept[:leading], *summary, *kept[leading:]], evicted)
 
     def _carriers(self, body: str, usage_until: str | None) -> list[Any]:
         """The messages that say what a summary says, marked so that the next pass knows them."""
@@ -360,13 +392,19 @@ def _summary(made: Made | Nothing) -> SummaryRecord | None:
     return made.compaction.summary if isinstance(made, Made) else None
 
 
+def _left(question: Question) -> int:
+    """How many of the history's messages have left the thread before, the first ones."""
+    return len(question.messages) - question.view_messages
+
+
 def _plan(question: Question, parting: _Parting) -> Plan:
     leaving = parting.leaving
+    gone = leaving.union(range(_left(question)))
     fates: list[tuple[Fate, str]] = [
-        evicted_fate(message) if n in leaving else ("kept", "recent") for n, message in enumerate(question.messages)
+        evicted_fate(message) if n in gone else ("kept", "recent") for n, message in enumerate(question.messages)
     ]
     overhead = sum(question.overhead.values())
-    kept = overhead + sum(size for n, size in enumerate(question.sizes) if n not in leaving)
+    kept = overhead + sum(size for n, size in enumerate(question.sizes) if n not in gone)
     return Plan(
         trigger=question.forced or "",
         # No promise here: what is sent is another list, in another layout.
@@ -377,7 +415,7 @@ def _plan(question: Question, parting: _Parting) -> Plan:
         edits=(),
         saved={},
         evicted=tuple(sorted(leaving)),
-        gone=tuple(sorted(leaving)),
+        gone=tuple(sorted(gone)),
         kept_tokens=kept,
         prose_tokens=parting.prose,
         evidence_tokens=parting.evidence,

@@ -32,7 +32,8 @@ from contextfold.errors import PolicyError, functions, shown
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
-from contextfold.integrations.langchain.folding import DueFold, Folding
+from contextfold.integrations.langchain.evicted import Evicted
+from contextfold.integrations.langchain.folding import DueFold, FoldedThread, Folding
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import profile_window, window_of
 from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
@@ -145,6 +146,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self._measured = Measure.of(self.token_counter, adds_up=is_default)
         self._clauses = parse_trigger(whole(self.trigger, ceil))
         self._on_event = on_event
+        self._evicted = Evicted()
         self.instructions = instructions
         self.summary = summary or SummaryOptions()
         self.evidence = evidence
@@ -271,18 +273,38 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self._ensure_message_ids(messages)
         tokens = sending.overhead + await ports.compute(self._tokens, thread_key(messages), messages)
         due = await ports.compute(self._due, messages, tokens, sending)
-        return None if due is None else await self._fold(messages, due, tokens, sending, ports)
+        if due is None:
+            return None
+        folded = await self._fold(messages, self._evicted.behind(messages), due, tokens, sending, ports)
+        if folded is None:
+            return None
+        self._ensure_message_ids(folded.messages)
+        self._evicted.put(folded.messages, folded.evicted.wire)
+        return folded.messages
 
     async def _fold(
-        self, messages: list[AnyMessage], due: DueFold, tokens: int, sending: Sending, ports: Ports
-    ) -> list[AnyMessage] | None:
-        """The pass. A summary that fails, is blank or cannot be used changes nothing: the events say why."""
+        self,
+        messages: list[AnyMessage],
+        evicted: Sequence[AnyMessage] | None,
+        due: DueFold,
+        tokens: int,
+        sending: Sending,
+        ports: Ports,
+    ) -> FoldedThread | None:
+        """The pass. A summary that fails, is blank or cannot be used changes nothing: the events say why.
+
+        ``evicted``: what the summary among the messages stands for; None where that is not known.
+        """
         asked = await ports.compute(self._asked, messages, sending, isinstance(ports, AsyncPorts))
-        return (
-            None
-            if asked is None
-            else await asked.fold(messages, due, tokens, sending.overhead, self._observer(), ports)
-        )
+        if asked is None:
+            return None
+        known = None
+        if evicted and asked.has_evidence:
+            known = await ports.compute(self._evicted.take, evicted, asked.counter)
+        folded = await asked.fold(messages, known, due, tokens, sending.overhead, self._observer(), ports)
+        if folded is not None:
+            self._evicted.give(folded.evicted)
+        return folded
 
     def _observer(self) -> Observer:
         return Observer(self._on_event)
