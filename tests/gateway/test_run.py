@@ -236,6 +236,20 @@ def test_the_users_own_addresses_are_the_upstreams_of_a_run() -> None:
     assert url == "http://localhost:4000/v1/chat/completions?a=1"
 
 
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [("OPENAI_API_BASE", "openai"), ("ANTHROPIC_API_URL", "anthropic"), ("ANTHROPIC_API_BASE", "anthropic")],
+)
+def test_an_address_in_another_variable_that_clients_read_is_the_upstream_too(variable: str, name: str) -> None:
+    environ = {variable: "http://localhost:4000"}
+    assert settings_from(environ, {}) == {name: "http://localhost:4000"}
+    child = child_environment(environ, "http://127.0.0.1:9")
+    assert child[variable] == child[f"{name.upper()}_BASE_URL"]
+    both = {f"{name.upper()}_BASE_URL": "http://first", **environ}
+    assert settings_from(both, {}) == {name: "http://first"}
+    assert settings_from(environ, {name: "http://given"}) == {name: "http://given"}
+
+
 def test_a_proxy_of_the_users_is_not_asked_for_the_gateway() -> None:
     child = child_environment({"HTTP_PROXY": "http://proxy:1", "OPENAI_API_BASE": "x"}, "http://127.0.0.1:9")
     assert child["NO_PROXY"] == "127.0.0.1"

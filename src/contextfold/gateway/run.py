@@ -29,6 +29,15 @@ NOT_EXECUTABLE = 126
 """As shells have it."""
 
 
+BASE_URLS = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "anthropic": ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "ANTHROPIC_API_BASE"),
+}
+"""Where clients look for their provider's address: the SDKs' own variable, then those that others (litellm, LangChain)
+prefer where they are set. What a user has set in any of them is where requests are meant to go.
+"""
+
+
 class NotExecutable(Exception):
     """The program is there, and the system does not run it."""
 
@@ -64,9 +73,8 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
 def child_environment(environ: Mapping[str, str], url: str) -> dict[str, str]:
     """The environment of the child: both base URLs, and no proxy for them."""
     child = {**environ, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
-    for older in ("OPENAI_API_BASE", "ANTHROPIC_API_URL"):  # where set, some clients prefer them
-        if older in child:
-            child[older] = child["OPENAI_BASE_URL" if older.startswith("OPENAI") else "ANTHROPIC_BASE_URL"]
+    for variables in BASE_URLS.values():
+        child |= {other: child[variables[0]] for other in variables[1:] if other in child}
     own = {"anthropic": f"{url}/v1", "openai": f"{url}/v1"}
     config = {"provider": {name: {"options": {"baseURL": base}} for name, base in own.items()}}
     child.setdefault("OPENCODE_CONFIG_CONTENT", json.dumps(config))  # opencode's way to be told an address
@@ -101,9 +109,10 @@ PI_EXTENSION = Path(__file__).with_name("pi_extension.js")
 def settings_from(environ: Mapping[str, str], upstreams: Mapping[str, str]) -> dict[str, str]:
     """The upstreams of a run: as given, else where the user's own environment points already."""
     found = dict(upstreams)
-    for name, variable in (("openai", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_BASE_URL")):
-        if name not in found and environ.get(variable):
-            found[name] = environ[variable]
+    for name, variables in BASE_URLS.items():
+        told = next((environ[variable] for variable in variables if environ.get(variable)), None)
+        if name not in found and told is not None:
+            found[name] = told
     return found
 
 
