@@ -17,9 +17,13 @@ from typing import Any
 
 import pytest
 from emulator import ProviderServer
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 from tests.gateway.conftest import RawUpstream, Seen, Writer, settings_for
 from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns
 
+from contextfold.gateway.app import make_app
 from contextfold.gateway.serve import InThread
 
 CHAT = PATHS["openai-chat"]
@@ -873,3 +877,26 @@ def test_whatever_could_make_it_due_is_counted(
     assert not taken_apart
     post(scene.url, CHAT, compact(change(json.loads(raw))), key)
     assert taken_apart
+
+
+@pytest.mark.parametrize("place", ["/llm", "/a b/llm"])
+def test_a_gateway_mounted_in_another_application_asks_the_provider_for_its_own_paths(
+    place: str, tmp_path: Path
+) -> None:
+    with RawUpstream(ok) as upstream:
+        gateway = make_app(settings_for(upstream.url, tmp_path))
+        main = Starlette(
+            routes=[Mount(place, app=gateway)], lifespan=lambda _: gateway.router.lifespan_context(gateway)
+        )
+        with TestClient(main) as client:
+            assert client.post(f"{place}/v1/chat/completions?a=%2F", content=SHORT).status_code == 200
+            assert client.get(f"{place}/v1/files/a%2Fb").status_code == 200
+            assert client.get(f"{place}/healthz").json()["status"] == "ok"
+        lines = [seen.line for seen in upstream.seen]
+        assert lines == [b"POST /v1/chat/completions?a=%2F HTTP/1.1", b"GET /v1/files/a%2Fb HTTP/1.1"]
+        never_started = make_app(settings_for(upstream.url, tmp_path))
+        told = TestClient(Starlette(routes=[Mount(place, app=never_started)])).post(
+            f"{place}/v1/messages", content=SHORT
+        )
+        assert told.status_code == 503
+        assert "lifespan" in told.text

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -126,9 +127,16 @@ class Gateway:
             if scope["type"] == "websocket":  # only HTTP is spoken here; clients fall back to it
                 await send({"type": "websocket.close", "code": 1000})
             return
+        if self._exchanges is None:
+            text = (
+                "the gateway was not started: an application that mounts it has to enter its lifespan, "
+                "`async with app.router.lifespan_context(app)`"
+            )
+            await _refuse(send, CHAT, 503, "api_error", text)
+            return
         if self.in_flight >= self.settings.max_requests:
             self.metrics.add("failures_total", kind="busy")
-            wire = _wire_of_errors(*self._upstream_of(scope["path"], scope["headers"]))
+            wire = _wire_of_errors(*self._upstream_of(_path_of(scope), scope["headers"]))
             text = f"{self.in_flight} requests are being answered, and no more are taken"
             await _refuse(send, wire, 503, "overloaded_error", text, [(b"retry-after", b"1")])
             return
@@ -142,8 +150,7 @@ class Gateway:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        # as it came: decoded and encoded again it could be another path
-        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
+        path = _path_of(scope)
         if not path.startswith("/"):
             # Behind an upstream's address anything else would name another host: "@host/", ".host/", "http://host/".
             await _refuse(send, CHAT, 400, "invalid_request_error", "the request's target must be a path")
@@ -331,6 +338,19 @@ class Gateway:
         }
         shown = {name: value for name, value in figures.items() if value is not None}
         log.info("%s", " ".join(f"{name}={value}" for name, value in shown.items()), extra={"figures": shown})
+
+
+def _path_of(scope: Scope) -> str:
+    """The path as it came (decoded and encoded again it could be another one), without that of the place where an
+    application of one's own has mounted the gateway: this is none of the provider's.
+    """
+    path: str = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
+    mounted = scope.get("root_path", "").rstrip("/")
+    parts = path.split("/")
+    depth = mounted.count("/") + 1
+    if not mounted or unquote("/".join(parts[:depth])) != mounted:
+        return path
+    return "/" + "/".join(parts[depth:])
 
 
 def _wire_of_errors(upstream: Upstream, path: str) -> GatewayWire:
