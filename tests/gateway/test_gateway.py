@@ -400,13 +400,14 @@ def test_a_record_is_found_again_by_another_process(provider: ProviderServer, tm
     assert provider.requests[-1].raw.startswith(before[: _end_of_messages(before, "messages")])
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 def test_two_gateways_on_one_store_serve_the_turns_of_one_conversation(
-    provider: ProviderServer, tmp_path: Path
+    provider: ProviderServer, tmp_path: Path, workers: int
 ) -> None:
-    """Any worker serves any turn: ``workers=2`` says that the store is shared."""
+    """Any worker serves any turn; a gateway with one alone may have another beside it on the same file."""
     with (
-        InThread(settings_for(provider.url, tmp_path, workers=2)) as one,
-        InThread(settings_for(provider.url, tmp_path, workers=2)) as other,
+        InThread(settings_for(provider.url, tmp_path, workers=workers)) as one,
+        InThread(settings_for(provider.url, tmp_path, workers=workers)) as other,
     ):
         responses = []
         for turn, messages in enumerate(turns("anthropic", ENOUGH)):

@@ -57,8 +57,8 @@ class SharedStore:
     ) -> None:
         """``spawn`` runs work beside a request; ``adopt`` gets what other workers learned: endpoint, model, tokens."""
         self.records = GatewayRecordStore(settings.store_url)
-        # one worker on SQLite knows all there is to know, and need not ask again
-        self.has_others = settings.workers > 1 or self.records.database.dialect != "sqlite"
+        # Whoever reads the same database: another worker, or another gateway that was started on the same file.
+        self.has_others = not self.records.database.is_in_memory
         self._keeps = not settings.shadow
         self._spawn = spawn
         self._adopt = adopt
