@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from building import calls, result, results, said, system, thought, user
 from contextfold.conversation.groups import Grouping, Walk, group
-from contextfold.messages import Message, ToolResult
+from contextfold.messages import Message, Opaque, ToolCall, ToolResult
 
 
 def members(grouping: Grouping) -> list[tuple[int, ...]]:
@@ -53,6 +53,46 @@ def test_rows_of_one_message_id_are_one_turn() -> None:
 def test_reasoning_stays_with_the_calls_that_follow_it() -> None:
     found = group([thought(), calls("a", split=True), calls("b", split=True), result("a"), result("b"), thought()])
     assert members(found) == [(0, 1, 2, 3, 4), (5,)]
+
+
+def _ran(label: str, *, split: bool = False, **source: str) -> Message:
+    return Message("assistant", (Opaque(label, source={"type": label, **source}),), split=split)
+
+
+def _called(call_id: str, **caller: str) -> Message:
+    return Message(
+        "assistant", (ToolCall(call_id, "run", "{}", source={"caller": caller}),), split="caller_id" in caller
+    )
+
+
+def test_what_a_provider_runs_is_one_with_the_calls_that_it_makes_and_its_result() -> None:
+    code = [
+        _ran("server_tool_use", id="s"),
+        _called("a", tool_id="s"),
+        results("a"),
+        _called("b", tool_id="s"),
+        results("b"),
+        _ran("code_execution_tool_result", tool_use_id="s"),
+    ]
+    assert members(group([user(), *code, user()])) == [(0,), (1, 2, 3, 4, 5, 6), (7,)]
+    program = [
+        _ran("program", call_id="p", split=True),
+        _called("a", caller_id="p"),
+        result("a"),
+        _ran("program_output", call_id="p", split=True),
+    ]
+    assert members(group([*program, user(), *program])) == [(0, 1, 2, 3), (4,), (5, 6, 7, 8)]
+    approved = [_ran("mcp_approval_request", id="r"), user(), _ran("mcp_approval_response", approval_request_id="r")]
+    assert members(group([*approved, said()])) == [(0, 2), (1,), (3,)]
+    assert not group([*approved, said()]).cuts() & {1, 2}
+
+
+def test_a_run_without_its_result_is_pending_and_one_with_a_used_id_is_another() -> None:
+    begun = [_ran("server_tool_use", id="s"), _called("a", tool_id="s"), results("a")]
+    assert [found.pending for found in group([user(), *begun]).groups] == [False, True]
+    found = group([*begun, _ran("x_tool_result", tool_use_id="s"), user(), *begun])
+    assert members(found) == [(0, 1, 2, 3), (4,), (5, 6, 7)]
+    assert members(group([_ran("x_tool_result", tool_use_id="s"), _called("a", tool_id="s")])) == [(0,), (1,)]
 
 
 def test_a_call_without_result_is_pending_until_the_assistant_speaks_again() -> None:

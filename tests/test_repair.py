@@ -335,7 +335,13 @@ WIRE = {
     "a": {"role": "assistant", "content": "Done."},
     "s": {"role": "system", "content": [{"type": "text", "text": "The task list is stale."}]},
     "d": {"role": "system", "content": [], "output_config": {"effort": "low"}},
-    "w": {"role": "assistant", "content": [{"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}]},
+    "w": {
+        "role": "assistant",
+        "content": [
+            {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []},
+        ],
+    },
 }
 
 

@@ -231,6 +231,33 @@ def _called_results(turns: list[_Turn]) -> Iterator[Problem]:
             answered.add(call)
 
 
+def _server_results(turns: list[_Turn]) -> Iterator[Problem]:
+    """What the API runs itself: a result follows its call, and a call that a later turn left behind has its result."""
+    begun: dict[str, tuple[int, str]] = {}
+    known: set[str] = set()
+    for turn in turns:
+        for number, block in enumerate(turn.blocks):
+            kind = str(block.get("type"))
+            if kind == "server_tool_use":
+                begun[str(block.get("id"))] = turn.place, str(block.get("name"))
+                known.add(str(block.get("id")))
+            elif turn.role == "assistant" and kind.endswith("_tool_result"):
+                call = str(block.get("tool_use_id"))
+                if call not in known and kind != "mcp_tool_result":
+                    yield Problem(
+                        f"messages.{turn.place}.content.{number}: unexpected `tool_use_id` found in `{kind}` blocks: "
+                        f"{call}. Each `{kind}` block must have a corresponding `server_tool_use` block before it."
+                    )
+                begun.pop(call, None)
+    said_since = {turn.place for turn in turns if any(block.get("type") != "tool_result" for block in turn.blocks)}
+    for call, (place, name) in begun.items():
+        if any(later > place for later in said_since):
+            yield Problem(
+                f"messages.{place}: `{name}` tool use with id `{call}` was found without a corresponding "
+                f"`{name}_tool_result` block"
+            )
+
+
 def _ending(turns: list[_Turn]) -> Iterator[Problem]:
     last = turns[-1].blocks[-1] if turns[-1].blocks else {}
     text = last.get("text", "") if last.get("type") == "text" else ""
@@ -258,5 +285,6 @@ _CHECKS: tuple[Callable[[list[_Turn]], Iterator[Problem]], ...] = (
     _unique_calls,
     _answered_calls,
     _called_results,
+    _server_results,
     _ending,
 )

@@ -56,6 +56,7 @@ def _problems(items: list[Any]) -> Iterator[Problem]:
             return
     yield from _pairing_problems(items)
     yield from _reasoning_problems(items)
+    yield from _run_problems(items)
 
 
 def _item_problem(item: Any, place: int) -> Problem | None:
@@ -151,3 +152,27 @@ def _reasoning_problems(items: list[dict[str, Any]]) -> Iterator[Problem]:
                 f"Item '{item['id']}' of type 'reasoning' was provided without its required following item.",
                 param="input",
             )
+
+
+_ENDS = {"program_output": ("program", "call_id"), "mcp_approval_response": ("mcp_approval_request", "id")}
+"""Type of what ends a run -> (type of what begins it, the field with its id)."""
+
+
+def _run_problems(items: list[dict[str, Any]]) -> Iterator[Problem]:
+    """What ends a program or an approval follows what began it, and a program's calls follow the program."""
+    begun = {(one, str(item.get(key))) for item in items for one, key in _ENDS.values() if item.get("type") == one}
+    ended: set[tuple[str, str]] = set()
+    for item in items:
+        kind, caller = str(item.get("type")), item.get("caller")
+        if kind in _ENDS:
+            run = _ENDS[kind][0], str(item.get("call_id") or item.get("approval_request_id"))
+            ended.add(run)
+        elif isinstance(caller, Mapping) and caller.get("caller_id"):
+            run = "program", str(caller["caller_id"])
+        else:
+            continue
+        if run not in begun:
+            yield Problem(f"No {run[0]} found for {kind} with id {run[1]}.", param="input")
+    for kind, run_id in sorted(begun - ended):
+        if kind == "mcp_approval_request":
+            yield Problem(f"MCP approval requests do not have an approval: {run_id}", param="input")

@@ -230,3 +230,35 @@ def test_a_system_message_that_changes_tools_or_effort_stays_one_in_every_view()
         problem = anthropic_problem({"model": "claude-opus-4-8", "max_tokens": 9, "messages": result.messages})
         assert problem is None
     assert passes > 3
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_what_the_api_runs_is_never_parted_from_its_result(calls: int) -> None:
+    """Code that calls tools of the caller's has its own result only behind theirs, messages later."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all modules."}]
+    compactor, record, passes = Compactor(window=6_000), None, 0
+    for turn in range(60):
+        run = f"srvtoolu_{turn}"
+        blocks: list[dict[str, Any]] = [
+            {"type": "server_tool_use", "id": run, "name": "code_execution", "input": {"code": f"read({turn})"}}
+        ]
+        lines = "\n".join(f"m{turn}.py:{at}: value_{turn * at} = {at}" for at in range(12))
+        for at in range(calls):
+            call = {
+                "id": f"t{turn}_{at}",
+                "name": "r",
+                "input": {},
+                "caller": {"type": "code_execution", "tool_id": run},
+            }
+            messages.append({"role": "assistant", "content": [*blocks, {"type": "tool_use", **call}]})
+            given = {"type": "tool_result", "tool_use_id": call["id"], "content": lines}
+            messages.append({"role": "user", "content": [given]})
+            blocks = []
+        output = {"type": "code_execution_result", "stdout": lines, "stderr": "", "return_code": 0, "content": []}
+        ended = {"type": "code_execution_tool_result", "tool_use_id": run, "content": output}
+        messages.append({"role": "assistant", "content": [ended, {"type": "text", "text": f"Read {turn}."}]})
+        messages.append({"role": "user", "content": "Go on."})
+        result = compactor.compact(messages, record)
+        record, passes = result.compaction, passes + result.changed
+        assert anthropic_problem({"model": "claude-opus-4-8", "max_tokens": 9, "messages": result.messages}) is None
+    assert passes > 3

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from emulator.wires.responses_rules import responses_problem
 
 from contextfold import Compactor, formats
 from contextfold.errors import FormatError
@@ -251,19 +252,70 @@ def test_what_is_no_item_is_refused_in_words_with_its_index(wire: Any, words: st
     assert str(error.value).startswith("message 2: ")
 
 
-def test_what_sets_effort_or_format_for_later_answers_stays_in_every_view() -> None:
-    """Summed up, it would be undone: from the next answer on the model would think as little as before."""
+TOOLS = {
+    "type": "additional_tools",
+    "role": "developer",
+    "tools": [{"type": "function", "name": "grep", "parameters": {}}],
+}
+EFFORT = {"type": "configuration_update", "reasoning": {"effort": "high"}}
+
+
+@pytest.mark.parametrize("setting", [EFFORT, TOOLS], ids=["effort", "tools"])
+def test_what_sets_effort_or_tools_for_later_answers_stays_in_every_view(setting: dict[str, Any]) -> None:
+    """Summed up, it would be undone: the model would think as little as before, or have no such tool any more."""
     items: list[dict[str, Any]] = [{"role": "user", "content": "Read all modules."}]
     updates = []
     compactor, record, passes = Compactor(window=8_000), None, 0
     for turn in range(40):
         if turn in (2, 3, 15):
-            updates.append({"type": "configuration_update", "reasoning": {"effort": "high" if turn == 2 else "low"}})
+            updates.append({**setting, "id": f"set_{turn}"})
             items.append(updates[-1])
         items.append({"type": "function_call", "call_id": f"c{turn}", "name": "read", "arguments": "{}"})
         lines = (f"m{turn}.py:{at}: value_{turn * at} = {at}" for at in range(60))
         items.append({"type": "function_call_output", "call_id": f"c{turn}", "output": "\n".join(lines)})
         result = compactor.compact(items, record)
         record, passes = result.compaction, passes + result.changed
-        assert [item for item in result.messages if item.get("type") == "configuration_update"] == updates
+        assert [item for item in result.messages if item.get("type") == setting["type"]] == updates
     assert passes > 3
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_program_its_calls_and_its_output_are_never_parted(calls: int) -> None:
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Read all modules."}]
+    compactor, record, passes = Compactor(window=6_000), None, 0
+    for turn in range(60):
+        program = {"type": "program", "call_id": f"p{turn}"}
+        items.append({**program, "id": f"a{turn}", "code": f"read(m{turn}.py)", "fingerprint": "x"})
+        for at in range(calls):
+            call = {"call_id": f"c{turn}_{at}", "caller": {"type": "program", "caller_id": f"p{turn}"}}
+            items.append({"type": "function_call", "name": "read", "arguments": "{}", **call})
+            items.append({"type": "function_call_output", "output": LINES.format(turn), **call})
+        items.append({**program, "type": "program_output", "id": f"o{turn}", "result": LINES, "status": "completed"})
+        items.append({"role": "user", "content": "Go on."})
+        result = compactor.compact(items, record)
+        record, passes = result.compaction, passes + result.changed
+        assert responses_problem({"input": result.messages}) is None
+    assert passes > 3
+
+
+def test_an_approval_is_never_parted_from_what_it_approves() -> None:
+    """Beside a call of the caller's, its result stands between the two."""
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Read all modules."}]
+    compactor, record, passes = Compactor(window=6_000), None, 0
+    for turn in range(60):
+        asked = {"id": f"r{turn}", "server_label": "s", "name": "read", "arguments": "{}"}
+        items += [
+            {"type": "mcp_approval_request", **asked},
+            {"type": "function_call", "call_id": f"c{turn}", "name": "read", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": f"c{turn}", "output": LINES},
+            {"type": "mcp_approval_response", "approval_request_id": f"r{turn}", "approve": True},
+            {"type": "mcp_call", **asked, "id": f"m{turn}", "approval_request_id": f"r{turn}", "output": LINES},
+            {"role": "user", "content": "Go on."},
+        ]
+        result = compactor.compact(items, record)
+        record, passes = result.compaction, passes + result.changed
+        assert responses_problem({"input": result.messages}) is None
+    assert passes > 3
+
+
+LINES = "\n".join(f"m{{0}}.py:{at}: value_{at * 7} = {at}" for at in range(12))

@@ -10,7 +10,9 @@ The rules, each a reason for two messages to share a group:
    tool were called with one id, to the call of its own kind; one that has no id of its own (``is_unnamed``), to the
    first call of its function in the last turn with calls;
 2. assistant messages with the same message id are one turn (session files write one row per block);
-3. consecutive entries of a format that splits a turn over several entries are one turn.
+3. consecutive entries of a format that splits a turn over several entries are one turn;
+4. what a provider runs over several messages (``runs``) is one from its beginning to its result, with the calls that it
+   makes.
 
 What belongs here: groups, and the faults of a history that follow from the same pass (calls without result,
 results without call, duplicate ids, results out of place). What does not: mending them (``repair``).
@@ -22,7 +24,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from contextfold.messages import Message, ToolCall, ToolResult
+from contextfold.conversation.runs import run_of
+from contextfold.messages import Message, Part, ToolCall, ToolResult
 
 FaultKind = Literal["dangling_call", "orphan_result", "duplicate_call_id", "result_out_of_place", "empty_message"]
 
@@ -105,6 +108,7 @@ class Walk:
         self.last_calls: list[ToolCall] = []
         """Those of the last message that has any."""
         self.turns: dict[str, int] = {}  # message id -> a message of that assistant turn
+        self.running: dict[str, int] = {}  # id of a run without a result so far -> the message that began it
         self.answers: dict[tuple[int, int], int] = {}
         self.answered_by_name: dict[tuple[int, int], str] = {}
         self.faults: list[Fault] = []
@@ -133,6 +137,7 @@ class Walk:
     def _match_parts(self, index: int, message: Message) -> None:
         self.last_calls = [part for part in message.parts if isinstance(part, ToolCall)] or self.last_calls
         for number, part in enumerate(message.parts):
+            self._follow_run(index, part)
             if isinstance(part, ToolCall):
                 if part.id in self.called:
                     self.faults.append(Fault("duplicate_call_id", index, part.id))
@@ -140,6 +145,18 @@ class Walk:
                 self.unanswered.setdefault(part.id, []).append(_Waiting(index, part.custom))
             elif isinstance(part, ToolResult):
                 self._match_result(index, number, part)
+
+    def _follow_run(self, index: int, part: Part) -> None:
+        found = run_of(part)
+        if found is None:
+            return
+        place, run = found
+        if place == "begins":
+            self.running[run] = index  # of two with one id, a result belongs to the nearer one
+            return
+        begun = self.running.get(run) if place == "inside" else self.running.pop(run, None)
+        if begun is not None:
+            self._union(begun, index)
 
     def _match_result(self, index: int, number: int, result: ToolResult) -> None:
         waiting = self.unanswered.get(result.call_id)
@@ -193,7 +210,8 @@ class Walk:
                 members[index] = [index]
             else:
                 members[self._find(index)].append(index)
-        waiting = {self._find(call.index): call.index for calls in self.unanswered.values() for call in calls}
+        open_calls = [call.index for calls in self.unanswered.values() for call in calls]
+        waiting = {self._find(index): index for index in sorted([*open_calls, *self.running.values()])}
         speakers = range(len(self.messages) - 1, -1, -1)
         last_spoken = next((n for n in speakers if self.messages[n].role == "assistant"), -1)
         groups: list[Group] = []

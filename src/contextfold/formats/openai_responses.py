@@ -23,6 +23,8 @@ TEXT_BLOCKS = frozenset({"input_text", "output_text", "text", "summary_text", "r
 NAMED_CALLS = ("function_call", "custom_tool_call")
 CUSTOM = ("custom_tool_call", "custom_tool_call_output")
 NAMED_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+SETTINGS = ("configuration_update", "additional_tools")
+"""Items that set effort or format, or bring tools, for later answers."""
 REFERENCE = "item_reference"
 """An item that stands for one that the provider keeps: what it says is nowhere in the list."""
 
@@ -94,8 +96,8 @@ def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Pa
         return "tool", (_decode_output(item, kind, index),)
     if kind in NAMED_OUTPUTS:
         raise FormatError(f"a {kind} item has no 'call_id': name the call that it answers", index=index)
-    if kind == "configuration_update":
-        # It sets effort or format for all that comes behind it: nothing that was said, and nothing to be summed up.
+    if kind in SETTINGS:
+        # It holds for all that comes behind it: nothing that was said, and nothing to be summed up.
         return "developer", (Opaque(kind, source=item),)
     return "assistant", (values.opaque(item, "compaction" if "compaction" in kind else kind),)
 
