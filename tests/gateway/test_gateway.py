@@ -8,6 +8,7 @@ import http.client
 import json
 import logging
 import random
+import shlex
 import threading
 import time
 from base64 import b64encode
@@ -1157,6 +1158,33 @@ def test_the_log_has_figures_and_no_content(opened: Any, caplog: pytest.LogCaptu
     assert "wire=openai-chat" in caplog.text
     assert "key-of-a-test" not in caplog.text
     assert "careful agent" not in caplog.text
+
+
+@pytest.mark.parametrize("sep", ["\x85", "\u2028", " status=500 failure=internal ", '" '])
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_models_name_forges_neither_a_line_nor_a_figure_of_the_log(
+    provider: ProviderServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    sep: str,
+    count: int,
+) -> None:
+    monkeypatch.setattr(logging.getLogger("contextfold.gateway"), "propagate", True)
+    fields = {"model": f"m{sep}wire=forged"}
+    body = compact({**body_of("openai-chat", list(turns("openai-chat", count))[-1]), **fields})
+    # the line comes behind the answer, and at the latest before the gateway has ended
+    with (
+        caplog.at_level(logging.INFO, "contextfold.gateway"),
+        InThread(settings_for(provider.url, tmp_path)) as gateway,
+    ):
+        post(gateway.url, PATHS["openai-chat"], body)
+    (line,) = (record.getMessage() for record in caplog.records if "status=" in record.getMessage())
+    assert len(line.splitlines()) == 1
+    figures = dict(word.partition("=")[::2] for word in shlex.split(line))
+    assert figures["status"] != "500"
+    assert figures["wire"] == "openai-chat"
+    assert figures.get("model") in (None, fields["model"])
 
 
 def test_a_failure_is_logged_without_a_word_that_it_quotes(

@@ -337,7 +337,13 @@ class Gateway:
             **{_KEYS.get(name, name.replace("-", "_")): number(value) for name, value in call.notes.items()},
         }
         shown = {name: value for name, value in figures.items() if value is not None}
-        log.info("%s", " ".join(f"{name}={value}" for name, value in shown.items()), extra={"figures": shown})
+        line = " ".join(f"{name}={_in_line(value)}" for name, value in shown.items())
+        log.info("%s", line, extra={"figures": shown})
+
+
+def _in_line(value: object) -> object:
+    """A value in a line of the log. A name with a blank could pass for a figure of ours behind it."""
+    return json.dumps(value) if isinstance(value, str) and (" " in value or '"' in value) else value
 
 
 def _path_of(scope: Scope) -> str:

@@ -25,7 +25,6 @@ second gateway behind this one leaves it alone."""
 MOST_NAME = 200
 """Characters of a model's name."""
 
-# Without control characters: the name stands in a line of the log, and is not to begin another one there.
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\\x00-\x1f\x7f]{1,%d})"' % MOST_NAME)
 
 
@@ -123,11 +122,11 @@ def model_of(raw: bytes) -> str:
     """The model's name, from where clients write it: near the beginning or the end."""
     # The whole body last: inputs of tools may have a field of that name too.
     found = _MODEL.search(raw, 0, 4_096) or _MODEL.search(raw, max(0, len(raw) - 16_384)) or _MODEL.search(raw)
-    return found[1].decode(errors="replace") if found else ""
+    return plain_name(found[1].decode(errors="replace")) if found else ""
 
 
 def plain_name(name: str) -> str:
-    """A model's name as it may stand in a line of the log; without one, nothing."""
+    """A model's name as it may stand in a line of the log, and begins no other one there; without one, nothing."""
     return name if name.isprintable() and len(name) <= MOST_NAME else ""
 
 
