@@ -25,6 +25,10 @@ from contextfold.overflow.figures import Figures, figures_of, whole_number
         ("exceeds limit (2013)", Figures()),
         ("gpt-4o, messages[3], version 3.5", Figures()),
         ("400 the prompt has 9000 tokens", Figures(prompt=9000)),
+        ("the request exceeds the maximum size\nhttp 413: {message: the request exceeds the maximum size}", Figures()),
+        ("the context length is exceeded, http error 400", Figures()),
+        ("the limit was exceeded: http/1.1 413", Figures()),
+        ("https://a.b takes 413 tokens", Figures(limit=413)),
     ],
 )
 def test_a_number_is_what_the_words_beside_it_say(text: str, figures: Figures) -> None:

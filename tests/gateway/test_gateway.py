@@ -1327,6 +1327,35 @@ def test_records_that_are_made_again_after_a_refusal_stay_those_of_one_conversat
     assert len(refused) == len(line.records)
 
 
+REFUSALS_WITHOUT_FIGURES = {
+    "413 Payload Too Large": {
+        "type": "error",
+        "error": {"type": "request_too_large", "message": "Request exceeds the maximum size"},
+    },
+    "400 Bad Request": {"error": {"message": "context length exceeded"}},
+}
+
+
+@pytest.mark.parametrize("status", REFUSALS_WITHOUT_FIGURES)
+def test_the_status_of_a_refusal_is_no_window(tmp_path: Path, status: str) -> None:
+    """Taken for one, it would be kept for the endpoint, and no conversation of anyone's would fit there any more."""
+    messages = list(turns("anthropic", 40))[-1]
+    body = compact(body_of("anthropic", messages))
+    said = compact(REFUSALS_WITHOUT_FIGURES[status])
+
+    async def script(writer: Any, seen: Any) -> None:
+        is_refused = len(seen.body) > len(body) * 3 // 4
+        await writer.json(said if is_refused else b"{}", status if is_refused else "200 OK")
+
+    with (
+        RawUpstream(script) as upstream,
+        InThread(settings_for(upstream.url, tmp_path, window=100_000)) as gateway,
+    ):
+        response = post(gateway.url, PATHS["anthropic"], body)
+        assert (response.status, len(upstream.seen)) == (200, 2)
+        assert int(response.headers["x-contextfold-window"]) > 5_000
+
+
 @pytest.mark.parametrize(("share", "requests"), [(0.9, 2), (0.2, 1)])
 def test_a_refusal_without_a_word_is_taken_for_its_size_only_near_the_window(
     tmp_path: Path, share: float, requests: int

@@ -114,7 +114,7 @@ _MEASURED: tuple[Role, ...] = ("prompt", "total", "answer")
 """Of equally near words, or of none, the first counts."""
 _NAME_BEFORE = re.compile(r"\b(?:id|trace|ray|code)[:=]? ?$")
 """A number that names a request or an error, not a size."""
-_STATUS_BEFORE = re.compile(r"(?:status|code|exception)(?: code)?:? $")
+_STATUS_BEFORE = re.compile(r"(?:status|code|exception|\bhttp(?:/[\d.]{1,3}| error)?)(?: code)?:? $")
 _STATUS_AFTER = re.compile(r"^(?:</| request entity| bad request| the\b)")
 """Beside a number of three digits: it is the status of the answer."""
 
