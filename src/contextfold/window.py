@@ -124,7 +124,8 @@ class Windows:
 
         ``refused``: the tokens that were refused, where the provider named no limit and ``tokens`` is a guess. Only
         what a provider said is stored. A figure that is no window, or above what is assumed already, teaches nothing,
-        unless less was learned before: what the provider said last holds.
+        unless less was learned before: what the provider said last holds. Nor does a guess about less than was taken
+        before: it was refused for something else than its tokens.
         """
         key, stated = self._key(endpoint, model), refused is None
         known, assumed = self._proved.get(key), self.assumed(model)
@@ -137,6 +138,8 @@ class Windows:
             tokens = assumed.tokens
         if not stated and known is not None and tokens > known and key not in self._refused:
             return  # what the provider said stands against a guess
+        if refused is not None and self._accepted.get(key, 0) > refused:
+            return
         self._proved[key] = tokens
         if refused is None:
             self._refused.pop(key, None)

@@ -1356,6 +1356,44 @@ def test_the_status_of_a_refusal_is_no_window(tmp_path: Path, status: str) -> No
         assert int(response.headers["x-contextfold-window"]) > 5_000
 
 
+@pytest.mark.parametrize(
+    ("said", "is_first"),
+    [
+        ("Request exceeds the maximum size", True),
+        ("Request exceeds the maximum size", False),
+        ("Input is too long for requested model.", False),
+    ],
+)
+def test_pictures_that_are_too_many_bytes_teach_no_window_to_other_conversations(
+    tmp_path: Path, said: str, is_first: bool
+) -> None:
+    """A guess from what was refused for its bytes would take all but a few tokens from conversations that fit."""
+
+    async def script(writer: Any, seen: Any) -> None:
+        is_refused = len(seen.body) > 500_000
+        error = {"type": "error", "error": {"type": "request_too_large", "message": said}}
+        await writer.json(compact(error) if is_refused else b"{}", "413 Payload Too Large" if is_refused else "200 OK")
+
+    shots: list[Any] = [{"role": "user", "content": "Click through."}]
+    for n in range(8):
+        source = {"type": "base64", "media_type": "image/png", "data": f"{n}AAA" * 25_000}
+        image = {"type": "tool_result", "tool_use_id": f"t{n}", "content": [{"type": "image", "source": source}]}
+        call = {"type": "tool_use", "id": f"t{n}", "name": "look", "input": {}}
+        shots += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [image]}]
+    words_alone = compact(body_of("anthropic", list(turns("anthropic", 80))[-1]))
+    with (
+        RawUpstream(script) as upstream,
+        InThread(settings_for(upstream.url, tmp_path, window=100_000)) as gateway,
+    ):
+        if not is_first:
+            post(gateway.url, PATHS["anthropic"], words_alone)
+        seen = post(gateway.url, PATHS["anthropic"], compact(body_of("anthropic", shots)))
+        assert seen.status == 200
+        assert "x-contextfold-resent" in seen.headers
+        assert post(gateway.url, PATHS["anthropic"], words_alone).headers["x-contextfold-action"] == "passed"
+        assert upstream.seen[-1].body == words_alone
+
+
 @pytest.mark.parametrize(("share", "requests"), [(0.9, 2), (0.2, 1)])
 def test_a_refusal_without_a_word_is_taken_for_its_size_only_near_the_window(
     tmp_path: Path, share: float, requests: int

@@ -282,6 +282,8 @@ class Exchange:
         return self.windows.accepted(self.request.endpoint, self.request.model)
 
     async def _learn_window(self, overflow: Overflow, result: CompactionResult) -> None:
+        if overflow.of_bytes and overflow.limit is None:
+            return
         refused = None if overflow.limit is not None else result.tokens_after
         tokens = overflow.limit if overflow.limit is not None else assumed_limit(result.tokens_after, self._accepted())
         model, endpoint = self.request.model, self.request.endpoint

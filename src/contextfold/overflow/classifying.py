@@ -22,6 +22,7 @@ from contextfold.overflow.verdicts import (
     ONLY_ANSWER,
     RATE,
     VERDICTS,
+    WHOLE_REQUEST,
     WINDOWED,
     Overflow,
     Rule,
@@ -251,7 +252,9 @@ def _refined(rule: Rule, said: ErrorText, text: str) -> Overflow | None:
         return _rate_verdict(text)
     if rule.verdict == "item_too_long":
         return _item_verdict(said, text)
-    return Overflow(rule.verdict, *_sizes(figures_of(text)))
+    figures = figures_of(text)
+    of_bytes = figures.other_unit or (bool(WHOLE_REQUEST.search(text)) and not WINDOWED.search(text))
+    return Overflow(rule.verdict, *_sizes(figures), of_bytes=of_bytes)
 
 
 def _by_arithmetic(text: str, figures: Figures) -> tuple[Overflow | None] | None:
