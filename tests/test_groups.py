@@ -95,6 +95,21 @@ def test_a_run_without_its_result_is_pending_and_one_with_a_used_id_is_another()
     assert members(group([_ran("x_tool_result", tool_use_id="s"), _called("a", tool_id="s")])) == [(0,), (1,)]
 
 
+def test_an_async_call_waits_for_its_result_whatever_is_said_and_nothing_between_is_held() -> None:
+    source = {"type": "function_call", "async": True}
+    call = Message("assistant", (ToolCall("slow", "run", "{}", source=source),), split=True)
+    begun = [user(), call, user(), calls("a"), result("a"), said()]
+    found = group(begun)
+    assert found.faults == ()
+    assert [one.pending for one in found.groups] == [False, True, False, False, False]
+    ended = group([*begun, result("slow")])
+    assert ended.faults == ()
+    assert ended.answers == {(4, 0): 3, (6, 0): 1}
+    assert ended.groups[1].pending, "the model has not read the result"
+    assert 5 in ended.cuts()
+    assert not any(one.pending for one in group([*begun, result("slow"), said()]).groups)
+
+
 def test_a_call_without_result_is_pending_until_the_assistant_speaks_again() -> None:
     waiting = group([user(), calls("a", "b"), result("a"), user("hurry")])
     assert [found.pending for found in waiting.groups] == [False, True, False]

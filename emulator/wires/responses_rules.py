@@ -128,7 +128,8 @@ def _pairing_problems(items: list[dict[str, Any]]) -> Iterator[Problem]:
         if kind == "function_call_output" and ("local_shell_call", call_id) in open_calls:
             kind = "local_shell_call_output"  # Codex answers so, and is understood
         if kind in _CALLS:
-            open_calls[kind, call_id] = None
+            if item.get("async") is not True:  # the model went on without its result
+                open_calls[kind, call_id] = None
             known.add((kind, call_id))
         elif kind in _OUTPUTS:
             call, words = _OUTPUTS[kind]

@@ -110,6 +110,13 @@ class ToolCall(_WellFormed):
     source: Any = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)
 
+    @property
+    def is_async(self) -> bool:
+        """Whether the model goes on while the caller is at work on it (OpenAI's ``async``): its result comes in any
+        later turn, and until then it waits for it, whatever is said.
+        """
+        return isinstance(self.source, Mapping) and (self.source.get("async") or self.source.get("async_")) is True
+
 
 def is_signed(block: Mapping[str, Any]) -> bool:
     """Whether a block of thinking has a signature: Anthropic's API, Bedrock, LangChain, Haystack, OpenRouter."""

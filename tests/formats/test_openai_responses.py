@@ -12,6 +12,7 @@ from contextfold import Compactor, formats
 from contextfold.errors import FormatError
 from contextfold.formats.openai_responses import OpenAIResponses
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from contextfold.record.view import ViewItem, ready
 from formats.reading import decoded
 
 RESPONSES = OpenAIResponses()
@@ -316,6 +317,41 @@ def test_an_approval_is_never_parted_from_what_it_approves() -> None:
         record, passes = result.compaction, passes + result.changed
         assert responses_problem({"input": result.messages}) is None
     assert passes > 3
+
+
+@pytest.mark.parametrize("late", [3, 25, 60])
+def test_a_call_that_the_model_does_not_wait_for_stays_until_its_result_is_there(late: int) -> None:
+    """Told that it was never answered, the model would call once more."""
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": "Start the slow lookup, and read all modules."},
+        {"type": "function_call", "call_id": "slow", "name": "lookup", "arguments": "{}", "async": True},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Reading meanwhile."}]},
+    ]
+    compactor, record, passes, before = Compactor(window=6_000), None, 0, list[Any]()
+    for turn in range(50):
+        items.append({"type": "function_call", "call_id": f"c{turn}", "name": "read", "arguments": "{}"})
+        items.append({"type": "function_call_output", "call_id": f"c{turn}", "output": LINES})
+        if turn == late:
+            items.append({"type": "function_call_output", "call_id": "slow", "output": "It is 4711."})
+        result = compactor.compact(items, record)
+        record, passes = result.compaction, passes + result.changed
+        assert responses_problem({"input": result.messages}) is None
+        assert (items[1] in result.messages) or turn > late
+        assert "never answered" not in str(result.messages)
+        assert result.changed or result.messages[: len(before)] == before
+        assert turn < late or "4711" in str(result.messages)
+        if turn == late:
+            assert result.messages[-1] is items[-1]
+        before = list(result.messages)
+    assert passes > 1
+
+
+def test_elsewhere_a_call_that_the_model_does_not_wait_for_has_a_result_that_says_so() -> None:
+    call = {"type": "function_call", "call_id": "slow", "name": "lookup", "arguments": "{}", "async": True}
+    items = [{"role": "user", "content": "Go."}, call, {"role": "user", "content": "And?"}]
+    chat = formats.get("openai-chat")
+    view = ready([ViewItem(RESPONSES.decode(item), index) for index, item in enumerate(items)], chat)
+    assert [item.message.role for item in view] == ["user", "assistant", "tool", "user"]
 
 
 LINES = "\n".join(f"m{{0}}.py:{at}: value_{at * 7} = {at}" for at in range(12))

@@ -11,6 +11,8 @@ The rules, each a reason for two messages to share a group:
    first call of its function in the last turn with calls;
 2. assistant messages with the same message id are one turn (session files write one row per block);
 3. consecutive entries of a format that splits a turn over several entries are one turn;
+   A call that the model did not wait for (``ToolCall.is_async``) and its result are two groups, with all that was said
+   meanwhile between them;
 4. what a provider runs over several messages (``runs``) is one from its beginning to its result, with the calls that it
    makes.
 
@@ -108,6 +110,9 @@ class Walk:
         self.last_calls: list[ToolCall] = []
         """Those of the last message that has any."""
         self.turns: dict[str, int] = {}  # message id -> a message of that assistant turn
+        self.at_work: dict[str, int] = {}  # id of an async call without a result so far -> its message
+        self.came_later: list[tuple[int, int]] = []
+        """The messages of async calls, and of their results."""
         self.running: dict[str, int] = {}  # id of a run without a result so far -> the message that began it
         self.answers: dict[tuple[int, int], int] = {}
         self.answered_by_name: dict[tuple[int, int], str] = {}
@@ -142,6 +147,9 @@ class Walk:
                 if part.id in self.called:
                     self.faults.append(Fault("duplicate_call_id", index, part.id))
                 self.called.add(part.id)
+                if part.is_async:
+                    self.at_work[part.id] = index
+                    continue
                 self.unanswered.setdefault(part.id, []).append(_Waiting(index, part.custom))
             elif isinstance(part, ToolResult):
                 self._match_result(index, number, part)
@@ -159,6 +167,10 @@ class Walk:
             self._union(begun, index)
 
     def _match_result(self, index: int, number: int, result: ToolResult) -> None:
+        if result.call_id in self.at_work:
+            self.answers[index, number] = caller = self.at_work.pop(result.call_id)
+            self.came_later.append((caller, index))
+            return
         waiting = self.unanswered.get(result.call_id)
         if not waiting and (call := self._of_function(result)) is not None:
             self.answered_by_name[index, number] = call.id
@@ -214,12 +226,16 @@ class Walk:
         waiting = {self._find(index): index for index in sorted([*open_calls, *self.running.values()])}
         speakers = range(len(self.messages) - 1, -1, -1)
         last_spoken = next((n for n in speakers if self.messages[n].role == "assistant"), -1)
+        # A result that the model has not read yet says more beside its call.
+        unread = [call for call, result in self.came_later if result > last_spoken]
+        at_work = {self._find(index) for index in (*self.at_work.values(), *unread)}
         groups: list[Group] = []
         group_of = [0] * len(self.messages)
         for root, indices in members.items():
             # Once the assistant spoke elsewhere, no result is coming any more: an abandoned call must not hold its
             # group for good.
             pending = root in waiting and (last_spoken <= waiting[root] or last_spoken in indices)
+            pending = pending or root in at_work
             for index in indices:
                 group_of[index] = len(groups)
             groups.append(Group(tuple(indices), pending))

@@ -31,6 +31,8 @@ class Rules:
     """Characters that the id of a call may have. None: any number."""
     results_have_kinds: bool = False
     """A result says whether a function or a custom tool answers, and has to be right about it."""
+    async_calls: bool = False
+    """The model may go on before a call that says so has its result."""
     instructions_between: bool = False
     """An instruction may stand behind what the user says, before the assistant's answer or at the end."""
     sets_between: Callable[[Message], bool] = _sets_nothing

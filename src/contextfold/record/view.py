@@ -15,7 +15,7 @@ from typing import Any
 from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account
-from contextfold.conversation.repair import EMPTY, REPEATED, answer_pending, bare_end, conform, repair
+from contextfold.conversation.repair import EMPTY, REPEATED, answer_pending, awaited, bare_end, conform, repair
 from contextfold.formats import crossing
 from contextfold.formats.base import Format
 from contextfold.messages import Message
@@ -81,7 +81,8 @@ def ready(items: Sequence[ViewItem], target: Format, *, sending: bool = False) -
     Calls that a later message shows to be interrupted have theirs in any case, so that the view only grows.
     """
     # Pairing first: the rules about ids and kinds look up the call that a result answers.
-    placed = repair([item.message for item in items])
+    messages = [item.message for item in items]
+    placed = repair(messages if target.rules.async_calls else [awaited(message) for message in messages])
     placed = conform(answer_pending(placed) if sending else placed, target)
     # Only for sending: with the next message these words are not the last ones any more, and the view must only grow.
     placed = bare_end(placed, target) if sending else placed

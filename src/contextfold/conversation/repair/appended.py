@@ -23,6 +23,8 @@ class Seen:
     """Calls of the last turn that wait for results: id -> name of the tool."""
     call_ids: set[str] = field(default_factory=set)
     """Of all calls, where the format wants no two to share one."""
+    at_work: set[str] = field(default_factory=set)
+    """Calls that the model did not wait for, and that have no result yet."""
     custom: dict[str, bool] = field(default_factory=dict)
     """Whether the last call with an id was one of a custom tool, where results have to know."""
     renamed: set[str] = field(default_factory=set)
@@ -141,10 +143,16 @@ def _interrupts(message: Message, seen: Seen) -> bool:
 def _is_paired(message: Message, seen: Seen) -> bool:
     paired = True
     for result in message.tool_results:
+        if result.call_id in seen.at_work:
+            seen.at_work.remove(result.call_id)
+            continue
         called = _call_of(result, seen.open_calls)
         paired = paired and called is not None
         seen.open_calls.pop(called or "", None)
     for call in message.tool_calls:
+        if call.is_async and seen.format.rules.async_calls:
+            seen.at_work.add(call.id)
+            continue
         paired = paired and call.id not in seen.open_calls  # two open calls of one id cannot be told apart
         seen.open_calls[call.id] = call.name
     return paired

@@ -68,6 +68,19 @@ def repair(messages: Sequence[Message]) -> list[Placed]:
     return _in_order(placed, grouping)
 
 
+def awaited(message: Message) -> Message:
+    """A message whose calls all want their results at once, for a provider that knows no others."""
+    if not any(call.is_async for call in message.tool_calls):
+        return message
+    parts = [
+        replace(part, source={**part.source, "async": False, "async_": False}, edited=True)
+        if isinstance(part, ToolCall) and part.is_async
+        else part
+        for part in message.parts
+    ]
+    return message.with_parts(tuple(parts))
+
+
 def answer_pending(placed: Sequence[Placed]) -> list[Placed]:
     """The same list with a result for every call that still waits for one, as a provider wants it that is asked now."""
     messages = [place.message for place in placed]
@@ -83,7 +96,7 @@ def answer_pending(placed: Sequence[Placed]) -> list[Placed]:
         for call in message.tool_calls:
             if answered[index, call.id]:
                 answered[index, call.id] -= 1
-            else:
+            elif not call.is_async:
                 waiting.append((index, call))
     return _with_results(placed, {}, waiting) if waiting else list(placed)
 
