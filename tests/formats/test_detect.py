@@ -29,6 +29,19 @@ PLAIN = {"role": "user", "content": "hello"}
         ({"type": "message", "role": "user", "content": []}, "openai-responses"),
         ({"type": "message", "role": "assistant", "content": [], "model": "claude-x"}, "openai-chat"),
         ({"type": "compaction", "encrypted_content": "x"}, "openai-responses"),
+        ({"type": "mcp_list_tools", "id": "m", "server_label": "s", "tools": []}, "openai-responses"),
+        (
+            {"type": "mcp_approval_request", "id": "m", "server_label": "s", "name": "f", "arguments": "{}"},
+            "openai-responses",
+        ),
+        ({"type": "mcp_approval_response", "approval_request_id": "m", "approve": True}, "openai-responses"),
+        ({"type": "program", "id": "p", "call_id": "c", "code": "1", "fingerprint": "x"}, "openai-responses"),
+        (
+            {"type": "program_output", "id": "p", "call_id": "c", "result": "1", "status": "completed"},
+            "openai-responses",
+        ),
+        ({"type": "tool_search_output", "tools": []}, "openai-responses"),
+        ({"type": "additional_tools", "role": "developer", "tools": []}, "openai-responses"),
         ({"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]}, "anthropic"),
         (
             {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "https://a.b"}}]},
@@ -41,6 +54,7 @@ PLAIN = {"role": "user", "content": "hello"}
 )
 def test_the_first_entry_with_a_mark_names_the_format(entry: dict[str, Any], name: str) -> None:
     assert formats.detect([entry]).name == name
+    assert formats.detect([PLAIN, entry]).name == name
     if "role" in entry:
         assert formats.detect([PLAIN, entry, PLAIN]).name == name
 

@@ -21,6 +21,10 @@ _SPEAKERS = ("system", "user", "assistant")
 
 _CHAT_KEYS = ("tool_calls", "tool_call_id", "function_call", "tool_call_ids")
 _CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file"})
+_ITEMS = frozenset(
+    {"reasoning", "compaction", "compaction_trigger", "item_reference", "configuration_update", "additional_tools"}
+    | {"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "tool_search_output", "program_output"}
+)
 _LOGGED = frozenset({"tool_call", "tool_call_output", "llm_call", "model_call", "api_call"})
 _ITEM_KEYS = frozenset({"id", "call_id", "status"})
 _RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
@@ -59,7 +63,7 @@ def _is_chat(entry: Any) -> bool:
 def _is_responses(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
-    if "role" not in entry:
+    if "role" not in entry or entry.get("type") == "additional_tools":
         return _is_item(entry)
     if entry.get("type") == "message":
         # Anthropic's answers are of this type too, but never hold a string, and name their model
@@ -73,10 +77,11 @@ def _is_item(entry: dict[str, Any]) -> bool:
     kind = entry.get("type")
     if not isinstance(kind, str):
         return False
-    if kind in ("reasoning", "compaction", "item_reference", "configuration_update"):
+    if kind in _ITEMS:
         return True
     # New built-in tools come with types of their own; but logs of all kinds have events that end so.
     is_call = kind.endswith(("_call", "_call_output")) and kind not in _LOGGED
+    is_call = is_call or (kind == "program" and "fingerprint" in entry)
     return is_call and not _ITEM_KEYS.isdisjoint(entry)
 
 
