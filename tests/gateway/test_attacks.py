@@ -745,6 +745,28 @@ def test_a_client_that_leaves_in_the_middle_of_a_stream_ends_the_upstreams_work(
     assert scene.last.closed.wait(5)
 
 
+@pytest.mark.parametrize("status", [b"200 OK", b"400 Bad Request"])
+def test_a_client_that_leaves_before_it_got_any_of_its_answer_ends_the_upstreams_work(
+    scene: Scene, status: bytes
+) -> None:
+    """The opening of a stream is held back, and an error read whole, in case the request is refused for its size."""
+    begun = threading.Event()
+
+    async def opening(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 %s\r\ncontent-type: text/event-stream\r\n" % status)
+        await writer.write(b"transfer-encoding: chunked\r\n\r\n")
+        await writer.chunk(b": the model is at work\n\n")
+        begun.set()
+        await asyncio.sleep(20)
+
+    answers(opening)
+    with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5) as client:
+        client.sendall(head(CHAT, f"content-length: {len(LONG)}") + LONG)
+        assert begun.wait(5)
+        time.sleep(0.2)
+    assert scene.last.closed.wait(2)
+
+
 def test_an_upstream_that_closes_in_the_middle_is_no_end_of_an_answer(scene: Scene) -> None:
     async def cut(writer: Writer, seen: Seen) -> None:
         await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{")

@@ -3,8 +3,8 @@
 Every item is one message; those of the assistant's side are marked ``split``, so that neighbors count as one turn.
 Calls of the built-in tools that the caller runs (shell, computer, patch, its own tool search) are calls like any other,
 with the name of their type; the type of their outputs belongs to them. What is not a message, reasoning, such a call or
-its output is opaque and goes through untouched: what the provider runs is complete in itself, or in items that name each
-other (``conversation.runs``).
+its output is opaque and goes through untouched: what the provider runs is complete in itself, or in items that name
+each other (``conversation.runs``).
 
 Reference: https://platform.openai.com/docs/api-reference/responses/create
 """

@@ -220,11 +220,13 @@ class Gateway:
 
     async def _converse(self, call: GatewayCall, client: Caller) -> int:
         assert self._exchanges is not None
-        answer = await self._exchanges.answer(call)
         try:
+            answer = await self._exchanges.answer(call)
             await self._relay(call, answer, client)
         finally:
-            answer.close()
+            # Also where the client left before it got any of it: the provider is not to go on for no one.
+            if call.newest is not None:
+                call.newest.close()
         return answer.status
 
     async def _pass_on(self, call: GatewayCall, client: Caller) -> int:

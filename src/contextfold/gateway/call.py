@@ -55,6 +55,8 @@ class GatewayCall:
     """Whether the bytes that were answered are not those that came."""
     answer: UpstreamAnswer | None = None
     """What the upstream answered to a view, or to the original in its place, that it took."""
+    newest: UpstreamAnswer | None = None
+    """The upstream's last answer, whatever it is. It may still be going on when the client leaves."""
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for one, value in self.headers if one.lower() == name), "")

@@ -392,7 +392,8 @@ class Exchanges:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
         headers = call.upstream.headers(_headers_for(call, data, changed, self.settings))
-        return await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
+        call.newest = await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
+        return call.newest
 
     async def _unshortened(self, call: GatewayCall) -> UpstreamAnswer:
         """The answer to the original where no view fits. What it is refused for corrects a window that was learned from

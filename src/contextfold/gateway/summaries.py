@@ -79,7 +79,10 @@ def asking(
             alone |= {"store": False} if wire is RESPONSES else {}
             data = dumped(alone)
         answer = await post(data)
-        said = json.loads(await answer.read() or b"null")
+        try:
+            said = json.loads(await answer.read() or b"null")
+        finally:
+            answer.close()  # no one waits for a summary that was canceled in the middle
         if answer.status != 200 or not isinstance(said, dict):
             raise SummaryRefused(answer.status, said)
         return said
