@@ -107,7 +107,7 @@ class CompactionManager(ConversationManager):
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Compact if it is due. Called when the agent has answered: a failure is logged, and changes nothing."""
         try:
-            self._take(agent, self._blocking(agent, _given))
+            self._take(agent, self._managed(agent))
         except ContextfoldError as failure:
             logger.warning("the conversation was left as it is: %s", failure)
 
@@ -117,14 +117,14 @@ class CompactionManager(ConversationManager):
         Raises ``e`` again, with a note why, when the view cannot get smaller, and after eight refusals in a row.
         """
         if e is None:
-            self._take(agent, self._blocking(agent, _given, force=True))
+            self._take(agent, self._managed(agent, force=True))
             return
         self._refusals += 1
         if self._refusals > MOST_REFUSALS:
             e.add_note(f"contextfold: {MOST_REFUSALS} smaller and smaller requests were refused as too long")
             raise e
         try:
-            self._take(agent, self._blocking(agent, _refusing(e)))
+            self._take(agent, self._refused(agent, e))
         except ContextfoldError as failure:
             e.add_note(f"contextfold: {failure}")
             raise e from failure
@@ -151,7 +151,7 @@ class CompactionManager(ConversationManager):
 
     async def _before_model(self, event: BeforeModelCallEvent) -> None:
         agent: Agent = event.agent
-        self._take(agent, await self._suspending(agent, _given))
+        self._take(agent, await self._to_send(agent))
 
     def _after_model(self, event: AfterModelCallEvent) -> None:
         # the call failed: `reduce_context` is told why
@@ -163,20 +163,27 @@ class CompactionManager(ConversationManager):
             self.result = self.result.after_usage(read_usage(said).input_tokens)
             self.calibration = self.result.calibration
 
-    def _blocking(self, agent: Agent, send: Send, **options: Any) -> CompactionResult:
-        """The result for the agent's conversation, whose view ``send`` takes. Strands waits, though perhaps inside its
-        event loop, as it does for its own managers.
+    def _managed(self, agent: Agent, **options: Any) -> CompactionResult:
+        """The result for the agent's conversation as it stands. Strands waits, though perhaps inside its event loop, as
+        it does for its own managers.
         """
+        # Nothing is sent now: calls at the end may wait for an approval, and snapshots keep this list. Behind results
+        # that say there are none, the real ones would come too late.
+        asked = self._asked(agent, **options)
+        return self.compactor.compact(self._history, self.compaction, **asked)
+
+    def _refused(self, agent: Agent, error: Exception) -> CompactionResult:
+        """The result whose view follows a refusal, for Strands to send."""
         results: list[CompactionResult] = []
-        asked = self._asked(agent, on_result=results.append, **options)
-        self.compactor.call(send, self._history, self.compaction, **asked)
+        asked = self._asked(agent, on_result=results.append)
+        self.compactor.call(_refusing(error), self._history, self.compaction, **asked)
         return results[-1]
 
-    async def _suspending(self, agent: Agent, send: Send, **options: Any) -> CompactionResult:
-        """``_blocking`` for a hook that may be awaited."""
+    async def _to_send(self, agent: Agent) -> CompactionResult:
+        """The result whose view Strands is about to send."""
         results: list[CompactionResult] = []
-        asked = self._asked(agent, on_result=results.append, **options)
-        await self.compactor.acall(send, self._history, self.compaction, **asked)
+        asked = self._asked(agent, on_result=results.append)
+        await self.compactor.acall(_given, self._history, self.compaction, **asked)
         return results[-1]
 
     def _asked(self, agent: Agent, **options: Any) -> dict[str, Any]:

@@ -23,8 +23,11 @@ boto3 = pytest.importorskip("boto3")
 
 from botocore.config import Config  # noqa: E402 - after the check
 from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message  # noqa: E402
+from strands.hooks import BeforeToolCallEvent, HookProvider  # noqa: E402
 from strands.models import BedrockModel, Model  # noqa: E402
 from strands.session.file_session_manager import FileSessionManager  # noqa: E402
+from strands.session.snapshot_session_manager import SnapshotSessionManager  # noqa: E402
+from strands.storage.local_file_storage import LocalFileStorage  # noqa: E402
 from strands.types.exceptions import ContextWindowOverflowException  # noqa: E402
 
 from contextfold.integrations.strands import MOST_REFUSALS, CompactionManager  # noqa: E402
@@ -293,6 +296,46 @@ def test_a_snapshot_that_is_loaded_brings_back_what_stands_behind_it() -> None:
         assert manager.compaction is not None
         assert manager.compaction.covers >= record.covers
         assert_honest(agent, manager, len(manager.history))
+        assert {request.status for request in server.requests} == {200}
+
+
+class Approval(HookProvider):
+    """Asks a person before each call of a tool."""
+
+    def register_hooks(self, registry: Any, **kwargs: Any) -> None:
+        registry.add_callback(BeforeToolCallEvent, lambda event: event.interrupt("approve", reason="May it be read?"))
+
+
+@crossed(color=COLORS, quick=1)
+def test_calls_that_wait_for_an_approval_get_their_results_and_no_words_that_there_are_none(
+    color: str, tmp_path: Path
+) -> None:
+    def opened(server: ProviderServer) -> tuple[Any, CompactionManager]:
+        manager = CompactionManager(window=WINDOW)
+        session = SnapshotSessionManager(session_id="one", storage=LocalFileStorage(str(tmp_path)))
+        return agent_of(server, manager, agent_id="it", session_manager=session, hooks=[Approval()]), manager
+
+    asked: Any = "Question 0"
+    with provider() as server:
+        for _process in range(4):
+            agent, manager = opened(server)
+            ask(agent, asked, color)
+            assert agent.messages[-1]["role"] == "assistant"
+            manager.reduce_context(agent)
+            assert agent.messages[-1]["role"] == "assistant"
+            waiting = agent.take_snapshot(preset="session").data["interrupt_state"]["interrupts"]
+            asked = [{"interruptResponse": {"interruptId": name, "response": "yes"}} for name in waiting]
+        assert "never answered" not in "".join(request.text for request in server.requests)
+        assert server.requests[-1].text.count("value/3_") == 2 * 90
+        assert {request.status for request in server.requests} == {200}
+
+
+def test_an_answer_stays_in_the_agents_list_as_it_was_given() -> None:
+    manager = CompactionManager(window=WINDOW)
+    with provider(answers=lambda request: Answer("It is done.\n")) as server:
+        agent = agent_of(server, manager)
+        for turn in range(2):
+            assert agent(f"Question {turn}").message["content"] == agent.messages[-1]["content"]
         assert {request.status for request in server.requests} == {200}
 
 
