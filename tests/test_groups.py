@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from building import calls, result, results, said, system, thought, user
+from contextfold import formats
 from contextfold.conversation.groups import Grouping, Walk, group
 from contextfold.messages import Message, Opaque, ToolCall, ToolResult
 
@@ -48,6 +49,16 @@ def test_rows_of_one_message_id_are_one_turn() -> None:
     found = group([calls("a", id="m1"), result("a"), calls("b", id="m1"), result("b"), said(id="m2")])
     assert members(found) == [(0, 1, 2, 3), (4,)]
     assert found.faults == ()
+
+
+def test_an_id_that_all_items_of_the_responses_api_have_makes_them_no_turn() -> None:
+    call = {"type": "function_call", "id": "__fake_id__", "name": "look", "arguments": "{}"}
+    answer = {"type": "message", "id": "__fake_id__", "role": "assistant", "content": "Dry."}
+    output = {"type": "function_call_output", "output": "dry"}
+    loop = [[{**call, "call_id": name}, {**output, "call_id": name}, answer] for name in ("a", "b")]
+    items = [{"role": "user", "content": "Look."}, *loop[0], {"role": "user", "content": "Again."}, *loop[1]]
+    found = group(formats.decode(items, formats.get("openai-responses")))
+    assert [one.indices for one in found.groups] == [(0,), (1, 2), (3,), (4,), (5, 6), (7,)]
 
 
 def test_reasoning_stays_with_the_calls_that_follow_it() -> None:

@@ -9,12 +9,14 @@ The rules, each a reason for two messages to share a group:
 1. a tool result belongs to the nearest earlier call with its id that has no result yet; where a function and a custom
    tool were called with one id, to the call of its own kind; one that has no id of its own (``is_unnamed``), to the
    first call of its function in the last turn with calls;
-2. assistant messages with the same message id are one turn (session files write one row per block);
+2. assistant messages with the same message id are one turn (session files write one row per block), but for entries of
+   a format as in 3: there an id names an entry, and one that all entries have names nothing;
 3. consecutive entries of a format that splits a turn over several entries are one turn;
-   A call that the model did not wait for (``ToolCall.is_async``) and its result are two groups, with all that was said
-   meanwhile between them;
 4. what a provider runs over several messages (``runs``) is one from its beginning to its result, with the calls that it
    makes.
+
+A call that the model did not wait for (``ToolCall.is_async``) and its result are two groups, with all that was said
+meanwhile between them.
 
 What belongs here: groups, and the faults of a history that follow from the same pass (calls without result,
 results without call, duplicate ids, results out of place). What does not: mending them (``repair``).
@@ -136,7 +138,8 @@ class Walk:
         before = self.messages[index - 1] if index else None
         if message.split and before is not None and before.split and before.role == "assistant":
             self._union(index - 1, index)
-        if message.id is not None:
+        # OpenAI's Agents SDK gives everything that a model of another API answers the id `__fake_id__`.
+        if message.id is not None and not message.split:
             self._union(self.turns.setdefault(message.id, index), index)
 
     def _match_parts(self, index: int, message: Message) -> None:

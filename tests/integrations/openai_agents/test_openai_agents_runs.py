@@ -161,6 +161,18 @@ def test_several_hundred_turns_stay_inside_the_window(
     check(talk, server, 300)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_long_conversation_that_a_new_process_takes_up_is_summarized(server: ProviderServer, shape: str) -> None:
+    """Behind Chat Completions all that a model said has one id, which is none."""
+    talk = Talk(server, shape)
+    talk.play(40)
+    ids = {item["id"] for item in talk.items if "id" in item}
+    assert (ids == {"__fake_id__"}) == (shape == "chat")
+    out = Compactor(window=TOLD).compact(talk.items, format="openai-responses")
+    assert out.ledger.counts()["summarized"] > len(talk.items) // 2
+    assert out.tokens_after < TOLD * 0.8
+
+
 def test_views_only_grow_between_two_passes(server: ProviderServer) -> None:
     talk = Talk(server)
     talk.play(22)
