@@ -30,7 +30,7 @@ SEAM = {
     "contextfold.overflow": {"Kind", "Overflow", "classify", "next_size"},
     "contextfold.overflow.text": {"ErrorText", "read_exception"},
     "contextfold.passes.decide": {"Nothing", "Plan", "decide", "evicted_fate"},
-    "contextfold.passes.perform": {"Archiver", "Made", "Means", "archived", "perform", "run_pass"},
+    "contextfold.passes.perform": {"Archiver", "Made", "Means", "archived", "perform", "run_pass", "saved"},
     "contextfold.passes.means": {"Archiver", "Made", "Means", "Nothing"},
     "contextfold.passes.prepared": {"Prepared"},
     "contextfold.passes.question": {"MANUAL", "Proposal", "Question", "Trigger", "floor_of", "triggered"},

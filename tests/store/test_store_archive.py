@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor
+from contextfold import Compactor, Policy
 from contextfold.archive import open_archive
 from contextfold.errors import ArchiveError
 from contextfold.messages import Message
+from contextfold.store import loading
 
 
 def turn(n: int) -> list[dict[str, Any]]:
@@ -91,3 +92,27 @@ def test_a_thread_id_of_any_kind_is_fine(store: Any, tmp_path: Path) -> None:
     files = list(tmp_path.rglob("*.md"))
     assert len(files) == 3
     assert all(path.is_relative_to(tmp_path / "archive") for path in files)
+
+
+@pytest.mark.parametrize("first", [None, "first"])
+def test_an_archive_that_comes_later_gets_what_left_the_view_long_before(
+    store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str | None
+) -> None:
+    """The summary names it for all originals, those that no pass reads any more included."""
+    monkeypatch.setattr(loading, "HORIZON", 60)
+    before = None if first is None else f"file://{tmp_path}/{first}"
+    session = Compactor(window=4_000).session("one", store=store, archive=before)
+    session.append([entry for n in range(120) for entry in turn(n)])
+    session.view()
+    failing = Compactor(window=4_000).session("one", store=store, archive=Failing())
+    session = Compactor(window=4_000, policy=Policy(redact=True)).session(
+        "one", store=store, archive=f"file://{tmp_path}/second"
+    )
+    session.append([entry for n in range(120, 180) for entry in turn(n)])
+    with pytest.raises(ArchiveError, match="the disk is full"):
+        failing.view()
+    assert session.archive.address in str(asyncio.run(session.aview()))
+    gone = [entry.index for entry in session.ledger() if entry.fate in ("summarized", "dropped")]
+    assert len(gone) > 200
+    assert set(gone) <= set(session.archive.indices())
+    assert session.archive.read(gone[0], 1)[0].text == session.history()[gone[0]]["content"]

@@ -7,7 +7,7 @@ steps (``perform``), rendering, choosing and writing themselves (``summary``, ``
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -21,7 +21,7 @@ from contextfold.messages import Message, Opaque, Part, Reasoning, Text, ToolCal
 from contextfold.passes.decide import Plan
 from contextfold.passes.joined import TIER, removed
 from contextfold.passes.question import Question
-from contextfold.record.compaction import Compaction, Edit, reduce
+from contextfold.record.compaction import Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
@@ -138,10 +138,11 @@ def _words(text: str) -> list[str]:
     return [block for block in blocks(text) if isinstance(block, str)]
 
 
-def originals(question: Question, made: Compaction) -> dict[int, Message]:
-    """What an archive gets of a record: what is not word for word in the view under it, by index in the history."""
-    found = question.originals(made)
-    return {index: redacted(message) for index, message in found.items()} if question.policy.redact else found
+def for_archive(originals: Mapping[int, Message], question: Question) -> dict[int, Message]:
+    """What an archive gets of originals."""
+    if not question.policy.redact:
+        return dict(originals)
+    return {index: redacted(message) for index, message in originals.items()}
 
 
 def redacted(message: Message) -> Message:

@@ -8,7 +8,7 @@ as ``async def`` over ports (see ``ports``). What does not: any decision of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from contextfold.conversation.ledger import runs
@@ -22,6 +22,7 @@ from contextfold.errors import (
     reason,
     text_of,
 )
+from contextfold.messages import Message
 from contextfold.observe import Observer, SummaryEnd
 from contextfold.passes import material
 from contextfold.passes.behind import summary_behind, together
@@ -34,7 +35,7 @@ from contextfold.redaction import redact
 from contextfold.summary.chunks import Unit
 from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats
 
-__all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass"]
+__all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass", "saved"]
 
 
 async def run_pass(question: Question, means: Means) -> Made | Nothing:
@@ -99,7 +100,14 @@ async def archived(compaction: Compaction, question: Question, means: Means) -> 
     """
     if means.archive is None:
         return True
-    originals = await means.ports.compute(material.originals, question, compaction)
+    return await saved(question.originals(compaction), question, means)
+
+
+async def saved(found: Mapping[int, Message], question: Question, means: Means) -> bool:
+    """Save these originals, as ``archived`` does. For those that a face alone can read, under numbers of its own."""
+    if means.archive is None:
+        return True
+    originals = await means.ports.compute(material.for_archive, found, question)
     place, observer, window = means.archive.address, means.observer, question.limits.window
     try:
         await means.ports.call(means.archive.append, originals)

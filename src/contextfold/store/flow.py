@@ -30,13 +30,14 @@ from contextfold.errors import Cancelled, ContextfoldError, reason
 from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
-from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass
+from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass, saved
 from contextfold.passes.question import Question
 from contextfold.passes.recalling import CONSIDERED, Asked, Evicted, asked_of, block
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
 from contextfold.record.compaction import Compaction
 from contextfold.record.view import alternating, build
+from contextfold.redaction import redact
 from contextfold.store import loading, recording
 from contextfold.store.decision import Due, SessionRules, SessionSize, report_budget, report_built
 from contextfold.store.finding import Finder
@@ -395,7 +396,7 @@ class _Settling:
         means = self._means(material.layout)
         started = self.ports.clock.now()
         made = await self._made(question, means)
-        if isinstance(made, Nothing) or not await archived(made.compaction, question, means):
+        if isinstance(made, Nothing) or not await self._archived(made.compaction, question, loaded, means):
             return "nothing"
         return await self._record(owner, loaded, material, made, self.ports.clock.now() - started)
 
@@ -410,6 +411,22 @@ class _Settling:
     def _means(self, layout: Layout) -> Means:
         archive = _BySequence(self.flow.archive, layout) if self.flow.archive is not None else None
         return Means(self.ports, self.observer, self.flow.means.summarizer, archive, retries=self.request.retries)
+
+    async def _archived(self, record: Compaction, question: Question, loaded: Loaded, means: Means) -> bool:
+        """Save the originals of what a record hides. What is folded is in the archive that the summary in force names;
+        where that is another one, or none, it is saved with them: the new summary names this one for all of it."""
+        archive, before = self.flow.archive, loaded.summary
+        named = before.record.summary.archive if before and before.record.summary else None
+        if archive is not None and before is not None and named != redact(archive.address):
+            by_sequence = replace(means, archive=archive)
+            source = loaded.conversation.history.format
+            layout, _ = loading.pass_layout(before)
+            for folded in layout.folded:
+                async for page in self.reader.pages(folded, self.ports):
+                    said = await self.ports.compute(loading.decoded, source, page)
+                    if not await saved(said, question, by_sequence):
+                        return False
+        return await archived(record, question, means)
 
     async def _record(self, owner: str, loaded: Loaded, material: Material, made: Made, seconds: float) -> Step:
         store, thread, state = self.flow.store, self.flow.thread, loaded.state

@@ -49,6 +49,13 @@ class Layout:
             reached = stop
         return tuple(places)
 
+    @property
+    def folded(self) -> list[range]:
+        """The messages that are not there."""
+        stops = (0, *(stop for _, stop in self.runs))
+        firsts = (*(first for first, _ in self.runs), self.start)
+        return [range(stop, first) for stop, first in zip(stops, firsts, strict=True) if stop < first]
+
     @cached_property
     def last_gap(self) -> int | None:
         """The place of the stand-in that carries the summary."""

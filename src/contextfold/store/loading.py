@@ -198,6 +198,11 @@ def pass_history(
     return history
 
 
+def decoded(source: Format, messages: Iterable[StoredMessage]) -> dict[int, Message]:
+    """Messages by their sequence numbers."""
+    return {message.sequence: source.decode(message.wire, message.sequence) for message in messages}
+
+
 def settled(record: Compaction | None, history: History) -> Compaction | None:
     """A record that was moved to another layout, with the fingerprint that it has there."""
     if record is None:
