@@ -49,6 +49,12 @@ def test_an_input_that_cannot_be_read_is_named(
         load(name, format=None, pick=None)
 
 
+def test_a_closed_standard_input_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(InputError, match="standard input is closed: name a file, or send a conversation"):
+        load("-", format=None, pick=None)
+
+
 def test_a_written_file_is_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     write_atomically(str(tmp_path / "view.json"), b"[1]")
     assert [path.name for path in tmp_path.iterdir()] == ["view.json"]

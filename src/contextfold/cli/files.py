@@ -60,6 +60,8 @@ def load_all(file: str, *, format: str | None, pick: int | None) -> list[Convers
 
 
 def _read_bytes(file: str) -> bytes:
+    if file == STANDARD and sys.stdin is None:  # what starts a program without one, as ``<&-`` does
+        raise InputError("standard input is closed: name a file, or send a conversation through a pipe")
     try:
         return sys.stdin.buffer.read() if file == STANDARD else Path(file).read_bytes()
     except OSError as error:
