@@ -95,6 +95,8 @@ LANGCHAIN = [
     for name in ("HumanMessage", "AIMessage")
 ]
 CALLING = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
+REFUSING = {"role": "assistant", "content": None, "refusal": "I will not."}
+LEGACY = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,14 @@ CALLING = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "fun
         ),
         ({"full_request": {"messages": TALK[:1]}, "full_response": {"choices": [{"message": TALK[1]}]}}, TALK),
         ({"messages": TALK, "response": {"choices": [{"message": {**TALK[1], "refusal": None}}]}}, TALK),
+        ({"model": "m", "messages": TALK[:1], "choices": [{"message": TALK[1]}], "usage": {}}, TALK),
+        ({"messages": TALK[:1], "output": TALK[1]}, TALK),
+        ({"messages": TALK[:1], "response": "done"}, TALK),
+        ({"messages": TALK[:1], "response": json.dumps({"choices": [{"message": TALK[1]}]})}, TALK),
+        ({"input": TALK[:1], "output": "done"}, TALK),
+        ({"messages": TALK, "response": "200 OK"}, TALK),
+        ({"messages": TALK[:1], "response": {"choices": [{"message": REFUSING}]}}, [TALK[0], REFUSING]),
+        ({"messages": TALK[:1], "response": {"choices": [{"message": LEGACY}]}}, [TALK[0], LEGACY]),
     ],
 )
 def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str, Any], messages: list[Any]) -> None:
@@ -125,6 +135,13 @@ def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str,
 @pytest.mark.parametrize("response", [None, {}, {"choices": []}, {"choices": ["x"]}, {"choices": [{"message": None}]}])
 def test_a_request_without_an_answer_is_its_messages(response: Any) -> None:
     assert one({"messages": TALK, "response": response}).messages == TALK
+
+
+def test_an_answer_that_is_nothing_but_text_is_written_as_the_messages_are() -> None:
+    contents = [{"role": "user", "parts": [{"text": "go"}]}]
+    assert one({"contents": contents, "response": "done"}).messages[1] == {"role": "model", "parts": [{"text": "done"}]}
+    found = one({"messages": [{"type": "human", "content": "go"}], "output": "done"})
+    assert (found.format, found.messages[1]) == ("langchain", {"type": "ai", "content": "done"})
 
 
 def test_entries_that_only_the_recorder_added_are_left_out() -> None:

@@ -16,6 +16,7 @@ from contextfold.formats.marks import is_marked
 SYSTEM_KEYS = ("system", "instructions", "system_prompt", "systemPrompt", "systemInstruction", "system_instruction")
 
 ANSWERS = {
+    "messages": ("choices", "output", "completion"),
     "input": ("output",),
     "inputs": ("outputs", "output"),
     "full_request": ("full_response",),
@@ -25,6 +26,8 @@ ANSWERS = {
 """Where the answer is, if not under ``response``: LangSmith, Langfuse, Weave, logs of Vertex and Bedrock."""
 HOLDING = ("body", "outputBodyJson", "output", "message", "candidates", "choices", "generations")
 """Keys of a response under which the answer may stand."""
+SAID = ("content", "tool_calls", "function_call", "refusal", "audio")
+"""Keys of an answer of Chat Completions, any of which may be all that it has."""
 
 
 def format_of(body: Mapping[str, Any], key: str, messages: list[Any]) -> str | None:
@@ -87,13 +90,33 @@ def _parts_of(system: Any) -> list[Any]:
 def answer_beside(body: Mapping[str, Any], key: str, messages: list[Any]) -> list[Any]:
     """The answer that is recorded beside what ``key`` holds, unless it stands at the end of the messages already."""
     keys = (*ANSWERS.get(key, ()), "response")
-    answer = next((found for one in keys if (found := answer_in(body.get(one)))), [])
+    answer = next((found for one in keys if (found := _recorded(body.get(one), messages))), [])
     return [] if answer and _said(messages[-len(answer) :]) == _said(answer) else answer
+
+
+def _recorded(response: Any, messages: list[Any]) -> list[Any]:
+    """The messages of a response, which a log may hold as JSON, or as nothing but the text of the answer."""
+    if not isinstance(response, str):
+        return answer_in(response)
+    last = messages[-1] if messages and isinstance(messages[-1], dict) else {}
+    if response.lstrip().startswith(("{", "[")):
+        try:
+            return answer_in(json_values.read(response))
+        except ValueError:
+            pass
+    is_answered = last.get("role", last.get("type")) in ("assistant", "model", "ai")
+    if is_answered or not response.strip():  # then a text beside it may be anything
+        return []
+    if isinstance(last.get("parts"), list):
+        return [{"role": "model", "parts": [{"text": response}]}]
+    if shape_of(last) is not None:
+        return [{"type": "ai", "content": response}]
+    return [{"role": "assistant", "content": response}]
 
 
 def _said(messages: list[Any]) -> list[Any]:
     """What messages say, without what a recorder writes beside it."""
-    kept = ("content", "parts", "tool_calls", "output")
+    kept = (*SAID, "parts", "output")
     said = ({key: one[key] for key in kept if one.get(key)} if isinstance(one, dict) else None for one in messages)
     return [found or one for found, one in zip(said, messages, strict=True)]
 
@@ -112,7 +135,7 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
         return []
     if response.get("role") == "assistant" and isinstance(response.get("content"), list):
         return [{"role": "assistant", "content": response["content"]}]
-    if response.get("role") == "assistant" and (response.get("content") or response.get("tool_calls")):
+    if response.get("role") == "assistant" and any(response.get(key) for key in SAID):
         return [response]
     if shape_of(response.get("message")) is not None:
         return [response["message"]]
