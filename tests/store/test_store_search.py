@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -61,6 +62,40 @@ def test_words_phrases_and_chinese_are_found(session: Any) -> None:
     (hit,) = session.search("noted")
     assert (hit.role, hit.snippet, hit.evicted, hit.neighbors) == ("assistant", "noted", False, ())
     assert hit.score > 0
+
+
+SIGNS = said("कतब क त ब", "किताब मेज पर है", "तमिल नहीं", "தமிழ் மொழி", "المُستخدِم طلب التقرير", "שָׁלוֹם", "soft\u00adhyphen")
+ASKED = {"किताब": 1, "किताबें": 1, "மொழி": 3, "المستخدم": 4, "שלום": 5, "softhyphen": 6}
+
+
+def test_words_are_whole_where_vowels_are_written_as_signs(session: Any) -> None:
+    """A text that only has the same consonants is no answer."""
+    session.append(SIGNS)
+    for query, index in ASKED.items():
+        assert [hit.index for hit in session.search(query)] == [index]
+        assert [hit.index for hit in search(SIGNS, query)] == [index]
+
+
+def test_words_that_were_indexed_in_pieces_are_found_when_the_database_is_opened(url: str) -> None:
+    engine = create_engine(resolved(url))
+    with engine.begin() as connection:
+        migrate(connection, 1.0, 8)
+        for name, wire in (("old", SIGNS[1]), ("plain", said("the port")[0])):
+            row = {"s": Thread("", name).key, "t": name, "w": json.dumps(wire, ensure_ascii=False)}
+            for statement in (
+                "INSERT INTO agent_sessions (namespace, session_id, thread_id, format, message_count, created_at, "
+                "updated_at) VALUES ('', :s, :t, 'openai-chat', 1, 1.0, 1.0)",
+                "INSERT INTO session_messages (namespace, session_id, sequence, role, tokens, created_at, payload)"
+                " VALUES ('', :s, 0, 'user', 5, 1.0, :w)",
+            ):
+                connection.execute(text(statement), row)
+            pieces = [(0, "user", "क त ब" if name == "old" else "the port")]
+            search_index.index(connection, Thread("", name), pieces)
+    engine.dispose()
+    store = open_store(url)
+    assert [hit.index for hit in store.search(Thread("", "old"), Search(parse_query("किताब"), 5, "best", None))] == [0]
+    assert [hit.index for hit in store.search(Thread("", "plain"), Search(parse_query("port"), 5, "best", None))] == [0]
+    store.close()
 
 
 def test_tool_calls_and_results_are_found_and_media_are_not_read_out(session: Any) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import threading
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -45,7 +46,11 @@ COMPOUNDING = {"de", "nl"}
 SHORTEST_COMPOUND = 9
 SHORTEST_PART = 4
 
-_STEMMED = re.compile(r"[^\W\d_]{3,60}")
+SIGNS = "".join(chr(n) for n in range(0x0900, 0x0E00) if unicodedata.category(chr(n)) in ("Mn", "Mc"))
+"""What the scripts of India write vowels with: no letters, and yet no word goes without them. Thai and its like write
+words without blanks between them, so there they part words, which finds more."""
+
+_STEMMED = re.compile(rf"(?:[^\W\d_]|[{SIGNS}]){{3,60}}")
 _VOWEL = re.compile(r"[aeiouy]")
 _ONSET = re.compile(
     r"[aeiouy]|[bcdfghjklmnpqrstvwxz](?=[aeiouy])"

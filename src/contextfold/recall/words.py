@@ -3,7 +3,8 @@
 Databases disagree about what a word is, and most take a whole Chinese sentence for one. So words are cut here, and the
 index only stores and matches them:
 
-- letters and digits in a row are a word, in lower case and without accents: ``Café_3`` is ``cafe``, ``3``;
+- letters and digits in a row are a word, in lower case and without accents: ``Café_3`` is ``cafe``, ``3``. So are the
+  signs that scripts of India write vowels with; what Arabic and Hebrew may leave out is left out;
 - Chinese, Japanese and Korean text becomes overlapping pairs of characters: 数据库 is 数据, 据库. Pairs are the usual
   compromise (Lucene's CJKAnalyzer does the same): every word of two characters and more is found.
 
@@ -35,8 +36,11 @@ OFTEN = ((2, "\ue002"), (4, "\ue003"))
 """(times, behind a word or stem that a text says as often). Databases tell where a word is, not how often."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[{stems.SIGNS}]+[^\W_{_CJK}]*)*")
 _IS_CJK = re.compile(f"[{_CJK}]")
+LEFT_OUT = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670\u00ad"
+"""The points of Hebrew, the short vowels of Arabic and what stretches its words, and the soft hyphen."""
+_LEFT_OUT = re.compile(f"[\u0300-\u036f{LEFT_OUT}]+")
 _QUOTES = '"“”„«»「」『』'
 _TERM = re.compile(rf"[{_QUOTES}]([^{_QUOTES}]*)[{_QUOTES}]|([^\s{_QUOTES}]+|[{_QUOTES}])")
 _POSSESSIVE = re.compile(r"['’]s?$|^[ldjmnst]['’](?=\w{2})", re.IGNORECASE)
@@ -184,6 +188,4 @@ def _folded(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).casefold()
     if plain.isascii():
         return plain
-    apart = unicodedata.normalize("NFD", plain)
-    bare = "".join(c for c in apart if not "\u0300" <= c <= "\u036f")
-    return unicodedata.normalize("NFC", bare)
+    return unicodedata.normalize("NFC", _LEFT_OUT.sub("", unicodedata.normalize("NFD", plain)))

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, text
 
 from contextfold import formats
 from contextfold.errors import StoreError
+from contextfold.recall import words
 from contextfold.recall.history import readable, said_by
 from contextfold.store import addresses, payload, search
 from contextfold.store.schema import METADATA
@@ -66,6 +67,19 @@ def _readable(format: str, rows: Sequence[Any]) -> Iterator[tuple[int, str, str]
         except ValueError:  # a damaged row: reading it says so, and no upgrade should fail on it
             continue
         yield sequence, said_by(message), readable(message)
+
+
+def _index_signs_again(connection: Connection) -> None:
+    """The sessions in which words were cut at signs that belong to them, or that may be left out, are indexed again."""
+    signs = f"[\u0900-\u0dff{words.LEFT_OUT}]"
+    matches, pattern = ("GLOB", f"*{signs}*") if connection.dialect.name == "sqlite" else ("~", signs)
+    sessions = text(
+        "SELECT DISTINCT a.namespace, a.thread_id FROM agent_sessions a JOIN session_messages m "
+        f"ON m.namespace = a.namespace AND m.session_id = a.session_id WHERE m.payload {matches} :pattern"
+    )
+    for namespace, thread_id in connection.execute(sessions, {"pattern": pattern}).all():
+        search.forget(connection, Thread(namespace, thread_id))
+    _index_all(connection)
 
 
 DIALECTS: Mapping[str, Mapping[str, str]] = {
@@ -270,6 +284,21 @@ STEPS: tuple[Step, ...] = (
         },
         fill={"postgresql": _index_all},
     ),
+    Step(
+        9,
+        "whole words of Hindi and its like",
+        own={
+            "sqlite": (
+                # It takes no vowel sign for a part of a word unless it is told to. Copied, not cut into words again.
+                "CREATE VIRTUAL TABLE new_session_words USING fts5"
+                "(words, tokenize = \"unicode61 remove_diacritics 0 categories 'L* M* N* Co'\")",
+                "INSERT INTO new_session_words (rowid, words) SELECT rowid, words FROM session_words",
+                "DROP TABLE session_words",
+                "ALTER TABLE new_session_words RENAME TO session_words",
+            ),
+        },
+        fill={"sqlite": _index_signs_again, "postgresql": _index_signs_again},
+    ),
 )
 
 NEWEST = STEPS[-1].version
@@ -293,7 +322,7 @@ def version_of(connection: Connection) -> int:
 
 def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
     """Apply all steps that are missing up to ``newest``, in the transaction of a connection that may write."""
-    words = DIALECTS[connection.dialect.name]
+    types = DIALECTS[connection.dialect.name]
     if connection.dialect.name == "postgresql":
         # before the version is read: of two processes that start at once, the second finds all steps done. It waits as
         # long as that takes, minutes for a large database, and no longer: one that hangs is ended by the server.
@@ -307,13 +336,13 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
         connection.execute(
             text(
                 "CREATE TABLE IF NOT EXISTS contextfold_schema "
-                "(version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at {real} NOT NULL)".format(**words)
+                "(version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at {real} NOT NULL)".format(**types)
             )
         )
     for step in STEPS:
         if done < step.version <= newest:
             for statement in step.statements:
-                connection.execute(text(statement.format(**words)))
+                connection.execute(text(statement.format(**types)))
             for statement in step.own.get(connection.dialect.name, ()):
                 connection.execute(text(statement))
             if (fill := step.fill.get(connection.dialect.name)) is not None:
