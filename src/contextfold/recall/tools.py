@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from contextfold import json_values
+from contextfold.errors import InputError, shown
+from contextfold.quoting import quoted, without_tags
 from contextfold.tokens import count_tokens
 
 SEARCH = "search_history"
@@ -125,10 +127,10 @@ class HistoryTools:
         """The tools as a provider wants them: ``openai-chat``, ``openai-responses``, ``anthropic``, ``gemini``
         (function declarations) or ``bedrock-converse`` (entries of ``toolConfig``'s ``tools``).
 
-        Raises ``ValueError`` for another format.
+        Raises ``InputError`` for another format.
         """
         if format not in _SHAPES:
-            raise ValueError(f"there is no tool schema for {format!r}: use one of {', '.join(_SHAPES)}")
+            raise InputError(f"there is no tool schema for {shown(format)}: use one of {', '.join(_SHAPES)}")
         return [_SHAPES[format](name, *_SCHEMAS[name]) for name in (SEARCH, READ)]
 
     def dispatch(self, name: str, arguments: str | Mapping[str, Any]) -> str:
@@ -174,14 +176,14 @@ class HistoryTools:
         found = self.history.search(query, limit=limit, **_options(given))
         if not found:
             return f"No earlier message holds {query!r}. Try other words, or fewer in quotes."
-        lines = [line for hit in found for line in _shown(hit)]
-        shown = self._fitting(lines)
+        lines = [without_tags(line) for hit in found for line in _shown(hit)]
+        fitting = self._fitting(lines)
         note = (
-            f"\n({len(lines) - len(shown)} more: search for more words, or a lower limit)"
-            if lines[len(shown) :]
+            f"\n({len(lines) - len(fitting)} more: search for more words, or a lower limit)"
+            if lines[len(fitting) :]
             else ""
         )
-        return _as_data("\n".join(shown)) + f"\nRead one with {READ}(start=number).{note}"
+        return _as_data("\n".join(fitting)) + f"\nRead one with {READ}(start=number).{note}"
 
     def _read(self, given: Mapping[str, Any]) -> str:
         if "start" not in given:
@@ -198,10 +200,11 @@ class HistoryTools:
             # 120 tokens: the tags around the answer, and the sentence that says how to read on
             room = self.max_tokens - self.count("\n".join(parts)) - 120
             text = message.text[skipped:]
-            piece = _clipped(text, room, self.count)
+            piece = _clipped(text, room, lambda some: self.count(quoted(some)))
             if not piece and text:
                 return self._read_on(parts, message.index, skipped)
-            parts.append(f"[{message.index}] {message.role}:\n{piece}")
+            # What a stranger wrote must not look like the message of another speaker.
+            parts.append(f"[{message.index}] {message.role}:\n{quoted(piece)}")
             if len(piece) < len(text):
                 return self._read_on(parts, message.index, skipped + len(piece))
         return _as_data("\n".join(parts))
@@ -211,10 +214,10 @@ class HistoryTools:
         return _as_data("\n".join(parts)) + f"\nThere is more: {READ}({rest})"
 
     def _fitting(self, lines: Sequence[str]) -> list[str]:
-        shown = list(lines)
-        while len(shown) > 1 and self.count("\n".join(shown)) > self.max_tokens - 120:
-            shown.pop()
-        return [_clipped(line, self.max_tokens - 120, self.count) for line in shown] if len(shown) == 1 else shown
+        first = list(lines)
+        while len(first) > 1 and self.count("\n".join(first)) > self.max_tokens - 120:
+            first.pop()
+        return [_clipped(line, self.max_tokens - 120, self.count) for line in first] if len(first) == 1 else first
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,7 +250,7 @@ def _one_line(text: str) -> str:
 
 def _as_data(text: str) -> str:
     # With tags inside neutralized: old words are quoted, not said again.
-    return f"<history>\n{text.replace('<history', '‹history').replace('</history', '‹/history')}\n</history>"
+    return f"<history>\n{without_tags(text)}\n</history>"
 
 
 def _clipped(text: str, tokens: int, count: Callable[[str], int]) -> str:
