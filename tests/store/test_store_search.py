@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -315,6 +315,8 @@ def test_an_agent_gets_it_as_tools(session: Any) -> None:
         (lambda s: s.search("x", roles="robot"), "role 'robot' is not one of"),
         (lambda s: s.search("x", neighbors=-1), "neighbors is -1"),
         (lambda s: s.search("x", since=datetime(2031, 1, 1)), "has no time zone"),
+        (lambda s: s.search("x", since=date(2031, 1, 1)), "since is datetime.date.*: it must be a datetime"),
+        (lambda s: s.search("x", until="2031-03-11"), "until is '2031-03-11': it must be a datetime with a time zone"),
         (lambda s: s.read(-1), "must not be negative"),
         (lambda s: s.read(0, 0), "count 0 must be 1 to 1,000"),
         (lambda s: s.read(0, 5_000), "count 5000 must be 1 to 1,000"),

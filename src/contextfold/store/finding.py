@@ -124,6 +124,11 @@ def _seconds(name: str, moment: Time | None) -> float | None:
         if moment.tzinfo is None:
             raise InputError(f"{name} is {moment}, which has no time zone: give one, such as datetime.now(UTC)")
         return moment.timestamp()
+    # A database compares a text or a date with its numbers in ways of its own, and finds nothing.
+    if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float) or moment != moment):
+        raise InputError(
+            f"{name} is {shown(moment)}: it must be a datetime with a time zone, or seconds since 1970 as a number"
+        )
     return moment
 
 
