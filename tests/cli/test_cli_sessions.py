@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 from typer.testing import CliRunner
 
 from contextfold import Compactor, Policy
@@ -309,3 +310,22 @@ def test_no_output_takes_the_place_of_what_it_is_made_from(
     assert "is read as well" in run(*arguments, code=BAD_INPUT)
     assert json.loads((folder / "talk.json").read_text()) == imported
     assert json.loads(run("sessions", "export", "talk")) == imported
+
+
+def test_objects_and_bytes_are_exported_as_files_that_are_read_again() -> None:
+    """LangChain's messages as LangChain writes them, media of Bedrock in base64."""
+    picture = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
+    talks: dict[str, list[Any]] = {
+        "langchain": [HumanMessage("Hello"), AIMessage("Hello to you")],
+        "bedrock-converse": [{"role": "user", "content": [{"text": "Look."}, picture]}],
+    }
+    for format, messages in talks.items():
+        Compactor(window=16_000).session(format, "sqlite:///contextfold.db").append(messages)
+        run("sessions", "export", format, "--output", "out.json")
+        assert json.loads(run("inspect", "out.json", "--report", "json"))["format"] == format
+        assert f"copy: {len(messages)} messages" in run("sessions", "import", "out.json", "--thread", f"{format} copy")
+        assert run("sessions", "export", f"{format} copy") == Path("out.json").read_text(encoding="utf-8")
+        assert len(json.loads(run("sessions", "export", format, "--view"))) == len(messages)
+    assert json.loads(run("sessions", "export", "bedrock-converse"))[0]["content"][1]["image"]["source"] == {
+        "bytes": "iVBORw=="
+    }

@@ -165,6 +165,8 @@ def export(
     namespace: Namespace = "",
 ) -> None:
     """Write the messages of a thread as a JSON list."""
+    from contextfold.store import payload
+
     with plain_errors(thread):
         if output != files.STANDARD:
             files.check_writable(output, read=files.of_database(store))
@@ -177,7 +179,7 @@ def export(
                 typer.echo(f"the view takes {size:,} tokens, more than the window of {most:,}", err=True)
         else:
             messages = session.history()
-        files.write_json([_plain(message) for message in messages], output)
+        files.write_json([payload.plain(message) for message in messages], output)
 
 
 @app.command()
@@ -413,14 +415,6 @@ def _state_of(summary: Any, in_force: int | None) -> str:
 
 
 # ---- output ----
-
-
-def _plain(message: Any) -> Any:
-    import json
-
-    from contextfold.store import payload
-
-    return json.loads(payload.dumps(message, 0))
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:

@@ -92,6 +92,17 @@ def loads(text: str) -> Any:
     return wire
 
 
+def plain(wire: Any) -> Any:
+    """The message for a file that others read: LangChain's objects as LangChain writes them, bytes as base64."""
+    found = json.loads(dumps(wire, 0, takes_bytes=True), object_hook=_bytes_as_text)
+    return found[_OBJECT] if found.keys() == {_OBJECT} else found
+
+
+def _bytes_as_text(value: dict[str, Any]) -> Any:
+    held = value.get(_BYTES) if len(value) == 1 else None
+    return held if isinstance(held, str) else value
+
+
 def copied(wire: Any) -> Any:
     """A copy that its owner may change: of a mapping all through, of an object as deep as the object does it."""
     top: list[Any] = [wire]
