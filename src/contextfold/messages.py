@@ -107,6 +107,8 @@ class ToolCall(_WellFormed):
     arguments: str
     custom: bool = False
     local: str | None = field(default=None, compare=False)
+    unnamed: bool = field(default=False, compare=False, repr=False)
+    """The wire gave it no id, as Gemini's need none: ``id`` only says which function is called."""
     source: Any = field(default=None, compare=False, repr=False)
     edited: bool = field(default=False, compare=False, repr=False)
 

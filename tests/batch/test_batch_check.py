@@ -14,6 +14,9 @@ from contextfold.batch import CheckBatch
 CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
 
+USER = {"role": "user", "content": "Go."}
+
+
 def checked(messages: Any, window: int = 100_000, **more: Any) -> dict[str, Any]:
     found: dict[str, Any] = CheckBatch(window=window, **more)([{"messages": messages}])[0]
     assert found["error"] is None, found["error"]
@@ -53,6 +56,23 @@ def test_what_a_provider_would_refuse_is_named(messages: list[Any], said: str) -
 
 def test_a_call_at_the_end_that_waits_for_its_result_is_no_fault() -> None:
     assert checked([{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [CALL]}])["valid"]
+
+
+def test_calls_that_need_no_id_may_call_one_function_again() -> None:
+    """Gemini's API leaves ids out, and OpenAI's older calls have none."""
+    call, answer = {"name": "look", "args": {}}, {"name": "look", "response": {"output": "x"}}
+    looking = [
+        {"role": "model", "parts": [{"functionCall": call}, {"functionCall": call}]},
+        {"role": "user", "parts": [{"functionResponse": answer}, {"functionResponse": answer}]},
+    ]
+    older = [
+        {"role": "assistant", "content": None, "function_call": CALL["function"]},
+        {"role": "function", "name": "look", "content": "x"},
+    ]
+    for talk in ([{"role": "user", "parts": [{"text": "Go."}]}, *looking, *looking], [USER, *older, *older]):
+        assert checked(talk)["problems"] == []
+    again = [{"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "a", "content": "x"}]
+    assert checked([USER, *again, *again])["problems"] == ["message 3: duplicate call id 'a'"]
 
 
 def test_what_would_be_mended_before_it_is_sent_is_a_problem() -> None:

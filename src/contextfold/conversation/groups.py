@@ -147,7 +147,7 @@ class Walk:
         for number, part in enumerate(message.parts):
             self._follow_run(index, part)
             if isinstance(part, ToolCall):
-                if part.id in self.called:
+                if part.id in self.called and not part.unnamed:
                     self.faults.append(Fault("duplicate_call_id", index, part.id))
                 self.called.add(part.id)
                 if part.is_async:

@@ -150,7 +150,8 @@ def _decoded(part: Any, place: int, called: _Places, answered: _Places, index: i
     if (call := shapes.get(part, "function_call")) is not None:
         name = _name_of(call, "functionCall", place, index)
         arguments = values.json_text(shapes.plain(shapes.get(call, "args") or {}))
-        return ToolCall(called.id_of(call, name), name, arguments, source=part)
+        unnamed = not shapes.get(call, "id")
+        return ToolCall(called.id_of(call, name), name, arguments, unnamed=unnamed, source=part)
     if (answer := shapes.get(part, "function_response")) is not None:
         name = _name_of(answer, "functionResponse", place, index)
         response = shapes.plain(shapes.get(answer, "response"))

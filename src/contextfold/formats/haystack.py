@@ -67,7 +67,8 @@ def is_object(wire: Any) -> bool:
 def _decoded(content: Any) -> Part:
     kind = type(content).__name__
     if kind == "ToolCall":
-        return ToolCall(_id(content), content.tool_name, _arguments(content.arguments), source=content)
+        unnamed, arguments = not content.id, _arguments(content.arguments)
+        return ToolCall(_id(content), content.tool_name, arguments, unnamed=unnamed, source=content)
     if kind == "ToolCallResult":
         said = content.result
         inner: tuple[Any, ...] = tuple(_said(item) for item in said) if not isinstance(said, str) else ()

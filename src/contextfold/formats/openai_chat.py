@@ -178,7 +178,8 @@ def _decode_calls(entry: Mapping[str, Any], index: int | None) -> list[ToolCall]
     legacy = entry.get("function_call")
     if isinstance(legacy, dict):
         name = values.required_text(legacy, "name", "the function_call", index)
-        found.append(ToolCall(_legacy_id(name), name, _arguments(legacy, "arguments", index), source=legacy))
+        arguments = _arguments(legacy, "arguments", index)
+        found.append(ToolCall(_legacy_id(name), name, arguments, unnamed=True, source=legacy))
     return found
 
 
