@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from contextfold import Compactor
 from contextfold.calls.same import is_shaped
 from contextfold.integrations import anthropic as over_anthropic
+from contextfold.integrations import bedrock as over_bedrock
 from contextfold.integrations import google_genai as over_gemini
 from contextfold.integrations import openai as over_openai
 
@@ -125,4 +126,83 @@ def test_the_summary_is_asked_for_the_usual_way_at_once(kind: str) -> None:
             said += [{"role": "assistant", "content": f"module_{n} is read."}]
     assert [request for request in server.requests if "<conversation>" in request.text]
     assert not [request for request in server.requests if "Pause the task" in request.text]
+    assert "module_7 is the one that is late" in server.requests[-1].text
+
+
+def shaped_otherwise(kind: str, server: ProviderServer) -> Any:
+    """What sends such a request by the arguments of a helper of an SDK, or beside settings that stay."""
+    compactor = Compactor(window=WINDOW, summarizer="same")
+    if kind == "bedrock":
+        keys = {"region_name": "us-east-1", "aws_access_key_id": "any", "aws_secret_access_key": "any"}
+        client = pytest.importorskip("boto3").client("bedrock-runtime", endpoint_url=server.bedrock_url, **keys)
+        ends = {"inferenceConfig": {"stopSequences": ["late"]}}
+        converse = over_bedrock.with_compaction(client.converse, compactor)
+        return lambda said: converse(
+            modelId="m", messages=[{**one, "content": [{"text": one["content"]}]} for one in said], **ends
+        )
+    if kind == "gemini":
+        genai = pytest.importorskip("google.genai")
+        gemini = over_gemini.with_compaction(
+            genai.Client(api_key="any", http_options={"base_url": server.url}), compactor
+        )
+        config = {"stopSequences": ["late"], "candidateCount": 2, "cachedContent": "cachedContents/of-the-task"}
+        return lambda said: gemini.models.generate_content(
+            model="m",
+            config=config,
+            contents=[
+                {"role": {"assistant": "model"}.get(one["role"], "user"), "parts": [{"text": one["content"]}]}
+                for one in said
+            ],
+        )
+    if kind.startswith("anthropic"):
+        client = pytest.importorskip("anthropic").Anthropic(base_url=server.anthropic_url, api_key="any")
+        if kind == "anthropic.parse":
+            parse = over_anthropic.with_compaction(client.messages.parse, compactor)
+            return lambda said: parse(model="m", max_tokens=100, messages=said, output_format=Found)
+        create = over_anthropic.with_compaction(client.messages.create, compactor)
+        config = {"effort": "low", "format": {"type": "json_schema", "schema": {"type": "object"}}}
+        return lambda said: create(
+            model="m", max_tokens=100, messages=said, output_config=config, stop_sequences=["late"]
+        )
+    client = pytest.importorskip("openai").OpenAI(base_url=server.openai_url, api_key="any")
+    if kind == "openai":
+        create = over_openai.with_compaction(client.chat.completions.create, compactor)
+        return lambda said: create(model="m", messages=said, stop=["late"])
+    parse = over_openai.with_compaction(client.responses.parse, compactor)
+    return lambda said: parse(model="m", input=said, text_format=Found)
+
+
+SHAPES_AN_ANSWER = (
+    *("text", "response_format", "stop", "stop_sequences", "stopSequences", "cachedContent", "candidateCount"),
+    *("output_format", "format"),
+)
+
+
+@pytest.mark.parametrize("kind", ["openai", "openai.parse", "anthropic", "anthropic.parse", "gemini", "bedrock"])
+def test_nothing_that_shapes_or_ends_an_answer_to_the_task_does_so_to_a_summary(kind: str) -> None:
+    """A summary would be JSON, or end at a word of the agent's, which no one would see."""
+
+    def answer(request: Request) -> str:
+        if "Pause the task" in request.text:
+            return "I go on with the task."  # no summary: it is asked for the usual way
+        return SUMMARY if "<conversation>" in request.text else '{"path": "a"}'
+
+    with ProviderServer(default_window=WINDOW, answers=answer) as server:
+        send, said = shaped_otherwise(kind, server), list[dict[str, str]]()
+        for n in range(60):
+            said += [{"role": "user", "content": f"Read module_{n}. " + f"part_{n} of it is read at start. " * 12}]
+            send(said)
+            said += [{"role": "assistant", "content": f"module_{n} is read."}]
+    asked = [request for request in server.requests if "<conversation>" in request.text]
+    behind = [request for request in server.requests if "Pause the task" in request.text]
+    assert asked
+    for request in asked:
+        fields = request.body | request.body.get("inferenceConfig", {}) | request.body.get("generationConfig", {})
+        fields |= request.body.get("output_config", {})
+        assert not fields.keys() & set(SHAPES_AN_ANSWER), fields
+    for request in behind:
+        fields = request.body | request.body.get("inferenceConfig", {}) | request.body.get("generationConfig", {})
+        assert not fields.keys() & {"stop", "stop_sequences", "stopSequences", "candidateCount"}, fields
+    if kind == "anthropic":
+        assert {request.body["output_config"].get("effort") for request in asked} == {"low"}
     assert "module_7 is the one that is late" in server.requests[-1].text

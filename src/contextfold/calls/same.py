@@ -30,8 +30,10 @@ Ask = Callable[[list[Any], bool, int], Any]
 request itself is sent, with its system prompt and tools; None where its answer could be no summary (``is_shaped``).
 May be ``async def``."""
 
-NOT_FOR_A_SUMMARY = ("stream", "stream_options", "thread", "background", "n")
-"""Fields of a request that are no part of its prompt, and with which its answer would be no summary, or several."""
+NOT_FOR_A_SUMMARY = ("stream", "stream_options", "thread", "background", "n", "stop", "stop_sequences")
+"""Fields of a request that are no part of its prompt, and with which its answer would be no summary, several, or the
+beginning of one: a word at which the agent's answers end may stand in a summary, and OpenAI does not say that it did.
+"""
 
 _SUMMARY = re.compile(r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?<summary>", re.DOTALL | re.IGNORECASE)
 

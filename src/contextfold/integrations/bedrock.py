@@ -138,19 +138,21 @@ def _folded(stream: _Stream) -> dict[str, Any]:
 
 
 _RENAMED = {"modelId": "model", "outputConfig": "response_format"}
+_LIMITS = {"max_tokens": "maxTokens", "stop_sequences": "stopSequences"}
+"""Of ``inferenceConfig``."""
+_CLAUDES = ("thinking",)
+"""Of ``additionalModelRequestFields``: what goes with a view, and has these names in Anthropic's own API."""
 
 
 def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments under the names that ``wrapping`` knows."""
     flat = {_RENAMED.get(name, name): value for name, value in arguments.items()}
     limits = dict(flat.pop("inferenceConfig", None) or {})
-    if "maxTokens" in limits:
-        flat["max_tokens"] = limits.pop("maxTokens")
+    flat |= {new: limits.pop(name) for new, name in _LIMITS.items() if name in limits}
     if limits:
         flat["inferenceConfig"] = limits
     more = dict(flat.pop("additionalModelRequestFields", None) or {})
-    if "thinking" in more:
-        flat["thinking"] = more.pop("thinking")
+    flat |= {name: more.pop(name) for name in _CLAUDES if name in more}
     if more:
         flat["additionalModelRequestFields"] = more
     tools = flat.pop("toolConfig", None) or {}
@@ -165,13 +167,12 @@ def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """The reverse of ``_flat``."""
     names = {new: name for name, new in _RENAMED.items()}
-    left = ("max_tokens", "thinking", "tools", "tool_choice")
+    left = (*_LIMITS, *_CLAUDES, "tools", "tool_choice")
     arguments = {names.get(name, name): value for name, value in flat.items() if name not in left}
-    if "max_tokens" in flat:
-        arguments["inferenceConfig"] = {**(flat.get("inferenceConfig") or {}), "maxTokens": flat["max_tokens"]}
-    if "thinking" in flat:
-        more = flat.get("additionalModelRequestFields") or {}
-        arguments["additionalModelRequestFields"] = {**more, "thinking": flat["thinking"]}
+    if limits := {name: flat[new] for new, name in _LIMITS.items() if new in flat}:
+        arguments["inferenceConfig"] = {**(flat.get("inferenceConfig") or {}), **limits}
+    if claudes := {name: flat[name] for name in _CLAUDES if name in flat}:
+        arguments["additionalModelRequestFields"] = {**(flat.get("additionalModelRequestFields") or {}), **claudes}
     config = {"tools": flat.get("tools"), "toolChoice": flat.get("tool_choice")}
     if config["tools"] is not None:
         arguments["toolConfig"] = {name: value for name, value in config.items() if value is not None}

@@ -36,8 +36,13 @@ CONTENTS = Dialect(
     format="gemini", messages="contents", system="system_instruction", answer_limits=("max_output_tokens",)
 )
 
-_OF_THE_TASK = ("tools", "tool_config", "response_schema", "response_json_schema", "response_mime_type")
+_OF_THE_TASK = (
+    *("tools", "tool_config", "response_schema", "response_json_schema", "response_mime_type"),
+    "cached_content",  # holds instructions and tools of the task, and what was said before
+)
 """Settings that shape an answer to the task, and no summary."""
+_NOT_FOR_A_SUMMARY = {"n": "candidate_count", "stop_sequences": "stop_sequences"}
+"""Settings by the names under which a request for a summary leaves them out, and by those inside ``config``."""
 
 
 def with_compaction(
@@ -124,6 +129,7 @@ def _arguments(model: str, contents: Any, config: Any, *, stream: bool) -> dict[
         "system_instruction": system_text(shapes.get(config, "system_instruction")),
         "tools": declared(shapes.get(config, "tools")),
         "max_output_tokens": shapes.get(config, "max_output_tokens"),
+        **dict.fromkeys(_NOT_FOR_A_SUMMARY, True),
         **given,
     }
 
@@ -133,6 +139,11 @@ def _config(config: Any, given: Mapping[str, Any]) -> Any:
     changed: dict[str, Any] = {}
     if "tools" not in given:
         changed |= {name: None for name in _OF_THE_TASK if shapes.get(config, name) is not None}
+    changed |= {
+        name: None
+        for other, name in _NOT_FOR_A_SUMMARY.items()
+        if other not in given and shapes.get(config, name) is not None
+    }
     if "system_instruction" not in given and shapes.get(config, "system_instruction") is not None:
         changed["system_instruction"] = None
     limit = given.get("max_output_tokens")

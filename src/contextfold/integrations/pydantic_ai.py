@@ -430,6 +430,8 @@ class _Call:
                 return None
         limit = (self.settings or {}).get("max_tokens")
         settings = _limited(self.settings, max(limit, answer_tokens) if limit and answer_tokens else None)
+        if settings is not None:  # a summary may hold one, and would end there
+            settings = cast("ModelSettings", {n: one for n, one in settings.items() if n != "stop_sequences"})
         parameters = self.parameters if whole else ModelRequestParameters()
         return _answer(self.model, await self.model.request(self.joined(messages), settings, parameters))
 

@@ -213,6 +213,9 @@ class _Call:
         if not whole and self.dialect.system is not None:
             left_out.add(self.dialect.system)
         kept = {name: value for name, value in self.arguments.items() if name not in left_out}
+        config = kept.get("output_config")
+        if not whole and isinstance(config, Mapping) and "format" in config:  # its effort is none of the task's
+            kept["output_config"] = {name: value for name, value in config.items() if name != "format"}
         limit = self.arguments.get(self.limit)
         if isinstance(limit, int):
             # A limit for short answers would cut the summary off, which is refused then after it was paid for.
@@ -231,7 +234,10 @@ class _Call:
         self.owner.commit(self.started_from, result)
 
 
-_OF_THE_TASK = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "text")
+_OF_THE_TASK = (
+    *("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call"),
+    *("response_format", "text", "text_format", "output_format"),
+)
 """Arguments that shape an answer to the task, and no summary."""
 
 LEAST_ANSWER = 2_048

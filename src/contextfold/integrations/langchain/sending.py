@@ -17,7 +17,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 
-from contextfold.calls.same import is_shaped
+from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.calls.thinking import thinking_beside, with_thinking_set
 from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
@@ -47,11 +47,14 @@ def for_summary(request: ModelRequest[Any], messages: list[Any], whole: bool) ->
     """The request with messages that ask for a summary: ``whole``, as it would be sent itself, or with these messages
     alone. None for a whole one whose answer could be no summary.
     """
+    settings = {name: value for name, value in request.model_settings.items() if name not in NOT_FOR_A_SUMMARY}
+    if settings != request.model_settings:
+        request = request.override(model_settings=settings)
     if not whole:
         return request.override(
             messages=messages, system_message=None, tools=[], tool_choice=None, response_format=None
         )
-    shaped = {"tool_choice": request.tool_choice, **request.model_settings}
+    shaped = {"tool_choice": request.tool_choice, **settings}
     # A schema becomes a tool that must be called, or a format of the answer.
     is_plain = request.response_format is None and not is_shaped(shaped)
     return request.override(messages=messages) if is_plain else None
