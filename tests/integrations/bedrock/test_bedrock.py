@@ -316,7 +316,8 @@ def test_without_boto3_the_error_names_the_extra() -> None:
 
 def test_calls_whose_thinking_was_summarized_go_on_without() -> None:
     """Claude with a budget thinks once, before its first call; behind an answer without, it takes no budget."""
-    own = {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "top_k": 40}
+    clearing = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}, {"type": "clear_tool_uses_20250919"}]}
+    own = {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "top_k": 40, "context_management": clearing}
     thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}}
     wire = conversation(1)
     wire[1]["content"].insert(0, thought)
@@ -326,4 +327,5 @@ def test_calls_whose_thinking_was_summarized_go_on_without() -> None:
             converse(modelId=MODEL, messages=messages, toolConfig=TOOLS, additionalModelRequestFields=own)
         whole, view = (request.body["additionalModelRequestFields"] for request in server.requests)
     assert whole == own
-    assert view == {"thinking": {"type": "disabled"}, "top_k": 40}
+    rest = {"edits": [{"type": "clear_tool_uses_20250919"}]}  # edits of thinking are refused where there is none
+    assert view == {"thinking": {"type": "disabled"}, "top_k": 40, "context_management": rest}
