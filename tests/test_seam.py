@@ -20,6 +20,7 @@ SEAM = {
     "contextfold.calls.request": {"UNLIMITED", "After", "Before", "CompactionResult", "CompactOptions", "Request"},
     "contextfold.calls.same": {"NOT_FOR_A_SUMMARY", "is_shaped"},
     "contextfold.calls.thinking": {
+        "IS_CLAUDE",
         "LEAST_THINKING",
         "clears_thinking",
         "shorter_thinking",

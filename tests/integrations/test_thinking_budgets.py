@@ -43,6 +43,14 @@ Ask = Callable[[int, str | None], None]
 
 
 def litellm(server: ProviderServer) -> Ask:
+    return _litellm(server, {"thinking": BUDGET})
+
+
+def litellm_for_any_model(server: ProviderServer) -> Ask:
+    return _litellm(server, {"reasoning_effort": "low"})
+
+
+def _litellm(server: ProviderServer, asked: dict[str, Any]) -> Ask:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # nothing is fetched while it is imported
     pytest.importorskip("litellm.main")  # a folder of tests has the name without the end
     import litellm as sdk
@@ -62,7 +70,7 @@ def litellm(server: ProviderServer) -> Ask:
             wire += [{"role": "tool", "tool_call_id": f"c{n}", "content": said(n)}]
         wire += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": more}] if more else []
         options: dict[str, Any] = {"api_base": server.anthropic_url, "api_key": "any", "max_retries": 0}
-        completion(model=f"anthropic/{MODEL}", messages=wire, tools=tools, thinking=BUDGET, max_tokens=2_000, **options)
+        completion(model=f"anthropic/{MODEL}", messages=wire, tools=tools, max_tokens=2_000, **asked, **options)
 
     return ask
 
@@ -176,7 +184,13 @@ def google_adk(server: ProviderServer) -> Ask:
     return lambda calls, more: asyncio.run(later(calls, more))
 
 
-@pytest.mark.parametrize("face", [litellm, pydantic_ai, pydantic_ai_for_any_model, pydantic_ai_on_bedrock, google_adk])
+FACES = [
+    *(litellm, litellm_for_any_model, google_adk),
+    *(pydantic_ai, pydantic_ai_for_any_model, pydantic_ai_on_bedrock),
+]
+
+
+@pytest.mark.parametrize("face", FACES)
 def test_a_chain_whose_thinking_was_summarized_goes_on_without_a_budget(
     server: ProviderServer, face: Callable[[ProviderServer], Ask]
 ) -> None:

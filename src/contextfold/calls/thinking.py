@@ -21,7 +21,8 @@ _CLAUDE = ("anthropic", "anthropic-request", "bedrock-converse", "langchain")
 """Formats in which no other models than those whose API has this rule get such a field. In others, the model's name
 tells: Gemini takes the same field from LiteLLM, and thinks on in the middle of a chain.
 """
-_NAMED = re.compile(r"claude|anthropic", re.IGNORECASE)
+IS_CLAUDE = re.compile(r"claude|anthropic", re.IGNORECASE)
+"""In a model's name."""
 
 
 def shorter_thinking(thinking: Any, before: int | None, max_tokens: int) -> Any:
@@ -48,7 +49,7 @@ def thinking_beside(
     case: the provider's refusal has it shown again, and the model goes on thinking. ``model``: its name, for formats
     that many providers speak.
     """
-    is_claude = format_name in _CLAUDE or _NAMED.search(str(model)) is not None
+    is_claude = format_name in _CLAUDE or IS_CLAUDE.search(str(model)) is not None
     if not is_claude or not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
         return thinking
     decode = formats.get(format_name).decode

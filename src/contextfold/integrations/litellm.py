@@ -12,10 +12,11 @@ What does not: all else (``wrapping``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
+from contextfold.calls.thinking import IS_CLAUDE
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.wrapping import Dialect, WithCompaction, is_async
@@ -71,15 +72,67 @@ class _Conversation(WithCompaction[P, R]):
         calibration: Calibration | None,
     ) -> None:
         closable: Callable[..., Any] = _async_closable(method) if is_async(method) else _closable(method)
-        super().__init__(closable, compactor, lambda arguments: COMPLETION, previous=previous, calibration=calibration)
+        super().__init__(
+            closable,
+            compactor,
+            lambda arguments: COMPLETION,
+            previous=previous,
+            calibration=calibration,
+            adjust=_as_written,
+        )
 
     def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
         by_place = dict(zip(("model", "messages"), args, strict=False))
         if len(args) > len(by_place):
             raise InputError("give all arguments behind the model and the messages by name")
         given: dict[str, Any] = {**by_place, **arguments}
+        if (thinking := _thinking(given)) is not None:
+            given["thinking"] = thinking
         answer: Any = self.asend(given) if is_async(self._method) else self.send(given)
         return answer  # type: ignore[no-any-return]
+
+
+class _Unchanged(dict[str, Any]):
+    """``thinking`` beside an effort, until another one takes its place. ``of_effort``: the caller wrote none, and LiteLLM
+    makes this of the effort.
+    """
+
+    of_effort = False
+
+
+def _thinking(given: Mapping[str, Any]) -> _Unchanged | None:
+    """The thinking that a request with an effort asks for, which has to fit beside the view; None where there is none.
+
+    For Claude's models that think with a budget, LiteLLM makes one of the effort.
+    """
+    effort, model, own = (given.get(name) for name in ("reasoning_effort", "model", "thinking"))
+    if isinstance(own, Mapping) and effort is not None:
+        return _Unchanged(own)
+    if not isinstance(effort, str) or own is not None or not IS_CLAUDE.search(str(model)):
+        return None
+    import litellm
+
+    try:
+        name, provider, *_ = litellm.get_llm_provider(str(model), custom_llm_provider=given.get("custom_llm_provider"))
+        asked = litellm.get_optional_params(model=name, custom_llm_provider=provider, reasoning_effort=effort)
+    except Exception:  # noqa: BLE001 - of a router's names it knows none; what it takes amiss, it says of the call itself
+        return None
+    thinking = asked.get("thinking")
+    if not isinstance(thinking, Mapping) or "budget_tokens" not in thinking:
+        return None
+    made = _Unchanged(thinking)
+    made.of_effort = True
+    return made
+
+
+def _as_written(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the caller wrote them, or without the effort, where thinking had to be changed."""
+    thinking = arguments.get("thinking")
+    if isinstance(thinking, _Unchanged):
+        left_out = "thinking" if thinking.of_effort else None
+    else:
+        left_out = "reasoning_effort" if thinking is not None else None
+    return {name: value for name, value in arguments.items() if name != left_out}
 
 
 def _closable(method: Callable[..., Any]) -> Callable[..., Any]:
