@@ -713,6 +713,27 @@ def test_a_failure_while_handling_an_overflow_is_not_that_overflow() -> None:
     assert classify(silenced) is None
 
 
+def test_an_answer_of_which_nothing_but_the_status_is_told_is_read_where_it_came_from() -> None:
+    """LiteLLM's exceptions repeat the text of the SDK's, which may leave out what the body says."""
+
+    class BadRequestError(Exception):
+        status_code = 400
+        body: object = None
+
+    def told(text: str) -> BaseException:
+        said = BadRequestError("Error code: 400")
+        said.body = {"detail": "prompt is too long: 213462 tokens > 200000 maximum"}
+        outer = BadRequestError(text)
+        outer.__context__ = said
+        return outer
+
+    bare = "litellm.BadRequestError: OpenAIException - Error code: 400"
+    assert classify(told(bare)) == Overflow("prompt_too_long", 200_000, 213_462)
+    assert classify(told(f"{bare} - the model does not exist")) is None
+    empty = BadRequestError("litellm.BadRequestError: AnthropicException - ")
+    assert (classify(empty), classify(empty, fill=0.9)) == (None, Overflow("prompt_too_long"))
+
+
 def test_a_ring_of_exceptions_ends() -> None:
     first, second = RuntimeError("a"), RuntimeError("b")
     first.__cause__, second.__cause__ = second, first

@@ -93,8 +93,8 @@ class _Conversation(WithCompaction[P, R]):
 
 
 class _Unchanged(dict[str, Any]):
-    """``thinking`` beside an effort, until another one takes its place. ``of_effort``: the caller wrote none, and LiteLLM
-    makes this of the effort.
+    """``thinking`` beside an effort, until another one takes its place. ``of_effort``: the caller wrote none, and this
+    is what LiteLLM makes of the effort.
     """
 
     of_effort = False

@@ -74,10 +74,15 @@ def _classified(
 
 def _bare_verdict(said: ErrorText) -> Overflow | None:
     """The verdict on a refusal that has a status and not a word about why."""
+    return Overflow("prompt_too_long") if _is_bare(said) else None
+
+
+def _is_bare(said: ErrorText) -> bool:
+    """Whether a refusal has a status and not a word about why."""
     statuses = {400, 413}.intersection(said.statuses) or _BARE_STATUS.search(said.text)
     if not statuses or any(code not in _BARE_CODES for code in said.codes):
-        return None
-    return None if any(map(str.isalnum, _BARE_WORDS.sub(" ", said.text))) else Overflow("prompt_too_long")
+        return False
+    return not any(map(str.isalnum, _BARE_WORDS.sub(" ", said.text)))
 
 
 def _chain_verdict(error: BaseException) -> Overflow | None:
@@ -93,7 +98,8 @@ def _chain_verdict(error: BaseException) -> Overflow | None:
             return verdict
         if _is_another_matter(said):
             continue
-        for inner in inner_exceptions(current, is_answer=bool(said.statuses)):
+        # LiteLLM repeats what the text of an SDK's exception says, which may be the status alone: the words are inside.
+        for inner in inner_exceptions(current, is_answer=bool(said.statuses) and not _is_bare(said)):
             # a chain of causes may lead back to itself
             if id(inner) not in seen:
                 seen.add(id(inner))
@@ -135,7 +141,7 @@ _BARE_CODES = frozenset(
 )
 _BARE_WORDS = re.compile(
     r"error code|status[ _]code|\bno body\b|bad ?request|client error|http|\berror\b|\bnone\b|\b(?:400|413)\b"
-    r"|payload too large|for url \S{0,500}"
+    r"|payload too large|for url \S{0,500}|litellm\.(?:badrequest|api)error|\bapierror\b|\b\w{1,40}exception(?= -)"
 )
 
 

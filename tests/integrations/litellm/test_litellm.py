@@ -60,6 +60,9 @@ def result(call_id: str, step: int) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": " ".join(f"value{step}x{n}" for n in range(60))}
 
 
+TOO_LONG = "Input validation error: `inputs` must have less than 3000 tokens. Given: 9000"
+
+
 def check_kind(answer: Any, *, stream: bool = False, **more: Any) -> None:
     """Callers of LiteLLM tell a stream from a response by its class."""
     assert isinstance(answer, sdk().CustomStreamWrapper if stream else sdk().ModelResponse)
@@ -137,6 +140,19 @@ def test_other_errors_and_errors_after_the_first_content_are_the_callers(color: 
         assert len(pieces) < 5
         assert len(server.requests) == 2
         assert talk.text(conversation(2)).startswith("Digest of")
+
+
+@pytest.mark.parametrize("body", [{"detail": TOO_LONG}, {"error": TOO_LONG, "error_type": "validation"}, TOO_LONG])
+@pytest.mark.parametrize("color", COLORS)
+def test_a_refusal_whose_words_litellm_leaves_out_is_recovered(color: str, body: Any) -> None:
+    """Of an error that is not written as OpenAI's are, its exceptions repeat the status; the words are those of the
+    SDK's exception that they were raised for.
+    """
+    with provider() as server:
+        server.faults.add(Fault.http_error(400, body=body), times=1)
+        assert Talk(server, color, Compactor()).text(conversation(40)).startswith("Digest of")
+        first, second = server.requests
+        assert second.tokens < first.tokens
 
 
 @pytest.mark.parametrize("color", COLORS)
