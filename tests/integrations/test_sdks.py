@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from emulator import Answer, Fault, ProviderServer, ToolCall
 
 from contextfold import Compactor, formats
-from contextfold.errors import RefusedInStream, StillTooLong
+from contextfold.errors import InputError, RefusedInStream, StillTooLong
 from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import openai as over_openai
 from contextfold.integrations.wrapping import endpoint_of, is_async
@@ -211,6 +213,78 @@ def test_anthropics_stream_helper_keeps_its_means(server: ProviderServer) -> Non
             assert stream.get_final_text() == message.content[0].text
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("shape", ["chat", "messages"])
+@pytest.mark.parametrize("kind", ["with_raw_response", "with_streaming_response"])
+def test_raw_responses_are_those_of_the_sdk_and_a_refusal_before_them_is_recovered(
+    server: ProviderServer, kind: str, shape: str, color: str
+) -> None:
+    given = arguments(shape, conversation(100), stream=False)
+    kept: dict[tuple[str, str], int] = {}
+    store = SimpleNamespace(
+        load_window=lambda endpoint, model: None,
+        save_window=lambda endpoint, model, tokens: kept.update({(endpoint, model): tokens}),
+    )
+    compactor = Compactor(windows=store)
+
+    def send_of(client: Any) -> Any:
+        holder = client.chat.completions if shape == "chat" else client.messages
+        over = over_openai if shape == "chat" else over_anthropic
+        return over.with_compaction(getattr(holder, kind).create, compactor)
+
+    async def later() -> Any:
+        async with client_of(server, shape, is_async=True) as client:
+            answer = send_of(client)(**given)
+            if kind == "with_raw_response":
+                said = (await answer).parse()
+                return (await said) if inspect.isawaitable(said) else said
+            async with answer as response:
+                said = await response.parse()
+            assert response.http_response.is_closed
+            return said
+
+    def now() -> Any:
+        with client_of(server, shape, is_async=False) as client:
+            answer = send_of(client)(**given)
+            if kind == "with_raw_response":
+                return answer.parse()
+            with answer as response:
+                said = response.parse()
+            assert response.http_response.is_closed
+            return said
+
+    said = now() if color == "sync" else asyncio.run(later())
+    assert text_of(shape, said).startswith("Digest of")
+    assert [request.status for request in server.requests] == [400, 200]
+    assert [endpoint for endpoint, _ in kept] == [str(client_of(server, shape, is_async=False).base_url)]
+
+
+@pytest.mark.parametrize("kind", ["with_raw_response", "with_streaming_response"])
+def test_a_model_asked_for_raw_responses_writes_the_summary_too(kind: str) -> None:
+    with ProviderServer(windows={MODEL: WINDOW}) as server:
+        client = openai.OpenAI(base_url=server.openai_url, api_key="any", max_retries=0)
+        method = getattr(client.chat.completions, kind).create
+        create = over_openai.with_compaction(method, Compactor(window=WINDOW, summarizer="same"))
+        create(model=MODEL, messages=conversation(100))
+    assert create.result.summary.calls
+    assert create.result.summary.text.startswith("Digest of")
+
+
+def test_a_function_of_ones_own_around_an_async_method_is_awaited(server: ProviderServer) -> None:
+    async def main() -> Any:
+        async with client_of(server, "chat", is_async=True) as client:
+            method = client.chat.completions.create
+
+            @functools.wraps(method)
+            def create(**arguments: Any) -> Any:
+                return method(**arguments)
+
+            send: Any = over_openai.with_compaction(create, Compactor())
+            return await send(model=MODEL, messages=conversation(100))
+
+    assert text_of("chat", asyncio.run(main())).startswith("Digest of")
+
+
 def test_a_manager_that_fails_to_enter_needs_no_exit() -> None:
     with ProviderServer(windows={MODEL: WINDOW}) as server, client_of(server, "messages", is_async=False) as client:
         server.faults.add(Fault.server_error())
@@ -377,6 +451,29 @@ def test_a_request_that_goes_on_in_a_thread_goes_through_as_it_is_and_one_that_b
     create(model=MODEL, max_tokens=300, messages=whole, thread={"type": "create"})
     assert len(sent[1]["messages"]) < len(whole)
     assert sent[1]["thread"] == {"type": "create"}
+
+
+def test_what_takes_an_answer_up_again_or_names_a_stored_prompt_goes_through_as_it_is() -> None:
+    """OpenAI's SDK takes no ``input`` beside ``response_id``, not even an empty one."""
+    sent: list[dict[str, Any]] = []
+
+    def create(**arguments: Any) -> str:
+        sent.append(arguments)
+        return "answer"
+
+    for given in ({"response_id": "resp_1", "starting_after": 3}, {"model": MODEL, "prompt": {"id": "pmpt_1"}}):
+        assert over_openai.with_compaction(create, Compactor())(**given) == "answer"
+        assert sent.pop() == given
+    client = openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="any", max_retries=0)
+    resumed = over_openai.with_compaction(client.responses.stream, Compactor())(response_id="resp_1", starting_after=3)
+    with pytest.raises(openai.APIConnectionError), resumed:
+        pass
+
+
+def test_an_argument_without_its_name_is_refused_not_lost() -> None:
+    create = over_openai.with_compaction(lambda **arguments: arguments, Compactor())
+    with pytest.raises(InputError, match="by name"):
+        create([{"role": "user", "content": "Hi"}], model=MODEL)
 
 
 def test_text_as_input_is_one_message_and_stays_text(server: ProviderServer) -> None:

@@ -76,7 +76,9 @@ class _Conversation(WithCompaction[P, R]):
             calibration=calibration,
         )
 
-    def __call__(self, *_: P.args, **arguments: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
+        if args:
+            raise InputError("give all arguments by name, as boto3 takes them")
         with reading("the arguments"):
             flat = _flat(arguments)
         answer: Any = self.send(flat)

@@ -8,7 +8,8 @@ are never imported.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -70,13 +71,18 @@ class WithCompaction(Generic[P, R]):
         if not callable(method):
             raise InputError(f"with_compaction takes a method of a client, not {shown(method)}")
         self._makes_managers = held(method, "__name__") == "stream"
+        self._is_raw = is_raw(method)
 
-    def __call__(self, *_: P.args, **arguments: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
+        if args:
+            raise InputError("give all arguments by name: by its name it is told which one is the conversation")
         answer: Any
-        if self._makes_managers:
-            answer = AsyncManager(self, arguments) if is_async(self._method) else Manager(self, arguments)
+        if not is_async(self._method):
+            answer = Manager(self, arguments) if self._makes_managers else self.send(arguments)
+        elif self._makes_managers or (self._is_raw and not inspect.iscoroutinefunction(self._method)):
+            answer = AsyncManager(self, arguments)
         else:
-            answer = self.asend(arguments) if is_async(self._method) else self.send(arguments)
+            answer = self.asend(arguments)
         return answer  # type: ignore[no-any-return]
 
     def send(self, arguments: Mapping[str, Any]) -> Any:
@@ -116,6 +122,9 @@ class WithCompaction(Generic[P, R]):
     def _opened(self, response: Any, call: _Call | None) -> Any:
         if self._makes_managers:
             response = response.__enter__()  # sends the request
+        elif self._is_raw and hasattr(response, "__enter__") and not hasattr(response, "__next__"):
+            # Of `with_streaming_response`: it sends when it is entered, where no refusal would be seen any more.
+            return closing(response.__enter__())
         if call is None or not hasattr(response, "__next__"):
             return response
         return OpenedStream(response, call.on_usage)
@@ -123,7 +132,7 @@ class WithCompaction(Generic[P, R]):
     async def _aopened(self, response: Any, call: _Call | None) -> Any:
         if inspect.isawaitable(response):
             response = await response
-        if self._makes_managers:
+        elif self._makes_managers or self._is_raw:
             response = await response.__aenter__()
         if call is None or not hasattr(response, "__anext__"):
             return response
@@ -243,21 +252,23 @@ _OF_THE_TASK = (
 LEAST_ANSWER = 2_048
 """Tokens that a summary may take where the caller limits the answer to fewer."""
 
-_FINALS = ("get_final_message", "get_final_completion", "get_final_response")
+_FINALS = ("get_final_message", "get_final_completion", "get_final_response", "parse")
 """What gives the whole answer of a stream that is a context manager."""
 
 
 def _finished(response: Any) -> Any:
-    """A whole answer, also of a method named ``stream``."""
+    """A whole answer, also of a method named ``stream``, or of one that gives a raw response."""
     if not hasattr(response, "__enter__"):
-        return response
+        return response.parse() if hasattr(response, "http_response") else response
     with response as stream:
         return next(getattr(stream, name) for name in _FINALS if hasattr(stream, name))()
 
 
 async def _afinished(response: Any) -> Any:
     if inspect.isawaitable(response):
-        return await response
+        response = await response
+        said = response.parse() if hasattr(response, "http_response") else response
+        return await said if inspect.isawaitable(said) else said
     async with response as stream:
         return await next(getattr(stream, name) for name in _FINALS if hasattr(stream, name))()
 
@@ -282,12 +293,15 @@ class Manager:
 
 
 class AsyncManager:
-    """``Manager`` for ``async with``."""
+    """``Manager`` for ``async with``, and for ``await`` where it stands for a function that only looks like one."""
 
     def __init__(self, owner: WithCompaction[Any, Any], arguments: Mapping[str, Any]) -> None:
         self._owner = owner
         self._arguments = arguments
         self._stream: Any = None
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._owner.asend(self._arguments).__await__()
 
     async def __aenter__(self) -> Any:
         self._stream = await self._owner.asend(self._arguments)
@@ -306,9 +320,16 @@ def is_async(method: Callable[..., Any]) -> bool:
     return owner.startswith("Async") or inspect.iscoroutinefunction(inspect.unwrap(method))
 
 
+def is_raw(method: Callable[..., Any]) -> bool:
+    """Whether a function stands for a method of a client, as those of ``with_raw_response`` do, and of
+    ``with_streaming_response``, whose answer is a context manager.
+    """
+    return not hasattr(method, "__self__") and hasattr(getattr(method, "__wrapped__", None), "__self__")
+
+
 def endpoint_of(method: Callable[..., Any]) -> str:
     """The base URL of the client that a method belongs to; empty where it cannot be told."""
-    owner = getattr(method, "__self__", None)
+    owner = getattr(method.__wrapped__ if is_raw(method) else method, "__self__", None)  # type: ignore[attr-defined]
     client = getattr(owner, "_client", None)
     if client is None:  # Google's
         client = getattr(getattr(owner, "_api_client", None), "_http_options", None)
@@ -322,6 +343,8 @@ def is_given(value: Any) -> bool:
 
 
 def _is_elsewhere(dialect: Dialect, arguments: Mapping[str, Any]) -> bool:
+    if not is_given(arguments.get(dialect.messages)):
+        return True  # an answer that is taken up again, or a prompt that the provider keeps
     return any(is_given(arguments.get(name)) for name in dialect.elsewhere)
 
 
