@@ -42,3 +42,13 @@ def sending_nothing(value: Any) -> Compactor:
     compactor = checked_compactor(value)
     compactor._needs_no_model()
     return compactor
+
+
+def filled(stand_in: Any, inner: str, name: str) -> Any:
+    """What an object of ours stands for, for its ``__getattr__``. Raises ``AttributeError``, and does not ask itself
+    again, while ``copy`` or ``pickle`` make an object that has nothing yet.
+    """
+    held = vars(stand_in)
+    if inner not in held:
+        raise AttributeError(name)
+    return held[inner]

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError
 from contextfold.formats import gemini_shapes as shapes
-from contextfold.integrations.given import checked_compactor, reading
+from contextfold.integrations.given import checked_compactor, filled, reading
 from contextfold.integrations.streams import Generated
 from contextfold.integrations.wrapping import Dialect, WithCompaction
 from contextfold.record.compaction import Compaction
@@ -245,7 +245,7 @@ class _Stood:
         return type(self._target)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+        return getattr(filled(self, "_inner", name), name)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self._inner(*arguments, **named)
@@ -295,4 +295,4 @@ class _Chats:
         return with_compaction(self._chats.create(**arguments), self._compactor)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._chats, name)
+        return getattr(filled(self, "_chats", name), name)

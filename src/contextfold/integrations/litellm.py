@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 from contextfold.calls.thinking import IS_CLAUDE
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
+from contextfold.integrations.given import filled
 from contextfold.integrations.wrapping import Dialect, WithCompaction, is_async
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
@@ -162,7 +163,7 @@ class _Handed:
         return type(self._stream)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(filled(self, "_stream", name), name)
 
 
 class _Stream(_Handed):

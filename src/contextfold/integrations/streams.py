@@ -17,6 +17,7 @@ from typing import Any
 
 from contextfold.calls.usage import Usage, get, read_usage
 from contextfold.errors import RefusedInStream
+from contextfold.integrations.given import filled
 from contextfold.overflow import classify
 
 OnUsage = Callable[[Usage], object]
@@ -115,7 +116,7 @@ class _Handed:
         return self._stream.__class__
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(filled(self, "_stream", name), name)
 
     def _is_callers(self, error: BaseException) -> bool:
         """Whether an error on the way to the first content leaves the caller something to read before it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,6 +134,15 @@ def test_a_method_and_a_chat_can_be_wrapped_by_themselves(server: ProviderServer
     assert isinstance(chat, genai.chats.Chat)
     assert len(chat.get_history()) == len(made) + 2, "the chat keeps all of it"
     assert client.models.generate_content(model=MODEL, contents="x").text, "the client itself is as it was"
+
+
+def test_what_was_wrapped_can_be_copied_as_the_sdks_own(client: Any) -> None:
+    whole = with_compaction(client, Compactor(window=WINDOW))
+    for made in (whole, whole.aio, whole.chats, whole.chats.create(model=MODEL), whole.models):
+        assert type(copy.copy(made)) is type(made)
+    chat = copy.copy(whole.chats.create(model=MODEL))
+    assert chat.send_message("Hello.").text
+    assert len(chat.get_history()) == 2
 
 
 def test_what_sends_no_conversation_is_refused(client: Any) -> None:
