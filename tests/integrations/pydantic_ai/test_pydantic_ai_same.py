@@ -53,3 +53,22 @@ def test_a_model_whose_answers_are_forced_into_a_schema_is_asked_for_words_alone
     assert bool(behind) is is_words
     assert bool(alone) is not is_words
     assert not any(alone)
+
+
+def test_a_summary_does_not_end_at_the_stop_words_of_the_task() -> None:
+    stops: dict[bool, list[Any]] = {True: [], False: []}
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        is_asked = "Pause the task" in str(messages[-1])
+        stops[is_asked].append((info.model_settings or {}).get("stop_sequences"))
+        return ModelResponse([TextPart(SUMMARY if is_asked else "It is dry.")])
+
+    compaction = Compaction(window=4_000, summarizer="same")
+    agent = Agent(FunctionModel(answer), capabilities=[compaction], model_settings={"stop_sequences": ["room"]})
+    history: list[ModelMessage] = []
+    for n in range(30):
+        prompt = f"Look at room {n}. " + "It has a window to the yard and a door. " * 20
+        history = agent.run_sync(prompt, message_history=history).all_messages()
+    assert stops[False] == [["room"]] * 30
+    assert stops[True]
+    assert not any(stops[True])
