@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from contextfold import Compactor, Policy, count_tokens
 
 
@@ -73,6 +75,41 @@ def test_where_the_work_stands_is_told_where_the_list_itself_has_no_room() -> No
     text = "\n".join(users(Compactor(window=8_000, policy=policy).compact(history).messages))
     assert "- write the parser (in_progress)" in text
     assert "- run the tests\n" in text
+
+
+def todos(*states: str) -> list[dict[str, str]]:
+    return [{"content": f"migrate table_{n}", "status": status} for n, status in enumerate(states, 1)]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_earlier_todo_list_is_quoted_nowhere(kept: bool) -> None:
+    """What it calls open was done when the next one was written, also where that one stands in the view itself."""
+    new = todos("completed", "completed", "in_progress") + ([] if kept else todos(*["pending" + "x" * 900] * 12))
+    history = [*talk(4), *todo(1, todos("in_progress", "pending", "pending")), *talk(20)[1:], *todo(2, new)]
+    out = Compactor(window=8_000).compact([*history, *talk(40)[1:]])
+    assert any(entry.get("tool_calls") for entry in out.messages) == kept
+    assert out.summary is not None
+    told = f"{out.summary.text}\n{out.summary.evidence}"
+    assert "table_1 (in_progress)" not in told
+    assert "table_1 status: in_progress" not in told
+    assert ("table_3 (in_progress)" in told) == (not kept)
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "anthropic"])
+def test_a_todo_list_that_its_tool_refused_is_not_where_the_work_stands(format: str) -> None:
+    good = todo(1, todos("completed", "in_progress"))
+    bad = todo(2, "[{'content': 'migrate")  # type: ignore[arg-type]
+    bad[-1]["content"] = "Error: todos must be an array"
+    history = [*talk(4), *good, *talk(10)[1:], *bad, *talk(40)[1:]]
+    if format == "anthropic":
+        history = Compactor(trigger=None).compact(history, to=format).messages
+        results = [block for entry in history for block in entry["content"] if isinstance(block, dict)]
+        (refused,) = [block for block in results if block.get("tool_use_id") == "todo2"]
+        refused.update(content="todos must be an array", is_error=True)
+    view = str(Compactor(window=8_000).compact(history).messages)
+    assert "'todo1'" in view
+    assert "migrate table_2" in view
+    assert "'todo2'" not in view
 
 
 def test_tools_that_write_plans_can_be_named() -> None:

@@ -29,6 +29,7 @@ from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined,
 from contextfold.passes.words import UsersWords
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
 from contextfold.record.compaction import Edit, FateRun
+from contextfold.summary.extractive_facts import newest_plan
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
@@ -449,9 +450,9 @@ class _Pass:
 
     def _plan_kept(self, kept: set[int], room: int) -> list[Group]:
         """The group with the newest todo list or plan, where it is older than the tail and within the room."""
-        names = self.question.policy.pins.plans
-        for group in self.groups:  # the newest first
-            if any(call.name in names for n in group.indices for call in self.question.messages[n].tool_calls):
+        newest = newest_plan(self.question.messages, self.question.policy.pins.plans)
+        for group in self.groups:
+            if newest is not None and newest[0] in group.indices:
                 is_there = kept.issuperset(group.indices) or not self.before.isdisjoint(group.indices)
                 return [] if is_there or self._free_size(group) > room else [group]
         return []

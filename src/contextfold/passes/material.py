@@ -7,7 +7,7 @@ steps (``perform``), rendering, choosing and writing themselves (``summary``, ``
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -25,7 +25,7 @@ from contextfold.record.compaction import Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
-from contextfold.summary.extractive_facts import Note
+from contextfold.summary.extractive_facts import Note, newest_plan
 from contextfold.summary.message import OPEN, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 from contextfold.summary.summarizer import EXTRACTIVE, Summary, SummaryStats
@@ -94,7 +94,7 @@ def extract(question: Question, plan: Plan) -> Summary:
         language=question.language,
         notes=[note for _, _, note in gone],
         for_rules=own,
-        plans=question.policy.pins.plans,
+        plans=_plans_told(question, plan),
         beside=_beside(question, plan, [n for n, _, _ in gone]),
     )
     stats = SummaryStats(
@@ -103,6 +103,37 @@ def extract(question: Question, plan: Plan) -> Summary:
         algorithm=EXTRACTIVE,
     )
     return Summary(text, frozenset(plan.gone), stats)
+
+
+def _plans_told(question: Question, plan: Plan) -> Collection[str]:
+    """The tools whose newest todo list or plan is told: none where a newer one stays in the view and says it itself."""
+    tools = question.policy.pins.plans
+    newest = newest_plan(question.messages, tools)
+    return () if newest is not None and newest[0] not in plan.gone else tools
+
+
+def _old_plans(question: Question) -> dict[int, Message]:
+    """Messages with todo lists or plans that a later one replaced, without these: what they call open may be done."""
+    messages, tools = question.messages, question.policy.pins.plans
+    newest = newest_plan(messages, tools)
+    if newest is None:
+        return {}
+    replaced: set[str] = set()
+    left: dict[int, Message] = {}
+    for n, message in enumerate(messages):
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                is_old = part.name in tools and part is not newest[1]
+                # The other way, too: an id may come again for another call.
+                (replaced.add if is_old else replaced.discard)(part.id)
+            else:
+                is_old = isinstance(part, ToolResult) and part.call_id in replaced
+            if not is_old:
+                parts.append(part)
+        if len(parts) < len(message.parts):
+            left[n] = replace(message, parts=tuple(parts))
+    return left
 
 
 def _beside(question: Question, plan: Plan, before: Sequence[int]) -> list[tuple[int, Note]]:
@@ -181,7 +212,11 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     for edit in plan.edits:
         shortened.setdefault(edit.index, []).append(edit)
     apart = [(n, _lines_of(message, question)) for n, message in removed(history.messages, plan.edits)]
-    found = [(n, _lines(question, n)) for n in {*plan.gone, *shortened} - {n for n, _ in apart}]
+    old = _old_plans(question)
+    found = [
+        (n, _lines_of(old[n], question) if n in old else _lines(question, n))
+        for n in {*plan.gone, *shortened} - {n for n, _ in apart}
+    ]
     found = sorted([*found, *apart], key=lambda entry: entry[0])
     quotable = [n for n, _ in found]
     candidates = [(ends[n], lines) for n, lines in found]

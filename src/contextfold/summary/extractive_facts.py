@@ -181,17 +181,39 @@ def actions(notes: Sequence[Note]) -> Iterator[Action]:
 
 def plan(messages: Sequence[Message], tools: Collection[str]) -> Iterator[Fact]:
     """Where the work stands: what the newest todo list or plan says is done, is being done, and comes next."""
+    newest = newest_plan(messages, tools)
+    if newest is None:
+        return
+    n, call = newest
+    steps = list(_steps(call))
+    for number, (text, status) in enumerate(steps):
+        weight = PLANNED - number / (1 + len(steps))
+        if _DONE.search(status):
+            yield Fact("done", text, n, weight - 2)
+        else:
+            doing = f" ({status})" if status and not _NEXT.search(status) else ""
+            yield Fact("open", text + doing, n, weight)
+
+
+def newest_plan(messages: Sequence[Message], tools: Collection[str]) -> tuple[int, ToolCall] | None:
+    """The newest todo list or plan, and its place. One that its tool refused is none: the earlier one still holds."""
+    results: dict[str, ToolResult] = {}
     for n in range(len(messages) - 1, -1, -1):
-        for call in messages[n].tool_calls:
-            if call.name in tools and (steps := list(_steps(call))):
-                for number, (text, status) in enumerate(steps):
-                    weight = PLANNED - number / (1 + len(steps))
-                    if _DONE.search(status):
-                        yield Fact("done", text, n, weight - 2)
-                    else:
-                        doing = f" ({status})" if status and not _NEXT.search(status) else ""
-                        yield Fact("open", text + doing, n, weight)
-                return
+        results.update((result.call_id, result) for result in messages[n].tool_results)
+        # Taken out again, because another call further up may have the same id.
+        for call, result in [(call, results.pop(call.id, None)) for call in reversed(messages[n].tool_calls)]:
+            if call.name in tools and not _is_refused(call, result):
+                return n, call
+    return None
+
+
+def _is_refused(call: ToolCall, result: ToolResult | None) -> bool:
+    """Whether a result says that the call failed. Formats without a mark for it say so in words alone, as a list about
+    errors may, too: there only a call that holds no list counts as failed.
+    """
+    if result is None:
+        return False
+    return result.is_error or (bool(_error_line(result)) and not any(_steps(call)))
 
 
 def _steps(call: ToolCall) -> Iterator[tuple[str, str]]:
