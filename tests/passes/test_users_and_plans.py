@@ -39,6 +39,17 @@ def test_a_rule_stays_before_newer_chatter() -> None:
     assert chatter[4] not in view
 
 
+def test_newer_words_that_stand_above_the_summary_hold_against_it() -> None:
+    """Where roles need not alternate, what users said stands there: "later messages" would let the old value win."""
+    said = {3: "Use port 8000 for the gateway.", 18: "Use port 9000 instead."}
+    history = [entry | {"content": entry["content"][:60]} for entry in talk(400, said)]
+    texts = [entry["content"] for entry in Compactor(window=8_000).compact(history).messages]
+    (place,) = [n for n, text in enumerate(texts) if text.startswith("<conversation_summary>")]
+    assert said[18] in texts[:place]
+    assert said[3] in texts[place]
+    assert "newer messages, above or below, take precedence" in texts[place].splitlines()[1]
+
+
 def test_a_long_paste_stays_with_a_visible_cut() -> None:
     paste = (
         "Here is the log.\n" + "".join(f"line {n} of the paste says nothing new\n" for n in range(400)) + "What now?"
