@@ -95,6 +95,23 @@ def test_nothing_that_leaves_the_view_takes_a_secret_along(model: bool, tmp_path
         assert not [secret for secret in SECRETS if secret in text]
 
 
+@pytest.mark.parametrize("at", range(100, 180, 5))
+def test_a_password_that_a_line_is_cut_in_front_of_is_taken_out(at: int) -> None:
+    """Evidence cuts long lines and quotes parts of them: what is left of one may not say that it was a password."""
+    texts = [f"{'x y ' * (at // 4)}DB_PASSWORD=corr3ct{n}horse " + "z w " * 9 for n in range(60)]
+    history: list[dict[str, Any]] = [{"role": "user", "content": "start"}]
+    for n, text in enumerate(texts):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": "run", "arguments": f'{{"n": {n}}}'}}
+        history += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": text},
+        ]
+    history.append({"role": "user", "content": "go on"})
+    out = Compactor(window=4_000, policy=Policy(redact=True)).compact(history)
+    assert out.compaction is not None
+    assert "horse" not in out.compaction.to_json()
+
+
 def test_without_the_option_originals_are_archived_word_for_word(tmp_path: Path) -> None:
     Compactor(window=4_000).compact(conversation(), archive=open_archive(tmp_path.as_uri()).thread("t"))
     archived = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())

@@ -79,8 +79,8 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
 def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, made from all originals each time: it does not decay and asks no model."""
     history, role = question.history, question.policy.summary_role
-    whole = ((n, readable(history.messages[n], role)) for n in plan.gone)
-    parts = ((n, readable(message, role)) for n, message in removed(history.messages, plan.edits))
+    whole = ((n, readable(_clean(question, n), role)) for n in plan.gone)
+    parts = ((n, readable(_cleaned(question, message), role)) for n, message in removed(history.messages, plan.edits))
     gone = [(n, message, history.note(n, message)) for n, message in whole]
     gone += [(n, message, Note.of(message)) for n, message in parts]
     gone.sort(key=lambda entry: entry[0])
@@ -146,7 +146,7 @@ def _beside(question: Question, plan: Plan, before: Sequence[int]) -> list[tuple
     return [
         (
             bisect_left(before, n),
-            Note.of(reduce(message, apart[n])) if n in apart else question.history.note(n, message),
+            Note.of(reduce(message, apart[n])) if n in apart else question.history.note(n, _clean(question, n)),
         )
         for n, message in enumerate(question.messages)
         if n not in gone and pins.is_person(message)
@@ -167,6 +167,21 @@ def readable(message: Message, role: str = "user") -> Message:
 
 def _words(text: str) -> list[str]:
     return [block for block in blocks(text) if isinstance(block, str)]
+
+
+def _clean(question: Question, index: int) -> Message:
+    """A message as it may be quoted: by policy without secrets, which are taken out of the whole. A line or clause of
+    it may hold a password and no longer say that it is one.
+    """
+    return question.history.said(_redacted_one, index) if question.policy.redact else question.messages[index]
+
+
+def _cleaned(question: Question, message: Message) -> Message:
+    return redacted(message) if question.policy.redact else message
+
+
+def _redacted_one(messages: Sequence[Message], index: int) -> Message:
+    return redacted(messages[index])
 
 
 def for_archive(originals: Mapping[int, Message], question: Question) -> dict[int, Message]:
@@ -211,10 +226,11 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
     shortened: dict[int, list[Edit]] = {}
     for edit in plan.edits:
         shortened.setdefault(edit.index, []).append(edit)
-    apart = [(n, _lines_of(message, question)) for n, message in removed(history.messages, plan.edits)]
+    removed_parts = removed(history.messages, plan.edits)
+    apart = [(n, _lines_of(_cleaned(question, message), question)) for n, message in removed_parts]
     old = _old_plans(question)
     found = [
-        (n, _lines_of(old[n], question) if n in old else _lines(question, n))
+        (n, _lines_of(_cleaned(question, old[n]), question) if n in old else _lines(question, n))
         for n in {*plan.gone, *shortened} - {n for n, _ in apart}
     ]
     found = sorted([*found, *apart], key=lambda entry: entry[0])
@@ -252,7 +268,9 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
 def _lines(question: Question, index: int) -> quoting.Block:
     message = question.messages[index]
     is_plain = message.role not in ("user", question.policy.summary_role) or OPEN not in message.text
-    return question.history.block(index) if is_plain else _lines_of(message, question)
+    if is_plain and not question.policy.redact:
+        return question.history.block(index)
+    return _lines_of(_clean(question, index), question)
 
 
 def _lines_of(message: Message, question: Question) -> quoting.Block:
