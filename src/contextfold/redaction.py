@@ -135,7 +135,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "named secret in quotes",
-        rf"(?i:(?P<keep>{_NAMES}[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"'])(?!bearer\b|basic\b)[^\"'\s\[]{{4,500}})",
+        # Behind backslashes, too: a call that writes JSON has it as text inside of its own.
+        rf"(?i:(?P<keep>{_NAMES}\\{{0,16}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,16}}[\"'])(?!bearer\b|basic\b)"
+        r"(?:[^\"'\s\[\\]|\\++(?![\"'])){4,500})",
         '{"db_password": "hunterhunter"}',
         "hunterhunter",
     ),
@@ -146,6 +148,15 @@ KINDS: tuple[Kind, ...] = (
         rf"{_NO_SECRET}{_VALUE})",
         "export DB_PASSWORD=correcthorse",
         "correcthorse",
+    ),
+    Kind(
+        "password named in another language",
+        r"(?i:(?P<keep>(?:passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|パスワード|비밀번호)"
+        r"[\"']?\s{0,4}[:=：]\s{0,4}[\"']?))"
+        # A word of prose may follow, so a figure must be in it.
+        r"(?=[!-~]{0,200}\d)(?:(?![\"'`,;}&<>\[\\])[!-~]){4,300}",
+        "数据库密码：hunter2secret，谢谢",
+        "hunter2secret",
     ),
     Kind(
         "cookie",

@@ -35,6 +35,10 @@ def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
         ("https://x.test/?sig=abc%2Bdef0123456789&se=2026", "def0123456789"),
         ("HOME=/root\nDB_URL=mysql://app:s3cretpw@db/x\nPATH=/bin", "s3cretpw"),
         ("Proxy-Authorization: Basic Ym9iOnNlY3JldA==", "Ym9iOnNlY3JldA"),
+        (r'{"content": "{\"client_secret\": \"s3cretvalue\"}"}', "s3cretvalue"),
+        (r'"{\"a\": \"{\\\"password\\\": \\\"hunterhunter\\\"}\"}"', "hunterhunter"),
+        ("Passwort: hunter2secret", "hunter2secret"),
+        ("パスワード = 'hunter2secret'", "hunter2secret"),
         ("AccountKey=Zm9vYmFyYmF6Zm9vYmFyYmF6==;EndpointSuffix=core", "Zm9vYmFyYmF6"),
     ],
 )
@@ -52,6 +56,7 @@ def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: 
         "sk-learn and pk_ are words; the task-list of sk-learn; hf_hub_download()",
         "password = get_password()  # or os.environ['DB_PASSWORD']",
         "password: required, api_key: str, secret=None, token=${TOKEN}, PASSWORD=$PASSWORD",
+        "密码：请联系管理员。パスワード：8文字以上。Passwort: mindestens 8 Zeichen, mot de passe : oublié",
         "see https://example.com/a:b/c@d and //cdn.example.com/x?page=3&keyword=x",
         "commit 3f786850e387550fdab836ed7e6dc881de23001b, uuid 123e4567-e89b-12d3-a456-426614174000",
         "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
