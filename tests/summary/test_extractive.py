@@ -188,6 +188,20 @@ def test_a_failure_is_named_by_its_line_wherever_it_stands_in_the_output() -> No
     assert (action.failed, action.outcome) == (True, "boom happened")
 
 
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no palette', "ValueError: no palette"),
+        ("Exit code 1\nrunning\nerror: cannot find module 'x'", "error: cannot find module 'x'"),
+        ("Command exited with code 2", "Command exited with code 2"),
+        ("Traceback (most recent call last):\n  ...", "Traceback (most recent call last):"),
+    ],
+)
+def test_an_error_is_told_by_the_line_that_names_it(output: str, told: str) -> None:
+    messages = [said("user", "Draw it."), *step(1, "bash", {"command": "python a.py"}, output)]
+    assert sections(summarize(messages, budget=500, count=count))[words("en").errors] == [told]
+
+
 def test_many_actions_give_way_to_the_newest_and_those_that_change_something() -> None:
     messages = [said("user", "Tidy up please.")]
     for number in range(200):

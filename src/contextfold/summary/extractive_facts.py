@@ -59,6 +59,13 @@ _DIAGRAM = ("-->", "<br>", "<br/>")
 _EMPTY = re.compile(r"[\W_]*|\|.*|.{1,60}[:：]\W*", re.DOTALL)
 """Nothing said: no letters, a row of a table, or a few words that only announce what follows."""
 
+_BARE_FAILURE = re.compile(
+    r"\W{0,4}(?:Traceback \(most recent call last\)"
+    r"|(?:command |process )?exit(?:ed)?\b[a-z ]{0,30}\W{0,4}\d{1,5})\W{0,4}",
+    re.IGNORECASE,
+)
+"""A line that says that something failed, and not what."""
+
 _BLANKS = re.compile(r"\s+")
 _OPENING = re.compile(r"<([\w-]++)[^<>]*+>")
 _CLOSING = re.compile(r"</([\w-]++)>")
@@ -371,8 +378,11 @@ def _is_short(value: Any) -> bool:
 
 
 def _error_line(result: ToolResult) -> str:
-    """The line that names the failure, empty if nothing failed."""
+    """The line that names the failure, empty if nothing failed. One that says no more than that something did gives way
+    to the next.
+    """
     text = result.text
+    bare = ""
     # A long output says what failed at one of its ends.
     head, tail = text[:4000], text[4000:][-2000:]
     for part in (head, tail):
@@ -380,7 +390,11 @@ def _error_line(result: ToolResult) -> str:
         if words:  # the pattern is tried where one of them stands, as in few lines
             for line in part.splitlines():
                 if len(line) < 2000 and any(map(line.__contains__, words)) and cues.ERROR.search(line):
-                    return clipped(line, QUOTE)
+                    if not _BARE_FAILURE.fullmatch(line):
+                        return clipped(line, QUOTE)
+                    bare = bare or line
+    if bare:
+        return clipped(bare, QUOTE)
     if result.is_error:
         return clipped(next((line for line in head.splitlines() if line.strip()), ""), QUOTE)
     return ""
