@@ -214,3 +214,20 @@ def test_an_earlier_summary_is_known_by_the_words_that_its_frame_had_before(lang
     assert before
     for former in before:
         assert message.parse(text.replace(now, former)) == ("Done: one.", "[user]\nport 9000")
+
+
+@pytest.mark.parametrize(
+    ("rule", "later", "stands"),
+    [
+        ("请不要直接推送到main分支。", "现在可以推送到main分支了。", False),
+        ("请务必使用8000端口。", "改成9000端口。", False),
+        ("mainブランチには絶対にpushしないで。", "mainにpushしていいことにします。", False),
+        ("テストは絶対に実行しないで。", "テストを実行してもいいです。", False),
+        ("不要连接生产数据库。", "数据库可以连接了。", True),
+        ("不要修改配置文件。", "现在可以运行测试了。", True),
+        ("ログは絶対に削除しないで。", "データを見ていいです。", True),
+    ],
+)
+def test_what_is_allowed_later_lifts_a_rule_in_chinese_and_japanese(rule: str, later: str, stands: bool) -> None:
+    """Their words are found wherever they begin, and endings and words of demanding do not hide that they are equal."""
+    assert (rule in standing(rule, later)) == stands

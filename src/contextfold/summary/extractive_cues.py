@@ -161,7 +161,8 @@ WITHDRAWAL = Cue(
     r"|anders überlegt|ab jetzt)\b"
     r"|\b(?:plutôt|à la place|oublie[zr]?|ne .{1,30} plus|finalement|en lugar|en vez|olvida|ya no|ahora sí|em vez"
     r"|esqueça|não mais|invece|dimentica|non più|in plaats|vergeet|niet meer|вместо|забудь\w*|больше не|отмен\w*)\b"
-    r"|改成|改为|换成|不用了|算了|取消|撤销|不再|忘掉|やっぱり|ではなく|取り消|もう不要|忘れて|変更して"
+    r"|改成|改为|换成|不用了|算了|取消|撤销|不再|忘掉|(?:现在|以后|今后)可以|允许你|不算数|作废|解除"
+    r"|やっぱり|ではなく|取り消|もう不要|忘れて|変更して|[てで]も?いい|[てで]も?構いません|かまいません|許可します|撤回"
     r"|대신|취소|더 이상",
     "instead no forget never nevermind scrap ignore drop cancel withdraw lift lifted not anymore is changed on replace "
     "from rather may can actually stattdessen vergiss nicht doch gilt aufgehoben anders ab plutôt à oublie ne "

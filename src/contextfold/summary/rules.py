@@ -31,7 +31,18 @@ SAME = 0.7
 MOST = 200
 """Rules that are looked after. No summary has room for more, and each is compared with all that comes later."""
 
-_WORD = re.compile(rf"[{identifiers.CJK}]{{2}}|[^\W\d_{identifiers.CJK}]{{3,}}")
+_CONTENT = rf"(?![\u3040-\u309f])[{identifiers.CJK}]"
+"""Of text without blanks: hiragana are mostly endings, which differ where a rule is set and where it is lifted."""
+
+_MODAL = re.compile(
+    "请|务必|必须|必需|一定要?|不要|不能|不可|不得|不许|禁止|严禁|切勿|始终|总是|只能|现在|以后|今后|可以|允许"
+    "|直接|使用|改成|改为|换成|作废|不算数|必ず|必須|絶対"
+)
+"""What a rule is worded with, and words that lift one: they say nothing of what it is about."""
+
+_WORD = re.compile(rf"(?=({_CONTENT}{_CONTENT}))|([^\W\d_{identifiers.CJK}]{{3,}})")
+"""Each pair of signs, since a pair that begins at the wrong one would say nothing; words of letters."""
+
 _LABEL = re.compile(r"\W*\w[\w -]{2,30}[:：]\s")
 _STEM = 6
 _EMPTY = frozenset(
@@ -109,4 +120,5 @@ def _plain(text: str) -> frozenset[str]:
     """The stems of its plain words: without names and figures, which are what changes."""
     for name in identifiers.names(text):
         text = text.replace(name, " ")
-    return frozenset(word[:_STEM] for word in map(str.lower, _WORD.findall(text)) if word not in _EMPTY)
+    words = ((found[1] or found[2]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
+    return frozenset(word[:_STEM] for word in words if word not in _EMPTY)
