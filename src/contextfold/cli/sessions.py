@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DEFAULT_STORE = "sqlite:///contextfold.db"
 
 app = typer.Typer(
-    no_args_is_help=True, help="Conversations in a store: list, show, import, export, compact, undo, recall."
+    no_args_is_help=True, help="Conversations in a store: list, show, import, export, compact, undo, prune, recall."
 )
 
 Store = Annotated[
