@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langchain_scripted import SUMMARY, ScriptedModel
 
 from contextfold.integrations.langchain import SummarizationMiddleware, layout
-from contextfold.integrations.langchain.evicted import KNOWN, Evicted
+from contextfold.integrations.langchain.evicted import KNOWN, LeftMessages
 
 SIZES: dict[str, Any] = {"trigger": ("tokens", 6_000), "keep": ("tokens", 1_500)}
 
@@ -115,5 +115,5 @@ def test_what_is_known_is_bounded_and_no_copy_has_it() -> None:
     known = [one._evicted.behind(thread) is not None for thread in threads]
     assert known == [False] * (40 - KNOWN) + [True] * KNOWN
     for copied in (copy.deepcopy(one._evicted), pickle.loads(pickle.dumps(one._evicted))):
-        assert isinstance(copied, Evicted)
+        assert isinstance(copied, LeftMessages)
         assert copied.behind(threads[-1]) is None

@@ -27,14 +27,14 @@ READ = 8
 """Threads of which also what was read is held: some seven times their size, for a pass that reads only what is new."""
 
 
-class Evicted:
+class LeftMessages:
     """The messages that left threads, and what was read of them. Safe for concurrent use."""
 
     def __init__(self) -> None:
         self._left: Bounded[tuple[AnyMessage, ...]] = Bounded(KNOWN)
         self._read: Bounded[History] = Bounded(READ)
 
-    def __reduce__(self) -> tuple[type[Evicted], tuple[()]]:
+    def __reduce__(self) -> tuple[type[LeftMessages], tuple[()]]:
         return type(self), ()  # as the memory of any face: a copy begins with nothing
 
     def behind(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage] | None:

@@ -32,7 +32,7 @@ from contextfold.errors import PolicyError, functions, shown
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
-from contextfold.integrations.langchain.evicted import Evicted
+from contextfold.integrations.langchain.evicted import LeftMessages
 from contextfold.integrations.langchain.folding import DueFold, FoldedThread, Folding
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import profile_window, window_of
@@ -146,7 +146,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self._measured = Measure.of(self.token_counter, adds_up=is_default)
         self._clauses = parse_trigger(whole(self.trigger, ceil))
         self._on_event = on_event
-        self._evicted = Evicted()
+        self._evicted = LeftMessages()
         self.instructions = instructions
         self.summary = summary or SummaryOptions()
         self.evidence = evidence
