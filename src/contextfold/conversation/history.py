@@ -55,6 +55,7 @@ class History:
         """What tells whether a wire object is as it was; None for an object that only decoding tells of."""
         self._digests: list[bytes] = []
         self._blocks: dict[int, evidence.Block] = {}
+        self._clean_blocks: dict[int, evidence.Block] = {}
         self._notes: dict[int, Note] = {}
         self._said: dict[tuple[Callable[[Sequence[Message], int], Any], int], Any] = {}
         self._counted: dict[str, int] = {}
@@ -116,6 +117,8 @@ class History:
                 part._given[place] = self._given[n]
             if n in self._blocks:
                 part._blocks[place] = self._blocks[n]
+            if n in self._clean_blocks:
+                part._clean_blocks[place] = self._clean_blocks[n]
             if n in self._notes:
                 part._notes[place] = self._notes[n]
             if place == len(part._digests) and n < len(self._digests):
@@ -142,6 +145,7 @@ class History:
             self.messages[index] = message
             self.sizes[index] = self.counter.message(message)
             self._blocks.pop(index, None)
+            self._clean_blocks.pop(index, None)
             self._notes.pop(index, None)
             del self._digests[index:]
         if changed:
@@ -178,15 +182,18 @@ class History:
             self._digests.append(digest(self.messages[len(self._digests)]))
         return fingerprint(self._digests[:covers])
 
-    def block(self, index: int) -> evidence.Block:
-        """The lines of a message that evidence may quote."""
-        if index not in self._blocks:
+    def block(self, index: int, clean: Callable[[int], Message] | None = None) -> evidence.Block:
+        """The lines of a message that evidence may quote. ``clean``: gives the messages without what no line of theirs
+        may say.
+        """
+        blocks = self._blocks if clean is None else self._clean_blocks
+        if index not in blocks:
             # A choice weighs the lines of all messages, those that stay because of what they name.
-            unread = (n for n in range(index, len(self.messages)) if n not in self._blocks)
+            unread = (n for n in range(index, len(self.messages)) if n not in blocks)
             together = list(islice(unread, READ_TOGETHER))
-            lines = self._reader.read([self.messages[n] for n in together])
-            self._blocks.update((n, evidence.Block(own, self.words)) for n, own in zip(together, lines, strict=True))
-        return self._blocks[index]
+            lines = self._reader.read([self.messages[n] if clean is None else clean(n) for n in together])
+            blocks.update((n, evidence.Block(own, self.words)) for n, own in zip(together, lines, strict=True))
+        return blocks[index]
 
     def note(self, index: int, read: Message) -> Note:
         """What the built-in summary may say of a message. ``read``: the message as it is to be read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -268,8 +269,9 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
 def _lines(question: Question, index: int) -> quoting.Block:
     message = question.messages[index]
     is_plain = message.role not in ("user", question.policy.summary_role) or OPEN not in message.text
-    if is_plain and not question.policy.redact:
-        return question.history.block(index)
+    if is_plain:
+        clean = partial(_clean, question) if question.policy.redact else None
+        return question.history.block(index, clean)
     return _lines_of(_clean(question, index), question)
 
 
