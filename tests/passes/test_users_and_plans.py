@@ -47,7 +47,7 @@ def test_newer_words_that_stand_above_the_summary_hold_against_it() -> None:
     (place,) = [n for n, text in enumerate(texts) if text.startswith("<conversation_summary>")]
     assert said[18] in texts[:place]
     assert said[3] in texts[place]
-    assert "newer messages, above or below, take precedence" in texts[place].splitlines()[1]
+    assert "newer messages take precedence" in texts[place].splitlines()[1]
 
 
 def test_a_long_paste_stays_with_a_visible_cut() -> None:
