@@ -114,6 +114,59 @@ def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(color:
     assert wire == before
 
 
+SAYS_TOO_LONG = "prompt is too long: 12000 tokens > 10000 maximum"
+IN_ANSWERS = {
+    "at the top": {"error": {"message": SAYS_TOO_LONG, "code": 400}},
+    "in place of the words": {
+        "choices": [{"finish_reason": "error", "error": {"message": SAYS_TOO_LONG}, "message": {"content": ""}}]
+    },
+    "of a failed answer": {
+        "status": "failed",
+        "error": {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."},
+        "output": [],
+    },
+}
+
+
+@COLORS
+@pytest.mark.parametrize("refusal", IN_ANSWERS.values(), ids=IN_ANSWERS)
+def test_a_refusal_inside_an_answer_that_came_as_a_success_is_one_too(color: str, refusal: dict[str, Any]) -> None:
+    """Routers before several providers answer with 200, and tell in the body what the provider said."""
+    provider = Provider(10_000)
+
+    def send(view: Wire) -> dict[str, Any]:
+        try:
+            return provider(view)
+        except Refused:
+            return refusal
+
+    response, result = call(color, Compactor(window=100_000), send, conversation(100))
+    assert response["n"] == 2
+    assert provider.sent[1] <= 10_000 < provider.sent[0]
+    assert result.trigger == "overflow: prompt_too_long"
+
+
+@COLORS
+def test_an_answer_that_refuses_and_cannot_be_helped_is_the_callers(color: str) -> None:
+    refusal = IN_ANSWERS["at the top"]
+    policy = Policy(resend_after_overflow=False)
+    assert call(color, Compactor(window=100_000, policy=policy), lambda _: refusal, conversation(5))[0] is refusal
+    other = {"error": {"message": "No endpoints found for this model", "code": 404}}
+    assert call(color, Compactor(window=100_000), lambda _: other, conversation(5))[0] is other
+
+
+def test_an_answer_with_words_is_one_whatever_stands_beside_them() -> None:
+    answer = {**IN_ANSWERS["at the top"], "choices": [{"message": {"content": "Done."}}]}
+    sent: list[Wire] = []
+
+    def send(view: Wire) -> dict[str, Any]:
+        sent.append(view)
+        return answer
+
+    assert Compactor(window=100_000).call(send, conversation(5)) is answer
+    assert len(sent) == 1
+
+
 @COLORS
 def test_what_cannot_be_made_to_fit_is_a_typed_error_with_the_floor_and_the_providers_error(color: str) -> None:
     """The user's own words are never cut."""

@@ -709,6 +709,52 @@ def test_a_refusal_inside_a_stream_that_began_with_success_is_one_too(
     assert provider.requests[1].tokens < provider.requests[0].tokens
 
 
+@pytest.mark.parametrize(
+    ("wire", "refusal"),
+    [
+        (
+            "openai-chat",
+            b'{"error": {"message": "maximum context length is 2500 tokens", "code": 400}, "user_id": "u"}',
+        ),
+        (
+            "openai-responses",
+            b'{"id": "r", "status": "failed", "error": {"code": "context_length_exceeded"}, "output": []}',
+        ),
+        ("anthropic", b'{"type": "error", "error": {"message": "prompt is too long: 3000 tokens > 2500 maximum"}}'),
+    ],
+    ids=["openai-chat", "openai-responses", "anthropic"],
+)
+@pytest.mark.parametrize("way", ["at once", "behind blanks, in pieces", "in gzip"])
+def test_a_refusal_inside_a_plain_answer_that_is_a_success_is_one_too(
+    wire: str, refusal: bytes, way: str, tmp_path: Path
+) -> None:
+    """Routers before several providers answer with 200, and tell in the body what the provider said."""
+    answer = b'{"output": [{"text": "ok, \\"error\\": {"}], "usage": {}}'
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        said = answer if len(upstream.seen) > 1 else refusal
+        if way == "behind blanks, in pieces":
+            await writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+            )
+            for piece in (b"  \n", b"\n", said[:9], said[9:], b""):
+                await writer.chunk(piece)
+        elif way == "in gzip":
+            await writer.json(gzip.compress(said), headers=b"content-encoding: gzip\r\n")
+        else:
+            await writer.json(said)
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        raw = compact(body_of(wire, list(turns(wire, 13))[-1]))
+        response = post(gateway.url, PATHS[wire], raw)
+        sizes = [len(seen.body) for seen in upstream.seen]
+    assert response.status == 200
+    assert (gzip.decompress(response.body) if way == "in gzip" else response.body).strip() == answer
+    assert sizes[0] == len(raw)
+    assert sizes[1] < len(raw)
+    assert response.headers["x-contextfold-resent"] == "prompt_too_long"
+
+
 def test_a_learned_window_is_known_to_other_workers(provider: ProviderServer, tmp_path: Path) -> None:
     lists = list(turns("openai-chat", ENOUGH))
     with InThread(settings_for(provider.url, tmp_path, window=None, workers=2)) as first:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+from contextfold.calls.refused import refusal_in
 from contextfold.calls.request import UNLIMITED, CompactionResult, Request
 from contextfold.calls.usage import Usage, read_usage
 from contextfold.errors import (
@@ -115,9 +116,10 @@ class Exchange:
             if better is not None:
                 await self._discard(outcome.response)
                 result = better
-            elif outcome.error is None:  # read in part, and nothing to be done about it
-                # Nothing could be done about it now, nor will be: the figure is not compared with what is sent again.
-                self.windows.distrust(self.request.endpoint, self.request.model)
+            elif outcome.error is None:  # an answer, and nothing to be done about what it tells
+                if outcome.overflow.kind == "truncated_silently":
+                    # Nor will be: the figure is not compared with what is sent again.
+                    self.windows.distrust(self.request.endpoint, self.request.model)
                 return outcome.response, result
             else:
                 raise self._noted(outcome.error, outcome.overflow, result)
@@ -134,8 +136,9 @@ class Exchange:
             ):
                 raise
             return Outcome(error=error, overflow=overflow)
-        usage = read_usage(response)
-        return Outcome(response, usage, overflow=self._unread(usage, result))
+        usage, refusal = read_usage(response), refusal_in(response)
+        overflow = classify(refusal) if refusal is not None else self._unread(usage, result)
+        return Outcome(response, usage, overflow=overflow)
 
     def _unread(self, usage: Usage, result: CompactionResult) -> Overflow | None:
         """Whether an answer that came as a success was given without reading the whole prompt."""

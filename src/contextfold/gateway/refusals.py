@@ -10,6 +10,7 @@ import re
 import time
 from typing import Any
 
+from contextfold.calls.refused import refusal_in
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream, shown
 from contextfold.gateway.tap import event_data
@@ -68,13 +69,16 @@ _EVENT_END = re.compile(rb"\r?\n\r?\n")
 async def check_answer(answer: UpstreamAnswer, *, opens: bool) -> None:
     """Raises ``Refused`` where the request is said not to fit, and ``Relayed`` for other errors.
 
-    ``opens``: a stream is read up to its first content, because some providers refuse there.
+    ``opens``: what began with success is read as far as some providers refuse in it: a stream up to its first content,
+    JSON up to where it would say so.
     """
     if answer.status >= 400:
         await _check_error(answer)
         raise Relayed(answer)
     if opens and answer.is_stream:
         await _check_opening(answer)
+    elif opens and "json" in answer.header(b"content-type"):
+        await _check_plain(answer)
 
 
 async def _check_error(answer: UpstreamAnswer) -> None:
@@ -127,6 +131,36 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
                 return
         if not chunk or len(text) > MOST_ERROR:
             return
+
+
+_BEGINNING = 1_024
+"""Bytes of a plain answer in which it would say that it is an error."""
+_NAMES_AN_ERROR = re.compile(rb'"error"\s*:\s*[{"]')
+
+
+async def _check_plain(answer: UpstreamAnswer) -> None:
+    """Routers before several providers may answer with 200, and with what the provider refused the request for."""
+    decoder, text, until = Decoder(answer.header(b"content-encoding")), b"", time.monotonic() + HOLD_SECONDS
+    while len(text) < _BEGINNING:
+        chunk = await answer.next_within(max(0.0, until - time.monotonic()))
+        if chunk is None:
+            return
+        answer.ahead.append(chunk)
+        text = (text + decoder.feed(chunk)).lstrip()  # some write blanks as long as they wait for their model
+        if not decoder.is_known:
+            return
+        if not chunk:
+            break
+    # An answer's own words have their quotation marks escaped.
+    if not _NAMES_AN_ERROR.search(text):
+        return
+    body = await answer.read()
+    try:
+        said = json.loads(Decoder(answer.header(b"content-encoding")).feed(body)) if len(body) <= MOST_ERROR else None
+    except (ValueError, RecursionError):
+        return
+    if (refusal := refusal_in(said)) is not None:
+        raise Refused(answer, refusal, classify(refusal))
 
 
 async def _to_the_end(answer: UpstreamAnswer) -> None:

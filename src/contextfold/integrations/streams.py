@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
+from contextfold.calls.refused import as_mapping
 from contextfold.calls.usage import Usage, get, read_usage
 from contextfold.errors import RefusedInStream
 from contextfold.integrations.given import filled
@@ -62,7 +63,7 @@ def _refusal(event: Any) -> dict[str, Any] | None:
         said = get(event, "error") or event
     else:
         return None
-    body = _plain(said)
+    body = as_mapping(said)
     return body if classify(body) is not None else None
 
 
@@ -84,15 +85,9 @@ def _has_content(event: Any) -> bool:
     if choices is None:
         return True  # none of the SDKs' own, such as a text: what it means is the caller's business
     # The first chunk of a chat often has the role alone, before the provider looked at the prompt.
-    return any(value for choice in choices for name, value in _plain(get(choice, "delta")).items() if name != "role")
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    """An object of an SDK, or a mapping, as a dictionary."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    dump = getattr(value, "model_dump", None)
-    return dict(dump(mode="json")) if callable(dump) else {}
+    return any(
+        value for choice in choices for name, value in as_mapping(get(choice, "delta")).items() if name != "role"
+    )
 
 
 class _Handed:
