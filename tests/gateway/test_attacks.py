@@ -608,6 +608,34 @@ def test_a_target_that_would_name_another_host_reaches_none(scene: Scene, target
         assert not scene.upstream.seen
 
 
+def in_two(body: bytes, encoding: str) -> bytes:
+    return packed(body[:5_000], encoding) + packed(body[5_000:], encoding)
+
+
+def bare_deflate(body: bytes, _: str) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(body) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "how"),
+    [("gzip", in_two), ("zstd", in_two), ("deflate", bare_deflate)],
+    ids=["gzip of two members", "zstd of two frames", "deflate without zlib's frame"],
+)
+def test_a_body_that_was_packed_in_pieces_or_bare_is_read(scene: Scene, encoding: str, how: Any) -> None:
+    response = post(scene.url, CHAT, how(LONG, encoding), {"content-encoding": encoding})
+    assert response.headers["x-contextfold-action"] in ("compacted", "view")
+    assert len(scene.last.body) < len(LONG)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_body_of_very_many_members_passes_unread(scene: Scene, encoding: str) -> None:
+    raw = packed(b"", encoding) * 20_000
+    response = post(scene.url, CHAT, raw, {"content-encoding": encoding})
+    assert (response.status, response.headers["x-contextfold-reason"]) == (200, "encoding")
+    assert scene.last.body == raw
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "zstd", "br"])
 def test_a_few_bytes_that_stand_for_gigabytes_pass_unread(scene: Scene, encoding: str) -> None:
     bomb = packed(b'{"messages":[' + b" " * (100 << 20), encoding)

@@ -229,8 +229,10 @@ class Decoder:
         name = encoding.strip().lower()
         if name in ("", "identity"):
             self._feed = _same
-        elif name in ("gzip", "x-gzip", "deflate"):
-            self._feed = _inflating(zlib.MAX_WBITS | (16 if "gzip" in name else 0))
+        elif name in ("gzip", "x-gzip"):
+            self._feed = _inflating(zlib.MAX_WBITS | 16)
+        elif name == "deflate":
+            self._feed = _deflated()
         elif name == "br":
             self._feed = _brotli()
         elif name == "zstd":
@@ -259,16 +261,69 @@ class _TooMuch(Exception):
     """It becomes more than ``MOST_DECODED`` bytes."""
 
 
-def _inflating(bits: int) -> Callable[[bytes], bytes]:
-    inflating = zlib.decompressobj(bits)
+MOST_MEMBERS = 1_024
+"""Of one body in gzip, or frames of Zstandard: each costs time, whatever it says."""
+_INFLATED = 64 * 1024
+"""Bytes that are inflated at once: behind each member the rest of them is copied."""
+
+
+def _members(
+    another: Callable[[], Any], read: Callable[[Any, bytes, int], bytes], step: int
+) -> Callable[[bytes], bytes]:
+    """One reader behind the other: in both formats several compressed texts may stand for the one that they make
+    together, as parallel compressors write them. ``step``: bytes that are read at once.
+    """
+    reader, count = another(), 1
 
     def feed(data: bytes) -> bytes:
-        found = inflating.decompress(data, MOST_DECODED)
-        if inflating.unconsumed_tail:
+        nonlocal reader, count
+        found, size = [], 0
+        for at in range(0, len(data), step):
+            rest = data[at : at + step]
+            while rest:
+                if reader.eof:
+                    rest = rest if rest.strip(b"\0") else b""  # some pad what they wrote
+                    if not rest:
+                        break
+                    reader, count = another(), count + 1
+                if count > MOST_MEMBERS or size >= MOST_DECODED:
+                    raise _TooMuch
+                found.append(read(reader, rest, MOST_DECODED - size))
+                size += len(found[-1])
+                rest = reader.unused_data if reader.eof else b""
+        if size > MOST_DECODED:
+            raise _TooMuch
+        return b"".join(found)
+
+    return feed
+
+
+def _inflating(bits: int) -> Callable[[bytes], bytes]:
+    def another() -> Any:
+        return zlib.decompressobj(bits)
+
+    def read(reader: Any, data: bytes, most: int) -> bytes:
+        found: bytes = reader.decompress(data, most)
+        if reader.unconsumed_tail:
             raise _TooMuch
         return found
 
-    return feed
+    return _members(another, read, _INFLATED)
+
+
+def _deflated() -> Callable[[bytes], bytes]:
+    """Zlib's format, as the standard has it, or what stands inside of it, as some clients write it."""
+    feed: Callable[[bytes], bytes] | None = None
+
+    def first(data: bytes) -> bytes:
+        nonlocal feed
+        if feed is None and data:
+            # RFC 1950: the method is 8, and the first two bytes are a multiple of 31.
+            is_zlib = data[0] & 15 == 8 and (len(data) < 2 or int.from_bytes(data[:2], "big") % 31 == 0)
+            feed = _inflating(zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
+        return feed(data) if feed is not None else b""
+
+    return first
 
 
 def _brotli() -> Callable[[bytes], bytes] | None:
@@ -298,14 +353,11 @@ def _zstd() -> Callable[[bytes], bytes] | None:
         import zstandard
     except ImportError:
         return None
-    reader = zstandard.ZstdDecompressor().decompressobj()
 
-    def feed(data: bytes) -> bytes:
-        found, size = [], 0
-        for at in range(0, len(data), _SLICE):
-            found.append(reader.decompress(data[at : at + _SLICE]))
-            if (size := size + len(found[-1])) > MOST_DECODED:
-                raise _TooMuch
-        return b"".join(found)
+    def another() -> Any:
+        return zstandard.ZstdDecompressor().decompressobj()
 
-    return feed
+    def read(reader: Any, data: bytes, _: int) -> bytes:
+        return bytes(reader.decompress(data))
+
+    return _members(another, read, _SLICE)
