@@ -39,6 +39,10 @@ def test_a_model_is_known_by_any_of_its_usual_names(model: str) -> None:
     assert registered(model) == 128_000
 
 
+def test_a_name_that_asks_for_the_larger_window_has_it() -> None:
+    assert registered("claude-sonnet-4-5[1m]") == registered("anthropic:claude-sonnet-4-5[1m]") == 1_000_000
+
+
 def test_models_with_colons_slashes_and_dots_in_their_names_are_known() -> None:
     assert registered("anthropic:claude-sonnet-4-5") == registered("anthropic/claude-sonnet-4-5")
     assert (registered("bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0") or 0) >= 200_000

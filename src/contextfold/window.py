@@ -26,6 +26,9 @@ DEFAULT_WINDOW = 64_000
 """Tokens, for an unknown model. Seven in eight models of the registry take this or more, and an agent's
 prompt and tools still leave room in it: too small costs some compactions, too large ends in refused requests."""
 
+LARGE_MARK, LARGE_WINDOW = "[1m]", 1_000_000
+"""How Claude Code names a model whose larger window is asked for, and its tokens. Registries have the usual one."""
+
 LEAST_WINDOW = 256
 """Tokens. A smaller figure in an error is about something else."""
 
@@ -249,6 +252,8 @@ def _explicit(window: int) -> int:
 
 def registered(model: str) -> int | None:
     """The context window of a model as genai-prices knows it, in tokens, or None. Uses no network."""
+    if model.endswith(LARGE_MARK):
+        return max(LARGE_WINDOW, registered(model.removesuffix(LARGE_MARK)) or 0)
     from genai_prices import Usage, calc_price  # 1.6 MB of tables: only when a model is to be looked up
 
     for provider, name in _readings(model):

@@ -755,6 +755,34 @@ def test_a_refusal_inside_a_plain_answer_that_is_a_success_is_one_too(
     assert response.headers["x-contextfold-resent"] == "prompt_too_long"
 
 
+def test_a_request_for_claudes_larger_window_has_it_and_the_others_have_the_usual_one(
+    opened: Any, provider: ProviderServer
+) -> None:
+    provider._provider.default_window = 1_000_000
+    gateway = opened(window=None)
+    messages = list(turns("anthropic", 40, size=2_000))[-1]
+    raw = compact({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages})
+    large = {"anthropic-beta": "oauth-2025-04-20,context-1m-2025-08-07"}
+    taken = post(gateway.url, PATHS["anthropic"], raw, large)
+    assert taken.headers["x-contextfold-action"] == "passed"
+    assert provider.requests[-1].raw == raw
+    usual = post(gateway.url, PATHS["anthropic"], raw)
+    assert usual.headers["x-contextfold-action"] == "compacted"
+    assert usual.headers["x-contextfold-window"] == "200000"
+
+
+def test_what_others_are_refused_for_does_not_take_the_larger_window_from_those_that_ask_for_it(
+    opened: Any, provider: ProviderServer
+) -> None:
+    provider.faults.add(Fault.overflows(limit=3_000), at=1)
+    gateway = opened(window=1_000_000)
+    raw = compact({**body_of("anthropic", list(turns("anthropic", 13))[-1]), "model": "claude-sonnet-4-5"})
+    assert post(gateway.url, PATHS["anthropic"], raw).headers["x-contextfold-resent"] == "prompt_too_long"
+    taken = post(gateway.url, PATHS["anthropic"], raw, {"anthropic-beta": "context-1m-2025-08-07", "x-api-key": "b"})
+    assert taken.headers["x-contextfold-action"] == "passed"
+    assert provider.requests[-1].raw == raw
+
+
 def test_a_learned_window_is_known_to_other_workers(provider: ProviderServer, tmp_path: Path) -> None:
     lists = list(turns("openai-chat", ENOUGH))
     with InThread(settings_for(provider.url, tmp_path, window=None, workers=2)) as first:

@@ -141,11 +141,11 @@ class Exchanges:
         """Whether the request is below its trigger whatever a count would say (``fitting``); and what it begins with,
         where that was looked for.
         """
-        learned = await self.shared.load_window(call.upstream.endpoint, call.model)
-        window = self.compactor.windows.assumed(call.model or None).tokens
+        learned = await self.shared.load_window(call.upstream.endpoint, call.model_by_window)
+        window = self.compactor.windows.assumed(call.model_by_window or None).tokens
         # The smaller of both: too small a bound costs a count, too large a one a refusal.
         window = min(window, learned) if learned else window
-        is_tight = (call.upstream.endpoint, call.model) in self._tight
+        is_tight = (call.upstream.endpoint, call.model_by_window) in self._tight
         if not is_tight and self._bounds.is_short(raw, window):
             return True, None
         try:
@@ -317,7 +317,7 @@ class Exchanges:
             conversation.state.learn_both(refused.overflow, length)
             if len(self._tight) >= MOST_WINDOWS:
                 self._tight.clear()
-            self._tight.add((call.upstream.endpoint, call.model))
+            self._tight.add((call.upstream.endpoint, call.model_by_window))
 
     def _ask(self, conversation: ManagedCall) -> Ask:
         """How the caller's own model is asked for a summary, under the caller's credential."""
@@ -406,7 +406,12 @@ class Exchanges:
             if said is not None and said.kind == "prompt_too_long" and said.limit:
                 observer = Observer(self._count_event)
                 await self.compactor.windows.learn(
-                    call.upstream.endpoint, call.model or None, said.limit, AsyncPorts(), observer, refused=None
+                    call.upstream.endpoint,
+                    call.model_by_window or None,
+                    said.limit,
+                    AsyncPorts(),
+                    observer,
+                    refused=None,
                 )
             return refused.answer
 
@@ -483,7 +488,7 @@ def _options(conversation: ManagedCall) -> dict[str, Any]:
         "format": conversation.wire.read_as,
         "system": conversation.wire.system_text(fields),
         "tools": tools if isinstance(tools, list) and tools else None,
-        "model": call.model or None,
+        "model": call.model_by_window or None,
         "endpoint": call.upstream.endpoint,
         "calibration": conversation.state.calibration,
     }
