@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from browser import Browser
+from sqlalchemy import text
 from talks import fates, shown, tool_loop
 
 from contextfold import Compactor, count_tokens
@@ -121,6 +122,25 @@ def test_what_a_gateway_keeps_has_a_document_without_messages(tmp_path: Path) ->
     assert "handler_003_total" not in json.dumps(found["messages"])
     assert run["states"][-1]["summary"]["evidence"]
     database.close()
+
+
+def test_many_conversations_of_a_gateway_are_listed_in_a_time_that_grows_with_their_number(tmp_path: Path) -> None:
+    """Each was compared with each: eight thousand took four seconds, again whenever one of them went on."""
+    (made, *_) = with_gateway_records(url_of(tmp_path))
+    kept = GatewayRecordStore(url_of(tmp_path))
+    rows = [
+        {"scope": "s", "digest": f"{at:032d}"[::-1], "id": f"{at:024d}", "record": made.to_json(), "at": at}
+        for at in range(8_000)
+    ]
+    with kept.database.write() as connection:
+        connection.execute(text("DELETE FROM gateway_records"))
+        connection.execute(
+            text("INSERT INTO gateway_records VALUES (:scope, :digest, 1, :id, :record, :at, :at)"), rows
+        )
+    began = time.process_time()
+    assert len(records.lines(kept.database)) == 8_000
+    assert time.process_time() - began < 3
+    kept.close()
 
 
 def test_what_went_through_a_gateway_is_shown_by_its_name(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ made from, so records form lines; the newest of each line stands for a conversat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +66,8 @@ def lines(database: Database) -> list[RecordLine]:
     parents = {one.record.parent for one in found}
     heads = [one for one in found if one.compaction_id not in parents]
     made = [_line(head, by_id) for head in sorted(heads, key=lambda head: -head.used_at)]
-    return [RecordLine(_unique(made, place), line) for place, line in enumerate(made)]
+    alike = Counter(line[0].digest for line in made)
+    return [RecordLine(_unique(line, alike[line[0].digest]), line) for line in made]
 
 
 def find(database: Database, name: str) -> RecordLine | None:
@@ -88,10 +90,8 @@ def _line(head: Record, by_id: Mapping[str, Record]) -> tuple[Record, ...]:
     return tuple(reversed(line))
 
 
-def _unique(made: Sequence[Sequence[Record]], place: int) -> str:
-    """The oldest record's digest; with the newest one's where several conversations began alike."""
-    line = made[place]
-    alike = sum(other[0].digest == line[0].digest for other in made)
+def _unique(line: Sequence[Record], alike: int) -> str:
+    """The oldest record's digest; with the newest one's where several conversations began ``alike``."""
     root = line[0].digest[:SHOWN]
     return root if alike == 1 else f"{root}-{line[-1].digest[:SHOWN]}"
 
