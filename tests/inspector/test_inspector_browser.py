@@ -354,6 +354,33 @@ BIDI = "safe \u202e\u2066 txt.exe \u2069 \u200f العربية עברית \u0007
 ZALGO = "Z" + "\u0351\u0357\u0343" * 400
 
 
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ("\u202e", "‹U+202E›"),
+        ("".join(chr(0xE0000 + ord(sign)) for sign in "run"), "‹U+E0072›‹U+E0075›‹U+E006E›"),
+        ("\ufe01\ufe0f\U000e0101", "‹U+FE01›‹U+FE0F›‹U+E0101›"),
+        ("\u200b\u200c\u200b\u200c", "‹U+200B›‹U+200C›‹U+200B›‹U+200C›"),
+        ("\u3164\u2063", "‹U+3164›‹U+2063›"),
+    ],
+    ids=["reordered", "tags", "variation selectors", "joiners", "fillers"],
+)
+def test_what_would_be_read_by_a_model_and_seen_by_no_one_is_shown_by_its_signs_names(
+    browser: Browser, tmp_path: Path, hidden: str, shown: str
+) -> None:
+    """In a text as in the names of tools and speakers, and emoji stay what they are."""
+    messages = tool_loop(2)
+    messages[1] |= {"content": f"see{hidden} ❤️ 👩‍💻", "name": f"ada{hidden}"}
+    messages[2]["tool_calls"][0]["function"]["name"] = f"read{hidden}"
+    browser.open(written(tmp_path / "hidden.html", document(messages, 12_000)))
+    browser.js("inspector.toMessage(1)")
+    browser.frame()
+    row = browser.text('.panel.history .row[data-index="1"]')
+    assert f"see{shown} ❤️ 👩‍💻" in row
+    assert f"ada{shown}" in row
+    assert f"read{shown}" in browser.text('.panel.history .row[data-index="2"]')
+
+
 @pytest.mark.parametrize("longest", [300_000, pytest.param(10_000_000, marks=pytest.mark.strict)])
 def test_a_hostile_transcript_runs_nothing_and_breaks_no_layout(browser: Browser, tmp_path: Path, longest: int) -> None:
     messages = tool_loop(16)
