@@ -262,8 +262,20 @@ def test_agents_that_read_no_environment_are_told_by_arguments() -> None:
     assert codex[0] == "/usr/bin/codex"
     assert codex[-2:] == ["exec", "x"]
     assert 'base_url="http://h/v1"' in " ".join(codex)
-    own = ["codex", "-c", "model_provider=mine"]
-    assert arguments_for(own, "http://h") == own
+    for own in (
+        ["-c", "model_provider=mine"],
+        ["--config", "model_provider=mine"],
+        ["exec", "--config=model_provider=m"],
+    ):
+        assert arguments_for(["codex", *own, "x"], "http://h") == ["codex", *own, "x"]
+    for task in (
+        ["exec", "rename model_provider"],
+        ["-c", "model=m", "-C", "src", "model_provider"],
+        ["--", "-c", "model_provider"],
+    ):
+        told = arguments_for(["codex", *task], "http://h")
+        assert told[-len(task) :] == task
+        assert 'model_provider="contextfold"' in told
     pi = arguments_for(["pi", "-p", "x"], "http://h")
     assert pi[:2] + pi[3:] == ["pi", "--extension", "-p", "x"]
     assert "ANTHROPIC_BASE_URL" in Path(pi[2]).read_text(encoding="utf-8")

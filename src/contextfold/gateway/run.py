@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -91,7 +92,7 @@ def arguments_for(command: Sequence[str], url: str) -> list[str]:
     They are for this process alone, as the environment is; no file of the user's is touched.
     """
     name = Path(command[0]).name.removesuffix(".cmd").removesuffix(".exe")
-    if name == "codex" and not any("model_provider" in word for word in command):
+    if name == "codex" and not any(map(_NAMES_A_PROVIDER.match, settings_of_codex(command[1:]))):
         provider = (
             f'{{name="contextfold", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses", '
             "supports_websockets=false}"
@@ -102,6 +103,22 @@ def arguments_for(command: Sequence[str], url: str) -> list[str]:
         return [command[0], "--extension", str(PI_EXTENSION), *command[1:]]
     return list(command)
 
+
+def settings_of_codex(words: Sequence[str]) -> list[str]:
+    """What stands behind each ``-c`` and ``--config``. A task may be about anything, so its words are none of these."""
+    found, before = [], ""
+    for word in words:
+        if word == "--":
+            break
+        if before in ("-c", "--config"):
+            found.append(word)
+        elif (joined := re.match(r"(?:--config=|-c=?)(?=[^=])", word)) is not None:
+            found.append(word[joined.end() :])
+        before = word
+    return found
+
+
+_NAMES_A_PROVIDER = re.compile(r"\s*model_provider")
 
 PI_EXTENSION = Path(__file__).with_name("pi_extension.js")
 
