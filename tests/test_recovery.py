@@ -117,6 +117,7 @@ def test_an_overflow_is_compacted_and_sent_once_more_and_strictly_smaller(color:
 SAYS_TOO_LONG = "prompt is too long: 12000 tokens > 10000 maximum"
 IN_ANSWERS = {
     "at the top": {"error": {"message": SAYS_TOO_LONG, "code": 400}},
+    "as a bare text": {"error": SAYS_TOO_LONG},
     "in place of the words": {
         "choices": [{"finish_reason": "error", "error": {"message": SAYS_TOO_LONG}, "message": {"content": ""}}]
     },

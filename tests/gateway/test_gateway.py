@@ -755,6 +755,20 @@ def test_a_refusal_inside_a_plain_answer_that_is_a_success_is_one_too(
     assert response.headers["x-contextfold-resent"] == "prompt_too_long"
 
 
+def test_a_refusal_inside_a_stream_that_is_a_bare_text_is_one_too(tmp_path: Path) -> None:
+    said = [b'data: {"error": "maximum context length is 2500 tokens"}\n\n', b"data: [DONE]\n\n"]
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        body = said[len(upstream.seen) - 1]
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n"
+        await writer.write(head % len(body) + body)
+
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        raw = compact(body_of("openai-chat", list(turns("openai-chat", 13))[-1], stream=True))
+        response = post(gateway.url, PATHS["openai-chat"], raw)
+    assert response.body == said[1]
+
+
 def test_a_request_for_claudes_larger_window_has_it_and_the_others_have_the_usual_one(
     opened: Any, provider: ProviderServer
 ) -> None:

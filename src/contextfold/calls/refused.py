@@ -41,7 +41,9 @@ def _first(values: object) -> Any:
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """An object of an SDK, or a mapping, as a dictionary."""
+    """An object of an SDK, a mapping, or a bare text as its message, as a dictionary."""
+    if isinstance(value, str):
+        return {"message": value} if value else {}
     if isinstance(value, Mapping):
         return dict(value)
     dump = getattr(value, "model_dump", None)
