@@ -117,3 +117,16 @@ def test_what_is_known_is_bounded_and_no_copy_has_it() -> None:
     for copied in (copy.deepcopy(one._evicted), pickle.loads(pickle.dumps(one._evicted))):
         assert isinstance(copied, LeftMessages)
         assert copied.behind(threads[-1]) is None
+
+
+def test_a_thread_that_is_summarized_often_takes_no_room_from_others() -> None:
+    """Threads are counted, not their summaries."""
+    one = middleware("S", trigger=("messages", 9), keep=("messages", 4))
+    others = [told(one, [], [HumanMessage(f"word {n}", id=f"{t}-{n}") for n in range(9)]) for t in range(3)]
+    busy: list[Any] = []
+    summaries = set[str]()
+    for number in range(150):
+        busy = told(one, busy, [HumanMessage(f"go {number}", id=f"g{number}"), AIMessage("so", id=f"s{number}")])
+        summaries |= {str(message.id) for message in busy if layout.is_summary(message)}
+    assert len(summaries) > KNOWN
+    assert all(one._evicted.behind(thread) is not None for thread in [*others, busy])

@@ -18,10 +18,15 @@ from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.counting import FORMAT
+from contextfold.integrations.langchain.threads import thread_key
 from contextfold.tokens import TokenCounter
 
 KNOWN = 32
 """Threads whose messages are held."""
+
+BACK = 32
+"""Summaries of one thread that are known: its newest, and those to which a fork or another attempt may go back. Counted
+for each thread: one that is summarized often takes no room from others."""
 
 READ = 8
 """Threads of which also what was read is held: some seven times their size, for a pass that reads only what is new."""
@@ -31,7 +36,7 @@ class LeftMessages:
     """The messages that left threads, and what was read of them. Safe for concurrent use."""
 
     def __init__(self) -> None:
-        self._left: Bounded[tuple[AnyMessage, ...]] = Bounded(KNOWN)
+        self._left: Bounded[Bounded[tuple[AnyMessage, ...]]] = Bounded(KNOWN)
         self._read: Bounded[History] = Bounded(READ)
 
     def __reduce__(self) -> tuple[type[LeftMessages], tuple[()]]:
@@ -40,20 +45,31 @@ class LeftMessages:
     def behind(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage] | None:
         """What the summary among these stands for; None where that is not known."""
         key = _summary_in(messages)
-        return None if key is None else self._left.get(key)
+        if key is None:
+            return None
+        for summaries in self._left.all():  # not by the thread: a branch may have become one of its own
+            evicted = summaries.get(key)
+            if evicted is not None:
+                self._left.get(thread_key(evicted))  # it is used
+                return evicted
+        return None
 
     def put(self, messages: Sequence[AnyMessage], evicted: Sequence[AnyMessage]) -> None:
         """The summary among these messages stands for ``evicted``. The messages have ids."""
         key = _summary_in(messages)
-        if key is not None:
-            self._left.put(key, tuple(evicted))
+        if key is None:
+            return
+        thread = thread_key(evicted)
+        summaries = self._left.get(thread) or Bounded(BACK)
+        summaries.put(key, tuple(evicted))
+        self._left.put(thread, summaries)
 
     def take(self, evicted: Sequence[AnyMessage], counter: TokenCounter) -> History:
         """The history of the messages that left a thread, with what is known of those that were read before.
 
         It belongs to the caller, who gives it back (``give``): what learns of messages serves one pass at a time.
         """
-        known = self._read.pop(_first_id(evicted))
+        known = self._read.pop(thread_key(evicted))
         if known is None or known.counter is not counter:
             known = History(FORMAT, counter)
         same = 0
@@ -66,12 +82,7 @@ class LeftMessages:
 
     def give(self, history: History) -> None:
         """What ``take`` gave, with more behind it."""
-        self._read.put(_first_id(history.wire), history)
-
-
-def _first_id(evicted: Sequence[AnyMessage]) -> str:
-    """Of what left a thread first, which is the same at all of its passes."""
-    return str(evicted[0].id) if evicted else ""
+        self._read.put(thread_key(history.wire), history)
 
 
 def _is_same(known: AnyMessage, message: AnyMessage) -> bool:
