@@ -160,6 +160,33 @@ def test_what_was_deleted_from_the_state_is_quoted_on(backend: FilesystemBackend
     assert "/srv/keys/deploy-7741.pem" in said(main.sent[-1])
 
 
+def test_the_summary_of_a_forks_parent_is_never_quoted_as_the_users_words(backend: FilesystemBackend) -> None:
+    """Nor what stands around it: it names the file of another history."""
+    main = ScriptedModel()
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
+    lines = "Lines quoted word for word from those earlier messages:\n[tool]\nthe port is 9041 in /etc/parent.conf"
+    text = f"<summary>\nThe parent must not push.\n\n<evidence>\n{lines}\n</evidence>\n</summary>"
+    saved = "The full conversation history has been saved to /conversation_history/of_the_parent.md should you need it."
+    parents = HumanMessage(f"{saved}\n\n{text}", id="parent", additional_kwargs={"lc_source": "summarization"})
+    ask(agent, [parents, *questions(18, words=0)])
+    for start in (20, 40, 60):
+        ask(agent, questions(20, start=start, words=0))
+        view = said(main.sent[-1])
+        assert "the port is 9041 in /etc/parent.conf" in view
+        assert "of_the_parent.md" not in view
+        assert "The parent must not push." not in view.partition("<evidence>")[2]
+
+
+def test_where_a_file_of_the_user_was_saved_is_quoted_on(backend: FilesystemBackend) -> None:
+    main = ScriptedModel()
+    agent = deep_agent(main, backend, SummarizationMiddleware(summarizer(), backend=backend, **SIZES))
+    file = {"type": "file", "base64": "JVBERi0xLjQgaGVsbG8=", "mime_type": "application/pdf"}
+    ask(agent, [HumanMessage([{"type": "text", "text": "This is the contract of ACME-771."}, file], id="file")])
+    for turn in range(4):
+        ask(agent, [HumanMessage("Go on.", id=f"{turn}-{n}") for n in range(40)])
+        assert '<file url="/conversation_history/media/' in said(main.sent[-1])
+
+
 # ---- approvals ----
 
 

@@ -41,12 +41,17 @@ def media_in(message: AnyMessage, folder: str) -> dict[int, Stored]:
     return {id(part.source): _stored(part, folder) for part in _media(message)}
 
 
-def with_references(message: AnyMessage, folder: str, failed: frozenset[str] = frozenset()) -> AnyMessage:
+def with_references(
+    message: AnyMessage, folder: str, failed: frozenset[str] = frozenset(), *, named: str | None = None
+) -> AnyMessage:
     """The message with references in place of its media; the same object if it carries none.
 
     ``failed``: paths that hold nothing; a note says so in their place, and in place of what cannot be decoded.
+    ``named``: only media whose paths stand in this text are referred to.
     """
     media = media_in(message, folder)
+    if named is not None:
+        media = {block: stored for block, stored in media.items() if stored.path is not None and stored.path in named}
     if not media:
         return message
     return with_blocks(message, lambda block: _reference(media[id(block)], failed) if id(block) in media else block)

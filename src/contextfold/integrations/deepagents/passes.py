@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -231,15 +231,29 @@ class Passes:
                 items.append((unframed(turn.now.event.summary) if turn.now.event else message, None))
                 if person is not None and person < turn.start:
                     items.append((turn.messages[person], person))
-            elif isinstance(message, HumanMessage) and layout.is_summary(message):
-                items.append((unframed(message, with_quote=True), origin))  # of a forked agent's parent
+            elif _is_parents(message):
+                items.append((unframed(message, with_quote=True), origin))
             else:
                 items.append((media.with_references(message, self.history.media_folder), origin))
         evicted = None
         if turn.now.event is not None and turn.now.event.is_whole:
-            left = range(turn.start)
-            evicted = [m for n in left if n != person and not isinstance(m := turn.messages[n], SystemMessage)]
+            named, left = str(turn.now.event.summary.text), range(turn.start)
+            evicted = [
+                self._as_left(m, named)
+                for n in left
+                if n != person and not isinstance(m := turn.messages[n], SystemMessage)
+            ]
         return _Material([message for message, _ in items], tuple(items), turn.messages, person, evicted)
+
+    def _as_left(self, message: AnyMessage, named: str) -> AnyMessage:
+        """A message as it was read when it left the view, so that the same may be quoted of it. ``named``: what the
+        summary says, which names no medium that could not be stored.
+        """
+        if _is_parents(message):
+            return layout.as_history(unframed(message, with_quote=True))
+        if self.history.media_folder not in named:  # most have none, and their paths follow from all of their bytes
+            return message
+        return media.with_references(message, self.history.media_folder, named=named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +296,11 @@ class _Unsaved:
         """Whether the state is still that one, perhaps with more messages."""
         is_longer = 0 < self.count <= len(messages) and messages[self.count - 1].id == self.last_id
         return self.base == saved and is_longer
+
+
+def _is_parents(message: AnyMessage) -> TypeGuard[HumanMessage]:
+    """Whether this is a summary among the state's messages: that of a forked agent's parent."""
+    return isinstance(message, HumanMessage) and layout.is_summary(message)
 
 
 def _without_lost(summary: HumanMessage, saved: Saved) -> HumanMessage:
