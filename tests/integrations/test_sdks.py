@@ -453,6 +453,33 @@ def test_a_request_that_goes_on_in_a_thread_goes_through_as_it_is_and_one_that_b
     assert sent[1]["thread"] == {"type": "create"}
 
 
+def test_every_request_of_a_tool_runner_is_compacted_where_its_refusal_says() -> None:
+    """It makes its requests by itself: around the runner, not one of them was compacted."""
+    runner = getattr(anthropic.Anthropic(api_key="any").beta.messages, "tool_runner", len)
+    if "thread" not in inspect.signature(runner).parameters:
+        pytest.skip("this release of the SDK has no tool runner, or sends its requests in another way")
+
+    @anthropic.beta_tool  # type: ignore[untyped-decorator, unused-ignore]
+    def read_file(path: str) -> str:
+        """Reads a file."""
+        return f"{path} says " + "word " * 900
+
+    numbers = itertools.count()
+
+    def answer(_: Any) -> Answer:
+        return Answer("", tool_calls=(ToolCall("read_file", {"path": f"/m_{next(numbers)}.py"}),))
+
+    with ProviderServer(windows={MODEL: WINDOW}, answers=answer) as server:
+        client = anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0)
+        messages = client.beta.messages
+        with pytest.raises(InputError, match=r"client\.beta\.messages\.create = with_compaction\(.* thread=False"):
+            over_anthropic.with_compaction(messages.tool_runner, Compactor())
+        create = messages.create = over_anthropic.with_compaction(messages.create, Compactor(window=WINDOW))
+        asked = {"model": MODEL, "max_tokens": 300, "messages": [{"role": "user", "content": "Read all."}]}
+        messages.tool_runner(**asked, tools=[read_file], max_iterations=20, thread=False).until_done()
+    assert create.result.ledger.counts()["summarized"] > 20
+
+
 def test_what_takes_an_answer_up_again_or_names_a_stored_prompt_goes_through_as_it_is() -> None:
     """OpenAI's SDK takes no ``input`` beside ``response_id``, not even an empty one."""
     sent: list[dict[str, Any]] = []

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
+from contextfold.errors import InputError, held
 from contextfold.integrations.wrapping import Dialect, WithCompaction
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
@@ -48,6 +49,13 @@ def with_compaction(
             instead of refusing it: beta ``thinking-binding-controls-2026-08-01``. Without it, a pass leaves out such
             thinking by itself, and a refusal is answered once without any.
     """
+    if held(method, "__name__") == "tool_runner":  # it sends one request after the other, and is called once
+        raise InputError(
+            "tool_runner makes its requests by itself, and none of them would be compacted: put the compaction around "
+            "the method that it sends them with, as in client.beta.messages.create = "
+            "with_compaction(client.beta.messages.create, compactor), or parse in older releases of the SDK, and give "
+            "tool_runner thread=False, where it has that argument"
+        )
     adjust = _dropping if drop_block else dict
     return WithCompaction(method, compactor, _dialect, previous=previous, calibration=calibration, adjust=adjust)
 
