@@ -18,6 +18,7 @@ from contextfold.errors import ArchiveError
 from contextfold.messages import Message
 from contextfold.summary.message import parse
 from contextfold.testing import ProviderError
+from contextfold.testing.dict_store import DictStore
 
 WINDOW = 4_000
 
@@ -158,3 +159,40 @@ def test_what_is_dropped_after_a_refusal_is_saved_as_well(tmp_path: Path) -> Non
     assert len(sent) == 4
     assert hidden
     assert set(hidden) <= set(thread.indices())
+
+
+@pytest.mark.parametrize("with_session", [False, True])
+def test_what_is_clipped_after_a_refusal_is_in_the_archive_that_the_view_names(
+    tmp_path: Path, with_session: bool
+) -> None:
+    """Another archive than that of the record before: all originals are in the new one."""
+    old, new = (f"file://{tmp_path}/{name}" for name in ("old", "new"))
+    first, store, results = turns(40), DictStore(), list[Any]()
+    later = [*first, {"role": "user", "content": "Go on."}, {"role": "assistant", "content": "value " * 2_000}]
+    later.append({"role": "user", "content": "And now?"})
+    views: list[Any] = []
+
+    def send(view: list[Any]) -> str:
+        views.append(view)
+        if len(views) == 1:
+            raise ProviderError("Invalid 'content': string too long. Expected a string with maximum length 5000.")
+        return "answered"
+
+    if with_session:
+        session = Compactor(window=4_000).session("one", store=store, archive=old)
+        session.append(first)
+        session.view()
+        session = Compactor(window=64_000).session("one", store=store, archive=new)
+        session.append(later[len(first) :])
+        session.call(send)
+        ledger, archive = session.ledger(), session.archive
+    else:
+        before = Compactor(window=4_000).compact(first, archive=open_archive(old).thread("one")).compaction
+        archive = open_archive(new).thread("one")
+        Compactor(window=64_000).call(send, later, before, archive=archive, on_result=results.append)
+        ledger = results[-1].ledger
+    hidden = {entry.index for entry in ledger if entry.fate not in ("kept", "pinned")}
+    assert len(later) - 2 in hidden
+    assert hidden <= set(archive.indices())
+    assert archive.address in str(views[1])
+    assert f"{tmp_path}/old" not in str(views[1])

@@ -345,10 +345,11 @@ class _Call:
 
     async def _archived(self, question: Question, made: Compaction | None) -> Compaction | None:
         """The record, once the originals of what it hides are saved; None if they are not and the old view goes on."""
-        if made is None or self.means.archive is None:
-            return made
-        from contextfold.passes.perform import archived
+        if made is None:
+            return None
+        from contextfold.passes.perform import archived, under_archive
 
+        made = await self.ports.compute(under_archive, made, question, self.means)
         return made if await archived(made, question, self.means) else None
 
     # ---- in the background ----

@@ -35,7 +35,7 @@ from contextfold.redaction import redact
 from contextfold.summary.chunks import Unit
 from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats
 
-__all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass", "saved"]
+__all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass", "saved", "under_archive"]
 
 
 async def run_pass(question: Question, means: Means) -> Made | Nothing:
@@ -125,6 +125,20 @@ async def saved(found: Mapping[int, Message], question: Question, means: Means) 
         ) from error
     observer.emit("archived", f"{len(originals)} originals are in {place}", archive=place, count=len(originals))
     return True
+
+
+def under_archive(made: Compaction, question: Question, means: Means) -> Compaction:
+    """A record that was made without a pass, whose summary names the archive of this request: the originals of all that
+    the record hides go there, and the archive that the record before it was made with may have been another one.
+    """
+    address, summary = _address(means), made.summary
+    if summary is None or summary.archive == address:
+        return made
+    renamed = summary.model_copy(update={"archive": address})
+    renamed = renamed.model_copy(update={"tokens": question.counter.message(summary_message(renamed))})
+    record = Compaction.model_validate(made.model_dump() | {"summary": renamed.model_dump()})
+    tokens = build(question.history, record).tokens + sum(question.overhead.values())
+    return record.model_copy(update={"tokens_after": tokens})
 
 
 def _announce(question: Question, plan: Plan, observer: Observer) -> None:

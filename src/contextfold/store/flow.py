@@ -30,7 +30,7 @@ from contextfold.errors import Cancelled, ContextfoldError, reason
 from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
-from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass, saved
+from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass, saved, under_archive
 from contextfold.passes.question import Question
 from contextfold.passes.recalling import CONSIDERED, Asked, Evicted, asked_of, block
 from contextfold.policy import Limits, Policy
@@ -406,7 +406,9 @@ class _Settling:
         if revise is None:
             return await run_pass(question, means)
         record = await self.ports.compute(revise, question)
-        return Nothing("nothing is left that may leave the view") if record is None else Made(record, ())
+        if record is None:
+            return Nothing("nothing is left that may leave the view")
+        return Made(await self.ports.compute(under_archive, record, question, means), ())
 
     def _means(self, layout: Layout) -> Means:
         archive = _BySequence(self.flow.archive, layout) if self.flow.archive is not None else None
