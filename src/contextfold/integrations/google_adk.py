@@ -163,7 +163,7 @@ class CompactionPlugin(BasePlugin):
         # Another process may have made it, and a rewind may have taken it back. One that was paid for before a model
         # failed is not there, and is used all the same.
         if text not in (known.text, known.stored):
-            known.text, known.record = text, _read(text)
+            known.text, known.record = text, _read(text) if _has_spoken(context) else None
         known.stored = text
         return known.record
 
@@ -179,6 +179,14 @@ class CompactionPlugin(BasePlugin):
 
 def _given(view: list[Any]) -> None:
     """Sends nothing: the view is all that is wanted."""
+
+
+def _has_spoken(context: Any) -> bool:
+    """Whether the agent has said anything in this session. If not, a record there was handed over: each call of an
+    agent as a tool is a session of its own, which begins with the caller's state, and so with the record of the call
+    before.
+    """
+    return any(event.author == context.agent_name for event in context.session.events)
 
 
 def _read(text: Any) -> Compaction | None:

@@ -27,6 +27,7 @@ from google.adk.models.google_llm import Gemini
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import LongRunningFunctionTool
+from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
 from contextfold.integrations.google_adk import STATE, CompactionPlugin, EventsSummarizer
@@ -154,6 +155,41 @@ def test_a_long_session_with_parallel_calls_stays_within_the_window(server: Prov
     assert record.summary is not None
     spoken = [event for event in session.events if event.content and not event.partial]
     assert len(spoken) == 60, "the session keeps all of it"
+
+
+def test_each_call_of_an_agent_as_a_tool_is_a_conversation_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    """ADK hands the state to it, with the record of the call before, which is about other messages: no fault of anyone,
+    and nothing to be said.
+    """
+    asked = {"clerk": 0, "reader": 0}
+
+    def answer(request: Request) -> Answer | None:
+        who = "reader" if "You read." in request.text else "clerk"
+        asked[who] += 1
+        if who == "clerk":
+            return Answer(tool_calls=(ToolCall("reader", {"request": "Read it all."}),)) if asked[who] % 2 else None
+        return Answer(tool_calls=(ToolCall("read_file", {"path": str(asked[who])}),)) if asked[who] % 30 else None
+
+    async def play(server: ProviderServer) -> dict[str, Any]:
+        model = Gemini(model=MODEL, base_url=server.url, client_kwargs={"api_key": "any"})
+        reader = LlmAgent(name="reader", model=model, instruction="You read.", tools=[read_file])
+        clerk = LlmAgent(name="clerk", model=model, instruction="Be brief.", tools=[AgentTool(agent=reader)])
+        app = App(name="app", root_agent=clerk, plugins=[CompactionPlugin(window=WINDOW)])
+        runner = Runner(app=app, session_service=InMemorySessionService())
+        told = Talk(runner, await runner.session_service.create_session(app_name="app", user_id="u"))
+        for turn in range(3):
+            await told.say(f"question {turn}")
+        state = (await told.session()).state
+        await runner.close()
+        await model.api_client.aio.aclose()
+        return dict(state)
+
+    with ProviderServer(windows={MODEL: WINDOW}, answers=answer) as server, caplog.at_level(logging.WARNING):
+        state = asyncio.run(play(server))
+        assert {request.status for request in server.requests} == {200}
+    assert asked == {"clerk": 6, "reader": 90}
+    assert "set aside" not in caplog.text
+    assert Compaction.from_json(state[STATE + "reader"]).summary is not None
 
 
 @pytest.mark.strict
