@@ -365,7 +365,7 @@ class Policy(_Settings):
     back while its calls are answered."""
     redact: bool = False
     """Take secrets (``contextfold.redaction`` has their kinds) out of what a summarizer is sent, of the summary and its
-    evidence, and of what an archive gets. Messages that stay in the view are never changed."""
+    evidence, of what is recalled, and of what an archive gets. Messages that stay in the view are never changed."""
     summary_role: Literal["user", "system", "developer", "assistant"] = "user"
     summary_place: Literal["after_first_user", "after_system"] = "after_first_user"
     """Behind the first user message and, where roles need not alternate, behind what else users said that stays: what

@@ -117,6 +117,26 @@ def test_a_password_that_a_line_is_cut_in_front_of_is_taken_out(at: int) -> None
     assert "horse" not in out.compaction.to_json()
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_is_recalled_brings_no_secret_back(clean: bool) -> None:
+    told = "The ledger of the Lisbon depot opens with DB_PASSWORD=correcthorse at noon."
+    names = [" ".join(f"part_{n}_{k}.py fails in step_{n * k}" for k in range(20)) for n in range(80)]
+    talk = [{"role": ("user", "assistant")[n % 2], "content": said} for n, said in enumerate(names)]
+    compactor = Compactor(window=4_000, policy=Policy(redact=clean, recall=True))
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "start"},
+        {"role": "assistant", "content": told},
+        *talk,
+    ]
+    first = compactor.compact(history)
+    asked = {"role": "user", "content": "With what does the ledger of the Lisbon depot open, DB_PASSWORD?"}
+    out = compactor.compact([*history, asked], first.compaction)
+    assert out.compaction is not None
+    assert "Lisbon depot opens" in out.compaction.recalled[0].text
+    assert ("correcthorse" in out.compaction.recalled[0].text) is not clean
+    assert ("correcthorse" in out.compaction.to_json()) is not clean
+
+
 def test_without_the_option_originals_are_archived_word_for_word(tmp_path: Path) -> None:
     Compactor(window=4_000).compact(conversation(), archive=open_archive(tmp_path.as_uri()).thread("t"))
     archived = "".join(file.read_text() for file in tmp_path.rglob("*") if file.is_file())

@@ -15,7 +15,7 @@ the block's place in the view (``record.view``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contextfold import quoting
 from contextfold.conversation import pins
@@ -23,12 +23,14 @@ from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
 from contextfold.evidence import Line, lines_of
 from contextfold.messages import Message, Text, texts
+from contextfold.passes.material import redacted
 from contextfold.passes.question import Question
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import rank
 from contextfold.recall.words import Query, parse_query
 from contextfold.record.compaction import Recalled
 from contextfold.record.view import apply
+from contextfold.redaction import redact
 
 ASKED = 2_000
 """Characters of the newest message that are read as a question, at its beginning; as many at its end."""
@@ -136,7 +138,11 @@ def block(question: Question, asked: Asked, answers: Sequence[Evicted], *, total
     quotes: list[_Quote] = []
     used: list[Evicted] = []
     text = ""
+    is_clean = question.policy.redact
     for answer in (one for one in answers if one.share >= question.policy.recall.threshold):
+        # The record is stored, so it must not say what its summary does not. As a whole: a line of it may hold a secret
+        # and no longer say that it is one.
+        answer = replace(answer, message=redacted(answer.message)) if is_clean else answer
         for quote in _quotes(answer, shown, total):
             longer = _written([*quotes, quote])
             if count(longer) <= asked.room:
@@ -147,12 +153,13 @@ def block(question: Question, asked: Asked, answers: Sequence[Evicted], *, total
     if not quotes:
         return None
     best = max(used, key=lambda one: one.share)
+    reason = f"{best.share:.0%} of what was asked: {', '.join(best.held[:6])}"
     return Recalled(
         after=asked.after,
         digest=digest(history.messages[asked.after]).hex(),
         text=text,
         indices=tuple(dict.fromkeys(one.number for one in used)),
-        reason=f"{best.share:.0%} of what was asked: {', '.join(best.held[:6])}",
+        reason=redact(reason) if is_clean else reason,
         tokens=count(text),
     )
 
