@@ -86,7 +86,7 @@ def test_each_summary_stands_for_what_left_before_it_in_its_own_branch() -> None
 
 def test_threads_with_equal_summaries_are_told_apart() -> None:
     """What left one of them is never quoted in the other."""
-    one = middleware("S", evidence=False)
+    one = middleware("S")
     threads = [
         told(one, [], [HumanMessage(f"word {n} " * 900, id=f"{name}{n}") for n in range(9)]) for name in ("a", "b")
     ]
@@ -110,7 +110,7 @@ def test_a_summary_of_before_a_restart_is_chosen_from_as_it_is() -> None:
 
 
 def test_what_is_known_is_bounded_and_no_copy_has_it() -> None:
-    one = middleware("S", evidence=False)
+    one = middleware("S")
     threads = [told(one, [], [HumanMessage(f"word {n} " * 2_000, id=f"{t}-{n}") for n in range(6)]) for t in range(40)]
     known = [one._evicted.behind(thread) is not None for thread in threads]
     assert known == [False] * (40 - KNOWN) + [True] * KNOWN

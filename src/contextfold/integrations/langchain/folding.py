@@ -259,7 +259,7 @@ class Folding:
         tail = self._tail(question)
         prose = _room(due.tokens or due.limit or question.view_tokens, self._prose)
         # What is quoted already is quoted on: once it has left, nothing brings it back.
-        quoted = min(self._quoted(messages), _room(due.tokens or question.view_tokens, EVIDENCE))
+        quoted = min(self._quoted(messages), _room((due.tokens or question.view_tokens) - overhead, EVIDENCE))
         must = due.limit is not None and question.view_tokens > due.limit
         is_stuck = False
         while True:
@@ -283,7 +283,9 @@ class Folding:
         # Where nothing but the earlier summary may leave, it can still quote less, if that helps.
         if not (fresh or (leaving and must and limit is not None)):
             return Nothing("nothing is left to summarize but what has to stay")
-        evidence = self._evidence_room(question, messages, leaving, _room(due.tokens or question.view_tokens, EVIDENCE))
+        evidence = self._evidence_room(
+            question, messages, leaving, _room((due.tokens or question.view_tokens) - overhead, EVIDENCE)
+        )
         if limit is not None:
             evidence = max(0, min(evidence, limit - kept - prose))
         fires_again = due.would_fire(kept + prose + evidence, len(stays) + 1)

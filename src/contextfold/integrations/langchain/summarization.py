@@ -278,8 +278,9 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         folded = await self._fold(messages, self._evicted.behind(messages), due, tokens, sending, ports)
         if folded is None:
             return None
-        self._ensure_message_ids(folded.messages)
-        self._evicted.put(folded.messages, folded.evicted.wire)
+        if self.evidence:
+            self._ensure_message_ids(folded.messages)
+            self._evicted.put(folded.messages, folded.evicted.wire)
         return folded.messages
 
     async def _fold(
