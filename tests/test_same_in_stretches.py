@@ -265,8 +265,10 @@ LOG = ["Error: x", "x: not found", "timed out", "fine", "error[E1]", "exit code 
 
 @given(st.lists(st.sampled_from([*LOG, "word " * 90, "-" * 2100]), max_size=40).map("\n".join))
 @settings(max_examples=examples(100), deadline=None)
-def test_the_line_that_names_a_failure_is_the_first_that_the_pattern_finds(text: str) -> None:
+def test_the_line_that_names_a_failure_is_the_first_found_that_says_what_it_was(text: str) -> None:
     lines = [*text[:4000].splitlines(), *text[4000:][-2000:].splitlines()]
-    first = next((line for line in lines if len(line) < 2000 and cues.ERROR.search(line)), "")
+    found = [line for line in lines if len(line) < 2000 and cues.ERROR.search(line)]
+    telling = [line for line in found if not extractive_facts._BARE_FAILURE.fullmatch(line)]
+    first = next(iter(telling or found), "")
     said = ToolResult("call_1", (Text(text),))
     assert extractive_facts._error_line(said) == (extractive_facts.clipped(first, extractive_facts.QUOTE))

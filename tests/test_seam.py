@@ -27,6 +27,7 @@ SEAM = {
         "thinking_beside",
         "with_thinking_set",
     },
+    "contextfold.calls.refused": {"as_mapping", "refusal_in"},
     "contextfold.calls.usage": {"Usage", "get", "read_usage"},
     "contextfold.overflow": {"Kind", "Overflow", "classify", "next_size"},
     "contextfold.overflow.text": {"ErrorText", "read_exception"},

@@ -259,7 +259,7 @@ def _refined(rule: Rule, said: ErrorText, text: str) -> Overflow | None:
     if rule.verdict == "item_too_long":
         return _item_verdict(said, text)
     figures = figures_of(text)
-    of_bytes = figures.other_unit or (bool(WHOLE_REQUEST.search(text)) and not WINDOWED.search(text))
+    of_bytes = WHOLE_REQUEST.search(text) is not None and WINDOWED.search(text) is None
     return Overflow(rule.verdict, *_sizes(figures), of_bytes=of_bytes)
 
 

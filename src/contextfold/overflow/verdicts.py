@@ -118,7 +118,7 @@ _TRUNCATED = re.compile(
     r"|truncating (?:the )?(?:input|prompt|context|messages?)"
 )
 WINDOWED = re.compile(rf"tokens?\b|n_ctx|{_WINDOW}|上下文|输入|入力|입력|토큰")
-WHOLE_REQUEST = re.compile(r"\b(?:request|payload|entity|body|bytes)\b|content (?:is )?too large")
+WHOLE_REQUEST = re.compile(r"\b(?:request|payload|entity|body|(?<!text )bytes)\b|content (?:is )?too large")
 ONLY_ANSWER = re.compile(
     rf"{ANSWER}[^\n]{{0,160}}(?:{_OVER}|limit|must be|valid|range|supports?|at most|reached|超|上限)"
     rf"|(?:range|value|maximum) of {ANSWER}"
