@@ -492,6 +492,8 @@ def test_what_takes_an_answer_up_again_or_names_a_stored_prompt_goes_through_as_
         assert over_openai.with_compaction(create, Compactor())(**given) == "answer"
         assert sent.pop() == given
     client = openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="any", max_retries=0)
+    if "response_id" not in inspect.signature(client.responses.stream).parameters:
+        return  # of the oldest release
     resumed = over_openai.with_compaction(client.responses.stream, Compactor())(response_id="resp_1", starting_after=3)
     with pytest.raises(openai.APIConnectionError), resumed:
         pass
