@@ -170,7 +170,7 @@ def test_the_summary_of_a_forks_parent_is_never_quoted_as_the_users_words(backen
     parents = HumanMessage(f"{saved}\n\n{text}", id="parent", additional_kwargs={"lc_source": "summarization"})
     ask(agent, [parents, *questions(18, words=0)])
     for start in (20, 40, 60):
-        ask(agent, questions(20, start=start, words=0))
+        ask(agent, [HumanMessage("Go on.", id=f"{start}-{n}") for n in range(40)])
         view = said(main.sent[-1])
         assert "the port is 9041 in /etc/parent.conf" in view
         assert "of_the_parent.md" not in view
