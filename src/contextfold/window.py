@@ -29,6 +29,9 @@ prompt and tools still leave room in it: too small costs some compactions, too l
 LARGE_MARK, LARGE_WINDOW = "[1m]", 1_000_000
 """How Claude Code names a model whose larger window is asked for, and its tokens. Registries have the usual one."""
 
+LARGE_BETA = "context-1m-"
+"""How the beta of Anthropic's is called, before its date, by which a request takes that many."""
+
 LEAST_WINDOW = 256
 """Tokens. A smaller figure in an error is about something else."""
 
@@ -248,6 +251,13 @@ def _explicit(window: int) -> int:
         wanted = "a positive whole number of tokens, or None to look it up"
         raise PolicyError(f"window is {shown(window)}; it must be {wanted}")
     return window
+
+
+def by_window(model: str, betas: str) -> str:
+    """A model's name as its window is known by: a request may ask for the larger one that some of Claude's have, and
+    what is refused beside such a request says nothing about the others. ``betas``: what it asks for.
+    """
+    return model + LARGE_MARK if model and LARGE_BETA in betas and not model.endswith(LARGE_MARK) else model
 
 
 def registered(model: str) -> int | None:

@@ -499,6 +499,21 @@ def test_what_takes_an_answer_up_again_or_names_a_stored_prompt_goes_through_as_
         pass
 
 
+@pytest.mark.parametrize("asked", ["an argument", "a header", "the client's header", "not at all"])
+def test_a_request_that_asks_for_claudes_larger_window_has_it(asked: str) -> None:
+    beta, headers = "context-1m-2025-08-07", {"anthropic-beta": "context-1m-2025-08-07"}
+    given: dict[str, Any] = {"an argument": {"betas": [beta]}, "a header": {"extra_headers": headers}}.get(asked, {})
+    history = [{"role": ("user", "assistant")[n % 2], "content": f"turn {n} " + "word " * 4_000} for n in range(47)]
+    with ProviderServer(default_window=1_000_000) as server:
+        own = headers if asked == "the client's header" else None
+        client = anthropic.Anthropic(base_url=server.anthropic_url, api_key="any", max_retries=0, default_headers=own)
+        create = over_anthropic.with_compaction(client.beta.messages.create, Compactor())
+        create(model="claude-haiku-4-5", max_tokens=300, messages=history, **given)
+    assert create.result is not None
+    assert 160_000 < create.result.tokens_before < 200_000
+    assert create.result.changed is (asked == "not at all")
+
+
 def test_an_argument_without_its_name_is_refused_not_lost() -> None:
     create = over_openai.with_compaction(lambda **arguments: arguments, Compactor())
     with pytest.raises(InputError, match="by name"):

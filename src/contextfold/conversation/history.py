@@ -103,8 +103,8 @@ class History:
         return twin
 
     def part(self, indices: Sequence[int]) -> History:
-        """The history of some of its messages, in this order. All that is known of each is taken along, and nothing is
-        shared that grows with either.
+        """The history of some of its messages, in this order. All that is known of each is taken along. Both go on with
+        one vocabulary, so they are for one pass at a time.
         """
         part = History(self.format, self.counter)
         part.words, part.line_sizes = self.words, self.line_sizes  # the names and sizes of texts, whoever has them

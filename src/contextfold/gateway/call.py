@@ -17,14 +17,11 @@ from contextfold.gateway.wires import GatewayWire
 from contextfold.overflow import Overflow
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
-from contextfold.window import LARGE_MARK
+from contextfold.window import by_window
 
 SWITCH = b"x-contextfold"
 """A request with ``x-contextfold: off`` is passed on untouched. Ours carry it wherever a view was made, so that a
 second gateway behind this one leaves it alone."""
-
-LARGE_BETA = b"context-1m-"
-"""How the beta is called, before its date, by which a request takes a million tokens."""
 
 MOST_NAME = 200
 """Characters of a model's name."""
@@ -71,12 +68,9 @@ class GatewayCall:
 
     @property
     def model_by_window(self) -> str:
-        """The model's name as its window is known by: a client may ask for the larger one that some of Claude's have,
-        and what is refused beside such a request says nothing about the others.
-        """
+        """The model's name as its window is known by."""
         asked = b",".join(value for name, value in self.headers if name.lower() == b"anthropic-beta")
-        asks = bool(self.model) and LARGE_BETA in asked and not self.model.endswith(LARGE_MARK)
-        return self.model + LARGE_MARK if asks else self.model
+        return by_window(self.model, asked.decode("latin-1"))
 
     def readable(self) -> bytes | None:
         """The body as text; None where its encoding is not known, or it gets too large."""

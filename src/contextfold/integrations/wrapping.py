@@ -23,6 +23,7 @@ from contextfold.integrations.given import checked_compactor, reading
 from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
+from contextfold.window import by_window
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -178,6 +179,7 @@ class _Call:
             (name for name in dialect.answer_limits if is_given(arguments.get(name))), dialect.answer_limits[0]
         )
         self.model = arguments.get("model")
+        self.known_as = by_window(self.model, _betas(owner._method, arguments)) if isinstance(self.model, str) else None
         self.endpoint = endpoint_of(owner._method)
 
     @property
@@ -194,7 +196,7 @@ class _Call:
             "tools": tools,
             "max_tokens": limit if isinstance(limit, int) else None,
             "calibration": self.owner.calibration,
-            "model": self.model if isinstance(self.model, str) else None,
+            "model": self.known_as,
             "endpoint": self.endpoint,
             "on_result": self._on_result,
         }
@@ -329,12 +331,31 @@ def is_raw(method: Callable[..., Any]) -> bool:
 
 def endpoint_of(method: Callable[..., Any]) -> str:
     """The base URL of the client that a method belongs to; empty where it cannot be told."""
-    owner = getattr(method.__wrapped__ if is_raw(method) else method, "__self__", None)  # type: ignore[attr-defined]
+    owner = _owner_of(method)
     client = getattr(owner, "_client", None)
     if client is None:  # Google's
         client = getattr(getattr(owner, "_api_client", None), "_http_options", None)
     url = getattr(client, "base_url", None) or getattr(getattr(owner, "meta", None), "endpoint_url", None)  # boto3's
     return str(url or "")
+
+
+def _owner_of(method: Callable[..., Any]) -> Any:
+    """The object of an SDK that a method belongs to; None where it cannot be told."""
+    return getattr(method.__wrapped__ if is_raw(method) else method, "__self__", None)  # type: ignore[attr-defined]
+
+
+def _betas(method: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """The betas of Anthropic's that a request asks for, by an argument, a header, or the headers of its client."""
+    named = arguments.get("betas")
+    client = getattr(_owner_of(method), "_client", None)
+    headers = (arguments.get("extra_headers"), held(client, "default_headers"))
+    found = [value for one in headers if isinstance(one, Mapping) for value in one.items()]
+    return " ".join(
+        [
+            *(str(beta) for beta in (named if isinstance(named, list | tuple) else ())),
+            *(str(value) for name, value in found if str(name).lower() == "anthropic-beta"),
+        ]
+    )
 
 
 def is_given(value: Any) -> bool:

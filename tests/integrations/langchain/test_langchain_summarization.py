@@ -24,6 +24,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from contextfold import ContextOverflow, PolicyError, count_tokens
 from contextfold.integrations.langchain import SummarizationMiddleware, layout
 from contextfold.integrations.langchain.folding import Folding
+from contextfold.integrations.langchain.models import profile_window
 from contextfold.observe import Event
 from effort import examples
 
@@ -646,6 +647,26 @@ def test_fractions_are_of_the_agents_window_once_a_call_has_shown_it(color: str)
         added = {"messages": talk(10, start=1)}
         state = agent.invoke(added, config) if color == "sync" else anyio.run(agent.ainvoke, added, config)
         assert layout.is_summary(state["messages"][0]) is is_due
+
+
+class Asking(ScriptedModel):
+    """As LangChain's client for Claude: what it asks the API for stands beside its profile."""
+
+    betas: list[str] | None = None
+    default_headers: dict[str, str] | None = None
+
+
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [
+        ({"betas": ["context-1m-2025-08-07"]}, 1_000_000),
+        ({"default_headers": {"anthropic-beta": "other-2025,context-1m-2025-08-07"}}, 1_000_000),
+        ({"betas": ["other-2025"]}, 200_000),
+        ({}, 200_000),
+    ],
+)
+def test_a_model_that_asks_for_claudes_larger_window_has_it(given: dict[str, Any], window: int) -> None:
+    assert profile_window(Asking(profile={"max_input_tokens": 200_000}, **given)) == window
 
 
 def test_a_profile_that_says_zero_says_nothing() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.window import resolve
+from contextfold.errors import held
+from contextfold.window import LARGE_BETA, LARGE_WINDOW, resolve
 
 ENDPOINTS = ("openai_api_base", "anthropic_api_url", "azure_endpoint", "endpoint_url", "base_url")
 """Attributes under which chat models of LangChain keep the URL that requests go to."""
@@ -37,10 +38,16 @@ class Receiving:
 
 
 def profile_window(model: Any) -> int | None:
-    """``max_input_tokens`` of a chat model's profile; None where it has none."""
+    """``max_input_tokens`` of a chat model's profile, or the larger window that it asks Claude's API for; None where it
+    has no profile.
+    """
     profile = getattr(model, "profile", None)
     limit = profile.get("max_input_tokens") if isinstance(profile, Mapping) else None
-    return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 else None
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0:
+        return None
+    headers = held(model, "default_headers")
+    asked = (held(model, "betas"), headers.get("anthropic-beta") if isinstance(headers, Mapping) else None)
+    return max(limit, LARGE_WINDOW) if LARGE_BETA in str(asked) else limit
 
 
 def provider_of(model: Any) -> str | None:
