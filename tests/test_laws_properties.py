@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from emulator.wires.anthropic_rules import anthropic_problem
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
@@ -210,6 +211,63 @@ def test_every_short_list_is_the_same_told_turn_by_turn_and_at_once(format: str)
         for stop in range(1, len(history) + 1):
             assert one.step(history[:stop]) == [], history[:stop]
             assert one.view == list(Compactor(**small).compact(history[:stop], format=format).messages), history[:stop]
+
+
+def _turn(kind: str, calls: int, number: int) -> list[dict[str, Any]]:
+    """Messages of one turn of Anthropic's API: ``talk``, a ``tool`` of the caller's, ``code`` of the provider's that
+    makes so many calls of it, or the same ``paused``, with its result in an answer of its own.
+    """
+    said = f"value_{number * 37} stands in m{number}.py. " * 15
+    asked = {"role": "user", "content": f"Read m{number}.py. {said}"}
+    if kind == "talk":
+        return [asked, {"role": "assistant", "content": said}]
+    run, caller = f"srvtoolu_{number}", {}
+    messages, blocks = [asked], list[dict[str, Any]]()
+    if kind != "tool":
+        blocks.append(
+            {"type": "server_tool_use", "id": run, "name": "code_execution", "input": {"code": f"r({number})"}}
+        )
+        caller = {"caller": {"type": "code_execution", "tool_id": run}}
+    for call in range(calls):
+        use = {"type": "tool_use", "id": f"toolu_{number}_{call}", "name": "r", "input": {}, **caller}
+        result = {"type": "tool_result", "tool_use_id": use["id"], "content": said}
+        messages += [{"role": "assistant", "content": [*blocks, use]}, {"role": "user", "content": [result]}]
+        blocks = []
+    if kind != "tool":
+        output = {"type": "code_execution_result", "stdout": said, "stderr": "", "return_code": 0, "content": []}
+        ended = {"type": "code_execution_tool_result", "tool_use_id": run, "content": output}
+        if kind == "paused" and not calls:
+            messages.append({"role": "assistant", "content": blocks})
+            blocks = []
+        blocks.append(ended)
+    return [*messages, {"role": "assistant", "content": [*blocks, {"type": "text", "text": "It is read."}]}]
+
+
+@law
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["talk", "tool", "code", "paused"]), st.integers(0, 3)), min_size=8, max_size=30
+    ),
+    compactors(),
+)
+def test_the_provider_takes_every_view_of_a_conversation_in_which_it_runs_code_itself(
+    turns: list[tuple[str, int]], chosen: dict[str, Any]
+) -> None:
+    """Turn by turn, with one record going on; and no run that is over stands in a view in part."""
+    history = [message for n, (kind, calls) in enumerate(turns) for message in _turn(kind, calls, n)]
+    compactor, record = Compactor(**chosen), None
+    for stop in range(1, len(history) + 1):
+        out = compactor.compact(history[:stop], record)
+        record = out.compaction
+        if history[stop - 1]["role"] == "user":
+            for messages in (history[:stop], out.messages):
+                problem = anthropic_problem({"model": "claude-opus-4-8", "max_tokens": 9, "messages": messages})
+                assert problem is None, problem
+        told = str(out.messages)
+        for n, (kind, _) in enumerate(turns):
+            begins, ends = (f"'{name}': 'srvtoolu_{n}'" for name in ("id", "tool_use_id"))
+            is_over = kind in ("code", "paused") and ends in str(history[:stop])
+            assert not is_over or (begins in told) == (ends in told)
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n"])

@@ -249,13 +249,18 @@ def _server_results(turns: list[_Turn]) -> Iterator[Problem]:
                         f"{call}. Each `{kind}` block must have a corresponding `server_tool_use` block before it."
                     )
                 begun.pop(call, None)
-    said_since = {turn.place for turn in turns if any(block.get("type") != "tool_result" for block in turn.blocks)}
     for call, (place, name) in begun.items():
-        if any(later > place for later in said_since):
+        if any(turn.place > place and any(_leaves_behind(block, call) for block in turn.blocks) for turn in turns):
             yield Problem(
                 f"messages.{place}: `{name}` tool use with id `{call}` was found without a corresponding "
                 f"`{name}_tool_result` block"
             )
+
+
+def _leaves_behind(block: dict[str, Any], run: str) -> bool:
+    """Whether it is said when the run is over: not a result, and no further call of the run itself."""
+    caller = block.get("caller")
+    return block.get("type") != "tool_result" and not (isinstance(caller, dict) and caller.get("tool_id") == run)
 
 
 def _ending(turns: list[_Turn]) -> Iterator[Problem]:
