@@ -39,10 +39,11 @@ def normal(name: str) -> str:
 def without_wheel(uv: Path, pins: dict[str, str], interpreter: str, machine: str) -> dict[str, str]:
     """Pins that cannot be installed there, with what uv says: it names one at a time, so it is asked again."""
     rest, found = dict(pins), {}
-    command = [uv, "pip", "compile", "--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", interpreter]
+    # uv would fetch an interpreter that is missing here, at every question, to build what nothing builds
+    command = [uv, "pip", "compile", "--quiet", "--no-deps", "--no-python-downloads", "--only-binary", ":all:"]
     while True:
         done = subprocess.run(
-            [*command, "--python-platform", machine, "-"],
+            [*command, "--python-version", interpreter, "--python-platform", machine, "-"],
             input="\n".join(rest.values()),
             capture_output=True,
             text=True,
