@@ -100,6 +100,10 @@ _AT_ONCE = 300
 """Spans that are weighed together, the ones that may add most, before half of them and more are looked at one by one.
 Most others never are."""
 
+_NEAR = 2_048
+"""Spans among which those are looked for, the ones with the highest bounds at some moment: a look at the bounds of all
+takes as long as to weigh hundreds, and is due only once these have fallen below all others."""
+
 _TABLE = 1 << 16
 """Places in a table of hashes: many more than there are lines with a bonus."""
 
@@ -320,6 +324,11 @@ class _Choice:
         self._spans(offered, poor)
         self._bounds = self._at_first()
         """What each span adds per token at most: what it added when it was weighed last."""
+        self._near = np.empty(0, dtype=np.int64)
+        """Some spans, and what no bound of the others exceeds (``_beyond``)."""
+        self._is_near, self._beyond = _marked(self._near, len(self._bounds)), math.inf
+        self._risen: set[int] = set()
+        """Spans whose bounds rose since, and may exceed it."""
 
     def _spans(self, offered: Flags, poor: Flags) -> None:
         words, singles, pairs = self.row.words, np.flatnonzero(offered), np.flatnonzero(self._pairs(poor))
@@ -388,6 +397,7 @@ class _Choice:
                 if (gain := self._gain(span)) > 0:
                     heapq.heappush(best, (-gain, self._views.order[span], span))
                     self._bounds[span] = gain
+                    self._risen.add(span)
         return chosen
 
     def _best(self) -> tuple[list[tuple[float, int, int]], float]:
@@ -408,7 +418,22 @@ class _Choice:
 
     def _ahead(self, many: int) -> tuple[Numbers, float]:
         """The spans with the highest bounds, and the highest bound of the others: 0 where there are none."""
-        spans = np.flatnonzero(self._bounds > 0)
+        if self._risen:
+            risen = np.fromiter(self._risen, dtype=np.int64, count=len(self._risen))
+            self._near = np.concatenate([self._near, risen[~self._is_near[risen]]])
+            self._is_near[risen] = True
+            self._risen = set()
+        spans, least = self._highest(self._near, many)
+        if least < self._beyond:
+            # what has no room now has none later: at the end, that is nearly all
+            self._bounds[_over(self._sizes, self._first, self._last) > self._left] = 0.0
+            self._near, self._beyond = self._highest(np.flatnonzero(self._bounds > 0), max(_NEAR, 2 * many))
+            self._is_near = _marked(self._near, len(self._bounds))
+            spans, least = self._highest(self._near, many)
+        return spans, least
+
+    def _highest(self, spans: Numbers, many: int) -> tuple[Numbers, float]:
+        """Those of some spans that have the highest bounds, and the highest bound of the others, as in ``_ahead``."""
         if len(spans) <= many:
             return spans, 0.0
         order = np.argpartition(self._bounds[spans], len(spans) - many - 1)
@@ -519,6 +544,13 @@ class _Views(NamedTuple):
 
 def _view(array: npt.NDArray[Any]) -> memoryview:
     return memoryview(array)  # type: ignore[arg-type]
+
+
+def _marked(places: Numbers, length: int) -> Flags:
+    """For each of ``length`` places whether it is among these."""
+    is_marked = np.zeros(length, dtype=bool)
+    is_marked[places] = True
+    return is_marked
 
 
 def _over(lines: Numbers, first: Numbers, last: Numbers) -> Numbers:

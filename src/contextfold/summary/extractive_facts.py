@@ -205,10 +205,18 @@ def plan(messages: Sequence[Message], tools: Collection[str]) -> Iterator[Fact]:
 def newest_plan(messages: Sequence[Message], tools: Collection[str]) -> tuple[int, ToolCall] | None:
     """The newest todo list or plan, and its place. One that its tool refused is none: the earlier one still holds."""
     results: dict[str, ToolResult] = {}
+    unread = len(messages)
     for n in range(len(messages) - 1, -1, -1):
-        results.update((result.call_id, result) for result in messages[n].tool_results)
-        # Taken out again, because another call further up may have the same id.
-        for call, result in [(call, results.pop(call.id, None)) for call in reversed(messages[n].tool_calls)]:
+        if not [part for part in messages[n].parts if isinstance(part, ToolCall) and part.name in tools]:
+            continue
+        # Most histories have few lists or none, so results are read only down to one. They are taken out again, because
+        # another call further up may have the same id.
+        answered: list[tuple[ToolCall, ToolResult | None]] = []
+        for place in range(unread - 1, n - 1, -1):
+            results.update((result.call_id, result) for result in messages[place].tool_results)
+            answered = [(call, results.pop(call.id, None)) for call in reversed(messages[place].tool_calls)]
+        unread = n
+        for call, result in answered:
             if call.name in tools and not _is_refused(call, result):
                 return n, call
     return None
