@@ -6,6 +6,7 @@ import base64
 import random
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from emulator.tokenizer import vocabulary_is_on_disk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfold.tokens import estimate, rates
+from contextfold.messages import Message, Text
+from contextfold.tokens import TokenCounter, arrays, estimate, rates
 from real_files import files
 
 sys_estimate = sys.modules["contextfold.tokens.estimate"]  # the package exports a function of the same name
@@ -73,6 +75,61 @@ def test_any_text_has_one_size_between_one_and_a_few_per_character(text: str) ->
 def test_the_whole_is_about_its_parts(left: str, right: str) -> None:
     """On a line of its own each part costs what it costs alone, but for the break between them."""
     assert abs(estimate(f"{left}\n{right}") - estimate(left) - estimate(right)) <= 6
+
+
+PIECES = st.sampled_from(
+    [
+        *[
+            "a",
+            "Foo",
+            "fooBar",
+            "ABCd",
+            "word ",
+            "and then ",
+            "it's",
+            "'t",
+            "12",
+            "1234",
+            "/",
+            "//",
+            ";",
+            "};",
+            "(",
+            "-",
+        ],
+        *[" ", "    ", "\t", "\n", "\n\n", " \n", "\n  ", "\r\n", "\x0b", "\x00", "\x01", " " * 40, "\n" * 40],
+        *["x" * 33, "=" * 70, "aaaaaaa", "QUJD" * 1200, "é", "→", "│ ", "中文", "Привет ", "ъ "],
+    ]
+)
+
+
+@given(st.lists(st.lists(PIECES, max_size=60).map(lambda pieces: "".join(pieces) * 9), max_size=4))
+def test_texts_that_are_sized_together_have_the_sizes_that_they_have_alone(texts: list[str]) -> None:
+    alone = [sys.modules["contextfold.tokens.estimate"].hundredths(text) for text in texts]
+    assert arrays.whole(texts) == alone
+
+
+def test_many_messages_are_sized_in_less_time_than_one_by_one() -> None:
+    kept = sys.modules["contextfold.tokens.estimate"]._KNOWN
+    texts = [
+        f"{n}: " + "def views(request):\n    return {n: request.path for n in range(12)}\n\n" * 40 for n in range(90)
+    ]
+    messages = [Message("user", (Text(text),)) for text in texts]
+    counter = TokenCounter()
+
+    def spent(work: Callable[[], list[int]]) -> tuple[float, list[int]]:
+        found = []
+        for _ in range(3):
+            kept.clear()
+            started = time.process_time()
+            sizes = work()
+            found.append(time.process_time() - started)
+        return min(found), sizes
+
+    alone, sizes = spent(lambda: list(map(counter.message, messages)))
+    together, same = spent(lambda: counter.messages(messages))
+    assert same == sizes
+    assert together < 0.8 * alone
 
 
 def test_numbers_are_three_digits_to_a_token() -> None:

@@ -72,7 +72,7 @@ class History:
         start = len(self.wire)
         marks = [_mark(entry) for entry in wire]
         messages = [self.format.decode(entry, start + number) for number, entry in enumerate(wire)]
-        sizes = [self.counter.message(message) for message in messages]
+        sizes = self.counter.messages(messages)
         self._given.update(
             (n, given)
             for n, (given, own) in enumerate(zip(wire, messages, strict=True), start)

@@ -1,12 +1,13 @@
-"""The estimate for many short texts at once: the same numbers as ``estimate``, in arrays and a third of the time.
+"""The estimate for many texts at once: the same numbers as ``estimate``, in arrays and a third of the time.
 
-What belongs here: the rules of ``estimate`` for texts of ASCII in one line, as most lines of a conversation are. What
-does not: those rules for all other texts (``estimate``), and the numbers in them (``rates``).
+What belongs here: the rules of ``estimate`` for texts of ASCII, as most of a conversation is. What does not: those
+rules for all other texts (``estimate``), and the numbers in them (``rates``).
 
-How it works. All texts lie one behind the other in one array of bytes, with a line break behind each. Where a word, a
-number, a run of symbols or of white space begins follows from two neighboring signs, so comparisons of the array with
-itself find all pieces; tables give their prices. A text with a sign or a run that needs more than that is left to
-``estimate``.
+How it works. All texts lie one behind the other in one array of bytes, with a sign between them that is in none. Where
+a word, a number, a run of symbols or of white space begins follows from two neighboring signs, so comparisons of the
+array with itself find all pieces; tables give their prices. A text with a sign or a run that needs more than that is
+left to ``estimate``. Lines (``prices``) are priced without what stands beside them, and whole texts (``whole``) in
+parts that are cut where no piece goes on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contextfold.tokens import rates
-from contextfold.tokens.estimate import after
+from contextfold.tokens.estimate import LONG_RUNS, after, hundredths, stretches
 
 Ints = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
@@ -31,7 +32,10 @@ LONGEST = 4_096
 _TOGETHER = 32_768
 """Characters that are priced together: arrays of this size stay in the processor's cache, and hold no thread up."""
 
-_SPACE, _UPPER, _LOWER, _FIGURE, _SYMBOL, _BREAK, _ENDING, _OTHER = range(8)
+_PART = 300
+"""Characters of the parts in which longer texts are priced."""
+
+_SPACE, _UPPER, _LOWER, _FIGURE, _SYMBOL, _BREAK, _ENDING, _OTHER, _NO_SIGN = range(9)
 _KINDS = np.full(256, _SYMBOL, dtype=np.uint8)
 _KINDS[[9, 32]] = _SPACE
 _KINDS[[11, 12, 13, 28, 29, 30, 31]] = _OTHER
@@ -40,6 +44,8 @@ _KINDS[48:58] = _FIGURE
 _KINDS[65:91] = _UPPER
 _KINDS[97:123] = _LOWER
 _KINDS[128:] = _OTHER
+
+_CYRILLIC = re.compile(r"[\u0400-\u052f]")
 
 _ENDINGS = re.compile(r"'(?:s|t|re|ve|m|ll|d)\b", re.ASCII)
 """What belongs to a word that stands before it, and costs nothing."""
@@ -73,7 +79,7 @@ _LAST[_SMALL] = _LAST[_CAPITALS] = np.array(rates.PAIRS)[:26, _EDGE]
 """What the end of a word costs behind its last letter."""
 
 _CASES = ("lower", "Capital", "UPPER", "MIxed")
-_BLANK = ord(" ")
+_BLANK, _SLASH, _GAP = ord(" "), ord("/"), "\0"
 _NOTHING = ord("\n")
 """Stands for the character before a word that has none: a line break, which is never one."""
 
@@ -126,6 +132,66 @@ def prices(texts: Sequence[str]) -> tuple[Numbers, Numbers]:
     return found, breaks
 
 
+def whole(texts: Sequence[str]) -> list[int]:
+    """What ``hundredths`` gives for each of these texts, however long they are and whatever is in them."""
+    parts = [_parts(text) for text in texts]
+    each = [part for some in parts for part in some]
+    prices = iter(_of_parts(each).tolist())
+    return [
+        sum(price if price >= 0 else hundredths(part) for part, price in zip(some, prices, strict=False))
+        for some in parts
+    ]
+
+
+def _parts(text: str) -> list[str]:
+    """A text in parts whose prices add up to its own, so that one odd sign leaves little of it to ``hundredths``."""
+    long = list(stretches(text))  # as ``hundredths`` does, so that no search holds other threads up
+    if not text.isascii() and any(map(_CYRILLIC.search, long)):
+        return [text]  # the language of words is judged over the whole
+    return [part for some in long for part in ([some] if _has_long_run(some) else stretches(some, _PART))]
+
+
+def _has_long_run(text: str) -> bool:
+    """Whether there is encoded data in a text, which is sampled as a whole."""
+    return len(text) >= LONGEST and LONG_RUNS.search(text) is not None
+
+
+def _of_parts(texts: Sequence[str]) -> Numbers:
+    """The prices of texts that may have line breaks; -1 for one that is left to ``hundredths``."""
+    found = np.full(len(texts), -1, dtype=np.int64)
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    taken = [n for n, text in enumerate(texts) if text and len(text) < LONGEST and text.isascii() and _GAP not in text]
+    for some in _portions(np.array(taken, dtype=np.int64), lengths):
+        found[some] = _priced_parts([texts[n] for n in some.tolist()], lengths[some])
+    return found
+
+
+def _priced_parts(texts: Sequence[str], lengths: Numbers) -> Numbers:
+    text = _GAP.join(["", *texts, ""])
+    signs = np.frombuffer(text.encode(), dtype=np.uint8)
+    kinds = _kinds(text, signs)
+    kinds[signs == 0] = _NO_SIGN
+    starts = np.cumsum(lengths + 1) - lengths
+    costs = np.zeros(len(signs), dtype=np.int32)
+    is_odd = kinds == _OTHER
+    changes = np.cumsum(signs[1:] != signs[:-1], dtype=np.int32)
+    _words(signs, kinds, changes, costs, is_odd)
+    of_breaks = _symbols(signs, kinds, changes, costs, is_odd)
+    _figures(kinds, costs)
+    _breaks(signs, kinds, of_breaks, costs, is_odd)
+    _white(signs, kinds, costs, is_odd)
+    is_left = np.logical_or.reduceat(is_odd, starts)
+    return np.where(is_left, -1, np.add.reduceat(costs, starts))
+
+
+def _kinds(text: str, signs: Bytes) -> Bytes:
+    kinds: Bytes = _KINDS[signs]
+    for ending in _ENDINGS.finditer(text):
+        if kinds[ending.start() - 1] in (_UPPER, _LOWER):
+            kinds[ending.start() : ending.end()] = _ENDING
+    return kinds
+
+
 def _portions(texts: Numbers, lengths: Numbers) -> Iterator[Numbers]:
     """The texts, some at a time."""
     ends = np.cumsum(lengths[texts] + 1)
@@ -137,10 +203,7 @@ def _priced(texts: Sequence[str], lengths: Numbers) -> tuple[Numbers, Numbers]:
     """The same for some texts of ASCII."""
     text = "\n".join(["", *texts, ""])  # with a break before the first one, so every sign has a neighbor
     signs = np.frombuffer(text.encode(), dtype=np.uint8)
-    kinds = _KINDS[signs]
-    for ending in _ENDINGS.finditer(text):
-        if kinds[ending.start() - 1] in (_UPPER, _LOWER):
-            kinds[ending.start() : ending.end()] = _ENDING
+    kinds = _kinds(text, signs)
     starts = np.cumsum(lengths + 1) - lengths
     costs = np.zeros(len(signs), dtype=np.int32)
     is_odd = kinds == _OTHER
@@ -213,3 +276,26 @@ def _spaces(signs: Bytes, kinds: Bytes, costs: Ints, is_odd: Flags) -> None:
     is_taken = (behind == _UPPER) | (behind == _LOWER) | ((behind == _SYMBOL) & (signs[last] == _BLANK))
     costs[first] = 100 * (lengths > 1) + 100 * ~is_taken
     is_odd[first[(lengths > _MOST_SPACES) | (behind == _BREAK) | (kinds[first - 1] == _BREAK)]] = True
+
+
+def _breaks(signs: Bytes, kinds: Bytes, of_breaks: Numbers, costs: Ints, is_odd: Flags) -> None:
+    """Line breaks that go on with the symbols before them. They are white space no more."""
+    first, last, lengths = _runs(kinds == _BREAK)
+    behind = kinds[first - 1] == _SYMBOL
+    first, last, lengths = first[behind], last[behind], lengths[behind]
+    costs[first] = of_breaks[first] + (lengths - 1) * rates.REPEATED_SYMBOL
+    is_odd[first[(lengths > _MOST_SPACES) | (signs[last + 1] == _SLASH)]] = True
+    kinds[np.repeat(last - np.cumsum(lengths) + 1, lengths) + np.arange(int(lengths.sum()))] = _ENDING
+
+
+def _white(signs: Bytes, kinds: Bytes, costs: Ints, is_odd: Flags) -> None:
+    """White space: all down to the last line break of a run, and what ``_spaces`` says of the blanks behind it."""
+    first, last, _ = _runs((kinds == _SPACE) | (kinds == _BREAK))
+    places = np.where(kinds == _BREAK, np.arange(len(kinds)), -1)
+    broken = np.maximum(np.maximum.accumulate(places)[last], first - 1)  # the last break
+    lengths = last - broken
+    behind = kinds[last + 1]
+    is_taken = (behind == _UPPER) | (behind == _LOWER) | ((behind == _SYMBOL) & (signs[last] == _BLANK))
+    blanks = np.where(behind == _NO_SIGN, lengths > 0, 1 * (lengths > 1) + (~is_taken & (lengths > 0)))
+    costs[first] = 100 * (blanks + (broken >= first))
+    is_odd[first[(lengths > _MOST_SPACES) | (broken - first >= _MOST_SPACES)]] = True

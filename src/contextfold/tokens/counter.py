@@ -17,10 +17,13 @@ from typing import Any, get_args
 
 from contextfold import json_values
 from contextfold.errors import InputError, PolicyError, held, reason, shown
-from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from contextfold.tokens.estimate import estimate
+from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, texts
+from contextfold.tokens.estimate import estimate, estimate_together
 from contextfold.tokens.known import KnownSizes
 from contextfold.tokens.media import Rule, image_size, media_tokens
+
+_TOGETHER = 1_000
+"""Messages whose texts are sized together, so that none is forgotten before it is asked for."""
 
 MESSAGE_OVERHEAD = 4
 CALL_OVERHEAD = 8
@@ -83,6 +86,17 @@ class TokenCounter:
         """Tokens of a message: all its parts, its name, and its frame."""
         name = self.text(message.name) if message.name else 0
         return MESSAGE_OVERHEAD + name + sum(self.part(part) for part in message.parts)
+
+    def messages(self, messages: Sequence[Message]) -> list[int]:
+        """Tokens of each of several messages. Their texts are sized together where that is quicker."""
+        if not self.is_estimate:
+            return list(map(self.message, messages))
+        sizes: list[int] = []
+        for start in range(0, len(messages), _TOGETHER):
+            some = messages[start : start + _TOGETHER]
+            estimate_together(text for message in some for part in message.parts for text in texts(part))
+            sizes += map(self.message, some)
+        return sizes
 
     def tools(self, tools: Sequence[Any] | None) -> int:
         """Tokens of tool declarations, each as its compact JSON.

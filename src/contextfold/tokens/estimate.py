@@ -23,9 +23,10 @@ The time is linear in the length: every piece has a longest length, and long unb
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -60,6 +61,11 @@ LONG_RUNS = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{4096,}+")
 _KNOWN = KnownSizes()
 """The sizes of texts that were estimated, whatever conversation they stand in."""
 
+_MANY, _VERY_MANY = 4_000, 1_000_000
+"""Characters that are worth sizing in arrays, where these are loaded and where they are not."""
+
+_ARRAYS = "contextfold.tokens.arrays"
+
 _STRETCH = 16_384
 """Characters. Some milliseconds of counting."""
 
@@ -90,6 +96,17 @@ def remember(text: str, size: int) -> None:
         _KNOWN.size(text, lambda _: size)
 
 
+def estimate_together(texts: Iterable[str]) -> None:
+    """Size texts for which ``estimate`` will be asked soon, in arrays: a half to a third of the time."""
+    long = [text for text in texts if len(text) >= WORTH_KEEPING]
+    characters = sum(map(len, long))
+    # Arrays have a price of their own, and so has loading them: a pass would, but most histories need none yet.
+    if characters >= (_MANY if _ARRAYS in sys.modules else _VERY_MANY):
+        from contextfold.tokens import arrays
+
+        _KNOWN.learn(long, lambda new: map(rounded, arrays.whole(new)))
+
+
 def _estimate(text: str) -> int:
     return rounded(hundredths(text))
 
@@ -113,14 +130,14 @@ def hundredths(text: str) -> int:
     return sum(_price(part, is_russian) for part in parts)
 
 
-def stretches(text: str) -> Iterator[str]:
+def stretches(text: str, length: int = _STRETCH) -> Iterator[str]:
     """The text cut where no piece, word or run goes on, so that the prices of the parts add up to that of the whole."""
-    start, look = 0, _STRETCH
-    while len(text) - start > 2 * _STRETCH and (cut := _CUT.search(text, look)):
+    start, look = 0, length
+    while len(text) - start > 2 * length and (cut := _CUT.search(text, look)):
         if _RUN_ENDS.search(text, max(0, cut.start() - 200), cut.start()):
             yield text[start : cut.start()]
             start = cut.start()
-            look = start + _STRETCH
+            look = start + length
         else:
             look = cut.start() + 200
     yield text[start:]

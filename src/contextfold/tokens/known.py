@@ -8,7 +8,7 @@ count a kilobyte takes about 130 microseconds, to digest it one. Digests in plac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 WORTH_KEEPING = 256
@@ -27,18 +27,32 @@ class KnownSizes:
 
     def size(self, text: str, count: Callable[[str], int]) -> int:
         """What ``count`` says of the text, or said before."""
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        key = _digest(text)
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
             found = count(text) if found is None else found
-            # Two generations instead of an order of use: what is asked for moves to the young one, the rest goes at
-            # once.
-            if len(self._young) >= REMEMBERED:
-                self._old, self._young = self._young, {}
-            self._young[key] = found
+            self._keep(key, found)
         return found
+
+    def learn(self, texts: Iterable[str], count: Callable[[list[str]], Iterable[int]]) -> None:
+        """The sizes of those of these texts that were not counted before are counted all at once."""
+        keys = {_digest(text): text for text in texts}
+        new = {key: text for key, text in keys.items() if key not in self._young and key not in self._old}
+        if new:
+            for key, size in zip(new, count(list(new.values())), strict=True):
+                self._keep(key, size)
+
+    def _keep(self, key: bytes, size: int) -> None:
+        # Two generations instead of an order of use: what is asked for moves to the young one, the rest goes at once.
+        if len(self._young) >= REMEMBERED:
+            self._old, self._young = self._young, {}
+        self._young[key] = size
 
     def clear(self) -> None:
         """Forget all of them, as a benchmark wants it."""
         self._young, self._old = {}, {}
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

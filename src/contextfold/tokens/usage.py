@@ -79,5 +79,8 @@ class CalibratedCounter(TokenCounter):
     def message(self, message: Message) -> int:
         return self._calibration.apply(self._counter.message(message))
 
+    def messages(self, messages: Sequence[Message]) -> list[int]:
+        return list(map(self._calibration.apply, self._counter.messages(messages)))
+
     def tools(self, tools: Sequence[Any] | None) -> int:
         return self._calibration.apply(self._counter.tools(tools))

@@ -60,6 +60,9 @@ class ListedCounter(TokenCounter):
             return max(0, int(self._count([message.source])))
         return super().message(message)
 
+    def messages(self, messages: Sequence[Message]) -> list[int]:
+        return list(map(self.message, messages))
+
 
 @dataclass(frozen=True, slots=True)
 class _Known:
