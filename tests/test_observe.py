@@ -6,7 +6,9 @@ import logging
 
 import pytest
 
+from contextfold import Compactor, observe
 from contextfold.observe import LEVELS, REDACTED, Event, Observer, scrub
+from contextfold.redaction import redact
 
 
 def test_an_event_reaches_the_hook_and_the_log_at_its_level(caplog: pytest.LogCaptureFixture) -> None:
@@ -92,3 +94,25 @@ def test_plain_words_stay_as_they_are(text: str, monkeypatch: pytest.MonkeyPatch
         if name.endswith(("_KEY", "_TOKEN", "_SECRET")):
             monkeypatch.delenv(name)
     assert scrub(text) == text
+
+
+def test_what_each_call_tells_again_is_searched_for_secrets_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search took half of a call in which nothing is due."""
+    searched: list[str] = []
+
+    def counted(text: str) -> str:
+        searched.append(text)
+        return redact(text)
+
+    monkeypatch.setattr(observe, "redact", counted)
+    compactor, messages = Compactor(window=123_457), [{"role": "user", "content": "Run it."}]
+    for _ in range(3):
+        compactor.compact(messages)
+    assert sum("takes 123,457 tokens" in text for text in searched) == 1
+
+
+def test_a_key_that_is_set_later_is_taken_out_of_what_was_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "the client of tenant-4711-abcdef answered"
+    assert scrub(said) == said
+    monkeypatch.setenv("TENANT_API_KEY", "tenant-4711-abcdef")
+    assert "tenant-4711" not in scrub(said)

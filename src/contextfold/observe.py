@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from contextfold.redaction import REDACTED, redact
@@ -68,6 +69,9 @@ LEVELS: Mapping[str, int] = {
 }
 
 _KEY_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET|PASSWORD)$")
+_SHORT = 200
+"""Characters of what is remembered without secrets."""
+
 _SHORTEST_KEY = 8
 """Characters. What is shorter may be a common word, and is not looked for."""
 
@@ -79,7 +83,8 @@ def scrub(text: str, keys: Iterable[str] = ()) -> str:
 
 def _known(keys: Iterable[str]) -> list[str]:
     """These keys and those in the environment, the longest first."""
-    found = {*keys, *(value for name, value in os.environ.items() if _KEY_VARIABLE.search(name))}
+    # By name first: each value that is read is decoded.
+    found = {*keys, *(os.environ.get(name, "") for name in os.environ if _KEY_VARIABLE.search(name))}
     # Longest first: one key may be the beginning of another, whose rest would be told.
     return sorted((key for key in found if len(key) >= _SHORTEST_KEY), key=len, reverse=True)
 
@@ -87,6 +92,12 @@ def _known(keys: Iterable[str]) -> list[str]:
 def _without(text: str, keys: Iterable[str]) -> str:
     for key in keys:
         text = text.replace(key, REDACTED)
+    return _redacted(text) if len(text) <= _SHORT else redact(text)
+
+
+@lru_cache(maxsize=256)
+def _redacted(text: str) -> str:
+    """``redact`` for short texts: calls of a conversation tell the same again and again, such as its window."""
     return redact(text)
 
 
