@@ -84,8 +84,8 @@ class MessageSizes:
         if start > len(messages) or any(a is not b for a, b in zip(known.messages, messages, strict=False)):
             known, start = _Known((), ()), 0
         if start < len(messages):
-            decoded = (FORMAT.decode(message, start + n) for n, message in enumerate(messages[start:]))
-            sizes = (*known.sizes, *(self._counter.message(message) for message in decoded))
+            decoded = [FORMAT.decode(message, start + n) for n, message in enumerate(messages[start:])]
+            sizes = (*known.sizes, *self._counter.messages(decoded))
             known = _Known(tuple(messages), sizes)
             self._known.put(key, known)
         return known.sizes
