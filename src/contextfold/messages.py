@@ -82,14 +82,18 @@ class Text(_WellFormed):
 
 @dataclass(frozen=True, slots=True)
 class Media(_WellFormed):
-    """An image, a document, audio or video: base64 ``data``, or a ``url`` or file id that points to it."""
+    """An image, a document, audio or video: base64 ``data``, or a ``url`` or file id that points to it.
 
-    _strings: ClassVar[tuple[str, ...]] = ("media_type", "data", "url")
+    ``name``: what the caller calls it, such as a file's name. Mostly nothing else says later which of several it was.
+    """
+
+    _strings: ClassVar[tuple[str, ...]] = ("media_type", "data", "url", "name")
     kind: MediaKind
     media_type: str | None = None
     data: str | None = None
     url: str | None = None
     detail: str | None = None
+    name: str | None = None
     source: Any = field(default=None, compare=False, repr=False)
 
 

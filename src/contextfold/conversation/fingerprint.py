@@ -43,7 +43,8 @@ def _content(part: Part) -> list[str]:
         case ToolResult():
             return ["result", part.call_id, *(field for inner in part.content for field in _content(inner))]
         case Media():
-            return ["media", part.kind, part.media_type or "", part.data or "", part.url or ""]
+            named = ["name", part.name] if part.name else []
+            return ["media", part.kind, part.media_type or "", part.data or "", part.url or "", *named]
         case Reasoning():
             return ["reasoning", part.text, _plain(part.source)]
         case Opaque():

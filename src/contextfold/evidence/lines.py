@@ -21,7 +21,7 @@ from typing import Any
 from contextfold import identifiers, json_values
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
 from contextfold.harness import is_note, without_reminders
-from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult, texts
+from contextfold.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, texts
 
 # Passages of 160 to 240 characters lost against single lines at every budget that was tried.
 WIDTH = 160
@@ -162,6 +162,8 @@ def _entries(message: Message) -> Iterator[_Entry]:
             source: Source = "user" if message.role == "user" else "assistant"
             if source == "assistant" or not is_note(part.text):
                 yield _spoken(part.text, source, not message.tool_calls)
+        elif isinstance(part, Media) and part.name:
+            yield _spoken(part.name, "user" if message.role == "user" else "assistant", not message.tool_calls)
 
 
 def weighed(text: str) -> str:

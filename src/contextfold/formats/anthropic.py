@@ -137,16 +137,16 @@ def _decode_media(block: dict[str, Any]) -> Media | Opaque:
     held = block.get("source")
     kind = block["type"]
     if isinstance(held, dict):
-        media_type = values.optional_text(held, "media_type")
+        media_type, title = values.optional_text(held, "media_type"), values.optional_text(block, "title")
         if held.get("type") == "base64" and isinstance(held.get("data"), str):
-            return Media(kind, media_type=media_type, data=held["data"], source=block)
+            return Media(kind, media_type=media_type, data=held["data"], name=title, source=block)
         where = values.optional_text(held, "url") or values.optional_text(held, "file_id")
         if where is not None:
-            return Media(kind, media_type=media_type, url=where, source=block)
+            return Media(kind, media_type=media_type, url=where, name=title, source=block)
         # Opaque, unlike other documents, because all of it can be read.
         if held.get("type") == "text":
-            title = values.optional_text(block, "title")
-            lines = [line for line in (title, values.optional_text(held, "data")) if line]
+            said = (title, values.optional_text(block, "context"), values.optional_text(held, "data"))
+            lines = [line for line in said if line]
             return Opaque(kind, "\n".join(lines), source=block)
     return values.opaque(block)
 
@@ -228,12 +228,13 @@ def _build_result(result: ToolResult) -> dict[str, Any]:
 
 
 def _build_media(media: Media) -> dict[str, Any]:
+    titled = {"title": media.name} if media.name and media.kind == "document" else {}
     if media.kind in MEDIA_BLOCKS and media.data is not None:
         default = "image/png" if media.kind == "image" else "application/pdf"
         held = {"type": "base64", "media_type": media.media_type or default, "data": media.data}
-        return {"type": media.kind, "source": held}
+        return {"type": media.kind, "source": held, **titled}
     if media.kind in MEDIA_BLOCKS and values.is_link(media):
-        return {"type": media.kind, "source": {"type": "url", "url": media.url}}
+        return {"type": media.kind, "source": {"type": "url", "url": media.url}, **titled}
     return _text(values.media_note(media).text)
 
 

@@ -29,6 +29,8 @@ from contextfold.formats.base import Rules
 from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 ROLES = ("system", "user", "assistant")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
+"""What the name of a document is not made of here: the API takes few other signs, and blanks one at a time."""
 MEDIA_BLOCKS: Mapping[str, MediaKind] = {"image": "image", "document": "document", "video": "video", "audio": "audio"}
 
 NO_OUTPUT = "[no output]"
@@ -185,14 +187,14 @@ def _decode_media(kind: MediaKind, held: Mapping[str, Any], block: dict[str, Any
     names = {short: long for long, short in _TYPES[kind].items()}
     said = str(held.get("format"))
     media_type = names.get(said) or (f"{kind}/{said}" if kind != "document" and "format" in held else None)
-    data = source.get("bytes")
+    data, name = source.get("bytes"), values.optional_text(held, "name")
     if isinstance(data, bytes | bytearray | memoryview):
-        return Media(kind, media_type=media_type, data=base64.b64encode(data).decode("ascii"), source=block)
+        return Media(kind, media_type=media_type, data=base64.b64encode(data).decode("ascii"), name=name, source=block)
     if isinstance(data, str):
-        return Media(kind, media_type=media_type, data=data, source=block)
+        return Media(kind, media_type=media_type, data=data, name=name, source=block)
     where = source.get("s3Location")
     uri = values.optional_text(where, "uri") if isinstance(where, dict) else None
-    return None if uri is None else Media(kind, media_type=media_type, url=uri, source=block)
+    return None if uri is None else Media(kind, media_type=media_type, url=uri, name=name, source=block)
 
 
 def _label(block: Mapping[str, Any]) -> str:
@@ -278,7 +280,8 @@ def _build_media(media: Media) -> dict[str, Any]:
     held: dict[str, Any] = {"format": short, "source": source}
     if media.kind == "document":  # a name has to be there, and to differ from those of other documents
         said = (media.data or media.url or "").encode("utf-8", "surrogatepass")
-        held["name"] = f"document-{hashlib.blake2b(said, digest_size=4).hexdigest()}"
+        named = _NOT_IN_NAMES.sub("-", media.name or "").strip("-")[:60] or "document"
+        held["name"] = f"{named}-{hashlib.blake2b(said, digest_size=4).hexdigest()}"
     return {media.kind: held}
 
 

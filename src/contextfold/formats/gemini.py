@@ -224,11 +224,13 @@ def _decoded_media(part: Any) -> Media | None:
     media_type = shapes.get(held, "mime_type")
     media_type = media_type if isinstance(media_type, str) and media_type else None
     data, url = shapes.encoded(shapes.get(held, "data")), shapes.get(held, "file_uri")
+    name = shapes.get(held, "display_name")
+    name = name if isinstance(name, str) and name else None
     if data is None and not isinstance(url, str):
         return None
     # A file without a media type is mostly the address of a video.
     kind = values.media_kind(media_type, "video" if inline is None and media_type is None else "document")
-    return Media(kind, media_type=media_type, data=data, url=url if data is None else None, source=part)
+    return Media(kind, media_type=media_type, data=data, url=url if data is None else None, name=name, source=part)
 
 
 def _opaque(part: Any, names: Any) -> Opaque:

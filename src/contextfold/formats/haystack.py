@@ -101,8 +101,8 @@ def _said(content: Any) -> Text | Media | Opaque:
         detail = content.detail
         return Media("image", media_type=content.mime_type, data=content.base64_image, detail=detail, source=content)
     if kind == "FileContent":
-        kind_of_media = values.media_kind(content.mime_type)
-        return Media(kind_of_media, media_type=content.mime_type, data=content.base64_data, source=content)
+        kind_of_media, name = values.media_kind(content.mime_type), content.filename
+        return Media(kind_of_media, content.mime_type, content.base64_data, name=name, source=content)
     return Opaque(kind, str(content), source=content)
 
 
@@ -145,7 +145,7 @@ def _built(part: Part) -> Any:
     if isinstance(part, Media) and part.data is not None:
         if part.kind == "image":
             return theirs.ImageContent(part.data, part.media_type, validation=False)
-        return theirs.FileContent(part.data, part.media_type, validation=False)
+        return theirs.FileContent(part.data, part.media_type, filename=part.name, validation=False)
     if isinstance(part, Media):
         return theirs.TextContent(values.media_note(part).text)
     return theirs.TextContent(part.text if isinstance(part, Text | Opaque) else "")

@@ -49,6 +49,7 @@ TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments", "custom_tool_call": "input"}
 """Content blocks that are calls, and where each keeps its arguments: Anthropic, LangChain's own, OpenAI Responses."""
+NAMES = ("filename", "title", "name")
 WHERE = ("url", "file_data", "image_url", "file_url", "file_uri", "file_id", "id")
 """Keys of a media block that say where its data is; ``data:`` URLs hold it."""
 MEDIA_BLOCKS: Mapping[str, MediaKind] = {
@@ -273,15 +274,22 @@ def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
     media_type = values.optional_text(held, "mime_type") or values.optional_text(held, "media_type")
     if media_type is None and kind == "audio":
         media_type = values.audio_type(values.optional_text(held, "format"))
-    data = values.optional_text(held, "base64") or values.optional_text(held, "data")
+    data, name = values.optional_text(held, "base64") or values.optional_text(held, "data"), _name(block, held)
     if data is not None and "text" not in (held.get("type"), held.get("source_type")):
-        return Media(_kind_of(media_type, kind, block), media_type=media_type, data=data, source=block)
+        return Media(_kind_of(media_type, kind, block), media_type=media_type, data=data, name=name, source=block)
     where = next((held[key] for key in WHERE if isinstance(held.get(key), str)), None)
     if where is None:
         return values.opaque(block)
-    found = values.media_from_url(kind, where, source=block)
+    found = values.media_from_url(kind, where, name=name, source=block)
     media_type = media_type or found.media_type
     return replace(found, kind=_kind_of(media_type, kind, block), media_type=media_type)
+
+
+def _name(block: Mapping[str, Any], held: Mapping[str, Any]) -> str | None:
+    """The file's name, where LangChain's own blocks and those of integrations have it."""
+    places = (held, block, *(block[key] for key in ("extras", "metadata") if isinstance(block.get(key), dict)))
+    found = (values.optional_text(place, key) for place in places for key in NAMES)
+    return next((name for name in found if name), None)
 
 
 def _kind_of(media_type: str | None, kind: MediaKind, block: Mapping[str, Any]) -> MediaKind:
@@ -436,4 +444,5 @@ def _build_block(part: Part) -> dict[str, Any]:
     held = {"url": part.url} if part.data is None else {"base64": part.data}
     kind = "file" if part.kind == "document" else part.kind
     mime_type = {"mime_type": part.media_type} if part.media_type else {}
-    return {"type": kind, **held, **mime_type}
+    named = {"filename": part.name} if part.name and kind == "file" else {}
+    return {"type": kind, **held, **mime_type, **named}

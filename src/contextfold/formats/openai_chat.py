@@ -149,7 +149,9 @@ def _decode_image(block: dict[str, Any], index: int | None) -> Media:
 def _decode_file(block: dict[str, Any]) -> Media | Opaque:
     file = block.get("file")
     held = file.get("file_data") or file.get("file_id") if isinstance(file, dict) else None
-    return values.media_from_url("document", held, source=block) if isinstance(held, str) else values.opaque(block)
+    if not isinstance(file, dict) or not isinstance(held, str):
+        return values.opaque(block)
+    return values.media_from_url("document", held, name=values.optional_text(file, "filename"), source=block)
 
 
 def _decode_fields(entry: Mapping[str, Any]) -> list[Part]:
@@ -372,7 +374,7 @@ def _build_media_block(media: Media) -> dict[str, Any]:
         detail = {"detail": media.detail} if media.detail else {}
         return {"type": "image_url", "image_url": {"url": values.data_url(media), **detail}}
     if media.kind == "document" and media.data is not None:
-        name = f"document.{(media.media_type or 'application/pdf').rpartition('/')[2]}"
+        name = media.name or f"document.{(media.media_type or 'application/pdf').rpartition('/')[2]}"
         return {"type": "file", "file": {"filename": name, "file_data": values.data_url(media)}}
     if media.data is not None and media.media_type in SOUNDS:
         return {"type": "input_audio", "input_audio": {"data": media.data, "format": SOUNDS[media.media_type]}}

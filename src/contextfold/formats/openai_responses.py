@@ -146,7 +146,8 @@ def _decode_block(block: dict[str, Any], index: int | None) -> Text | Media | Op
     if kind == "input_file":
         where = block.get("file_data") or block.get("file_url") or block.get("file_id")
         if isinstance(where, str):
-            return values.media_from_url("document", where, source=block)
+            name = values.optional_text(block, "filename")
+            return values.media_from_url("document", where, name=name, source=block)
     return values.input_audio(block) or local_tools.decoded_chunk(block) or values.opaque(block)
 
 
@@ -261,7 +262,7 @@ def _build_media(media: Media) -> dict[str, Any]:
     if media.kind == "image" and (media.data is not None or values.is_link(media)):
         return {"type": "input_image", "image_url": values.data_url(media), "detail": media.detail or "auto"}
     if media.kind == "document" and media.data is not None:
-        name = f"document.{(media.media_type or 'application/pdf').rpartition('/')[2]}"
+        name = media.name or f"document.{(media.media_type or 'application/pdf').rpartition('/')[2]}"
         return {"type": "input_file", "filename": name, "file_data": values.data_url(media)}
     if media.kind == "document" and values.is_link(media):
         return {"type": "input_file", "file_url": media.url}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from contextfold import json_values
+from contextfold import json_values, quoting
 from contextfold.errors import FormatError, border
 from contextfold.formats import objects
 from contextfold.messages import (
@@ -299,12 +299,14 @@ def split_data_url(url: str) -> tuple[str, str] | None:
     return media_type or "text/plain", data
 
 
-def media_from_url(kind: str, url: str, *, detail: str | None = None, source: Any = None) -> Media:
+def media_from_url(
+    kind: str, url: str, *, detail: str | None = None, name: str | None = None, source: Any = None
+) -> Media:
     """Media that a URL points to, or holds."""
     held = split_data_url(url)
     if held is None:
-        return Media(kind, url=url, detail=detail, source=source)  # type: ignore[arg-type]
-    return Media(kind, media_type=held[0], data=held[1], detail=detail, source=source)  # type: ignore[arg-type]
+        return Media(kind, url=url, detail=detail, name=name, source=source)  # type: ignore[arg-type]
+    return Media(kind, held[0], held[1], detail=detail, name=name, source=source)  # type: ignore[arg-type]
 
 
 def input_audio(block: Mapping[str, Any]) -> Media | None:
@@ -329,7 +331,8 @@ def media_note(media: Media) -> Text:
     """What stands for media that a format cannot carry."""
     where = media.url if media.url is not None else f"{len(media.data or ''):,} characters of base64"
     kind = f"{media.kind} {media.media_type}" if media.media_type else media.kind
-    return Text(f"[{kind}: {where}]")
+    named = f"{quoting.word(media.name)}, " if media.name else ""
+    return Text(f"[{kind}: {named}{where}]")
 
 
 def _unreadable(entry: Mapping[str, Any]) -> frozenset[str]:

@@ -110,7 +110,8 @@ def _medium(part: Media, clean: Scrub) -> str:
     """A reference: the bytes of media are left out of the document."""
     size = f", {len(part.data) * 3 // 4:,} bytes" if part.data else ""
     place = f", {clean(part.url)}" if part.url and not part.url.startswith("data:") else ""
-    return f"[{part.kind}: {part.media_type or 'unknown type'}{size}{place}]"
+    named = f", {clean(part.name)}" if part.name else ""
+    return f"[{part.kind}: {part.media_type or 'unknown type'}{named}{size}{place}]"
 
 
 # ---- states ----

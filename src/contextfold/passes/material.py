@@ -18,7 +18,7 @@ from contextfold.conversation import pins
 from contextfold.evidence import told
 from contextfold.evidence.reading import ENOUGH_WORDS
 from contextfold.identifiers import names
-from contextfold.messages import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.decide import Plan
 from contextfold.passes.joined import TIER, removed
 from contextfold.passes.question import Question
@@ -205,6 +205,8 @@ def _redacted(part: Part) -> Part:
         return replace(part, content=content, source=None, edited=True)
     if isinstance(part, Text | Opaque | Reasoning):
         return replace(part, text=redact(part.text), source=None)
+    if isinstance(part, Media) and part.name:
+        return replace(part, name=redact(part.name), source=None)
     return part
 
 

@@ -10,7 +10,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 
-from contextfold import json_values
+from contextfold import json_values, quoting
 from contextfold.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 
 Keep = Callable[[bytes, str | None], str]
@@ -46,13 +46,14 @@ def _part(part: Part, keep: Keep) -> Iterator[str]:
 
 
 def _medium(part: Media, keep: Keep) -> str:
+    named = f"{part.kind} {quoting.word(part.name)}" if part.name else part.kind
     if part.data is None:
-        return f"{part.kind}: {part.url or 'without data'}"
+        return f"{named}: {part.url or 'without data'}"
     try:
         data = base64.b64decode(part.data, validate=True)
     except (binascii.Error, ValueError):  # data that is no base64 is kept as it came
         data = part.data.encode("utf-8", "surrogatepass")
-    return f"![{part.kind}]({keep(data, part.media_type)})"
+    return f"![{named}]({keep(data, part.media_type)})"
 
 
 def _block(text: str, language: str) -> str:

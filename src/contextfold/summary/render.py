@@ -113,10 +113,11 @@ def _quoted(text: str) -> str:
 
 
 def _reference(media: Media) -> str:
-    """``[image image/png 1024x768]``: kind, type, pixels where the data tells, and a URL that is not the data."""
+    """``[image image/png 1024x768]``: kind, type, pixels where the data tells, its name, a URL that is not the data."""
     size = _pixels(media.data) if media.kind == "image" and media.data else None
     url = None if media.url is None or media.url.startswith("data:") else quoting.word(media.url)
-    words = (media.kind, media.media_type and quoting.word(media.media_type), size and f"{size[0]}x{size[1]}", url)
+    pixels = size and f"{size[0]}x{size[1]}"
+    words = (media.kind, *(word and quoting.word(word) for word in (media.media_type, pixels, media.name)), url)
     return f"[{' '.join(word for word in words if word)}]"
 
 

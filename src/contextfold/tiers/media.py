@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from contextfold import quoting
 from contextfold.messages import Media, Part, Text, ToolResult
 from contextfold.tokens.media import image_size
 
@@ -39,13 +40,15 @@ def as_text(media: Media) -> Text:
 
 
 def reference(media: Media) -> str:
-    """Such as ``[image image/png 1024x768, 5,120 KB removed to save context]``."""
+    """Such as ``[image image/png 1024x768, chart.png, 5,120 KB removed to save context]``."""
     url = media.url or ""
     held = url.startswith(_DATA_URL)
     data = url.partition(",")[2] if held else media.data
     size = image_size(data) if media.kind == "image" else None
     pixels = f"{size[0]}x{size[1]}" if size else None
     facts = [" ".join(filter(None, (media.kind, media.media_type, pixels)))]
+    if media.name:
+        facts.append(quoting.word(media.name))
     if url and not held:
         facts.append(url)
     if data:
