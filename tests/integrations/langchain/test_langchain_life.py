@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -24,6 +25,7 @@ from langchain.agents.middleware import (
     wrap_model_call,
     wrap_tool_call,
 )
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelResponse
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
@@ -367,6 +369,112 @@ def test_what_a_middleware_outside_hides_or_adds_is_not_what_replaces_a_thread(i
     asked = str(summaries.sent)
     assert all(str(message.content)[:40] in asked for message in told[:-4])
     assert "for this request alone" not in asked + str(thread)
+
+
+class Saying(AgentMiddleware[Any, Any, Any]):
+    """Changes an answer, as a guardrail does, or adds a message beside it."""
+
+    def __init__(self, said: BaseMessage) -> None:
+        super().__init__()
+        self.said = said
+
+    def answered(self, response: Any) -> Any:
+        if isinstance(self.said, AIMessage):
+            return ModelResponse(result=[self.said.model_copy(update={"id": response.result[0].id})])
+        return ExtendedModelResponse(response, Command(update={"messages": [self.said]}))
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return self.answered(handler(request))
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        return self.answered(await handler(request))
+
+
+BESIDE: Any = {"trigger": ("tokens", 9_000), "keep": ("messages", 4), "trim_tokens_to_summarize": None}
+
+
+def folding_beside_a_call(
+    *middleware: Any, script: Any = lambda messages, number: "whole answer"
+) -> tuple[Any, ScriptedModel, ScriptedModel]:
+    """An agent whose drop-in, in the place of None, learns of the system prompt at the call that needs a summary."""
+    summaries, model = ScriptedModel(script=lambda messages, number: SUMMARY), ScriptedModel(script=script)
+    drop_in = SummarizationMiddleware(summaries, **BESIDE)
+    agent: Any = create_agent(
+        model,
+        system_prompt="A rule. " * 4_500,
+        middleware=[drop_in if one is None else one for one in middleware],
+        checkpointer=InMemorySaver(),
+    )
+    agent.update_state(THREAD, {"messages": talk(28)}, as_node="model")
+    return agent, model, summaries
+
+
+def asked(agent: Any, is_async: bool, *texts: str) -> list[BaseMessage]:
+    given: Any = {"messages": [HumanMessage(text) for text in texts]}
+    answered = asyncio.run(agent.ainvoke(given, THREAD)) if is_async else agent.invoke(given, THREAD)
+    return list(answered["messages"])
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("said", [AIMessage("[redacted]"), HumanMessage("A note.", id="note")])
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_summary_beside_a_model_call_leaves_what_other_middleware_says_of_the_answer(
+    is_inside: bool, said: BaseMessage, is_async: bool
+) -> None:
+    """What a guardrail took out of an answer came back with the summary, and a message beside the answer was lost."""
+    order = (None, Saying(said)) if is_inside else (Saying(said), None)
+    agent, model, _ = folding_beside_a_call(*order)
+    thread = asked(agent, is_async, "and now?")
+    assert is_ours(thread[0])
+    assert [message.content for message in thread[:5]] == [message.content for message in model.sent[0][1:]]
+    added = [said.content] if isinstance(said, AIMessage) else ["whole answer", said.content]
+    assert [message.content for message in thread[5:]] == added
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("retries", [2, 0])
+def test_a_summary_beside_a_model_call_is_paid_once_however_often_the_call_fails(retries: int, is_async: bool) -> None:
+    failing = lambda messages, number: ConnectionError("reset") if number < 2 else "fine"  # noqa: E731
+    retry = ModelRetryMiddleware(max_retries=retries, initial_delay=0, on_failure="error")
+    agent, model, summaries = folding_beside_a_call(retry, None, script=failing)
+    for _ in range(0 if retries else 2):
+        with pytest.raises(ConnectionError):
+            asked(agent, is_async, "and now?")
+    thread = asked(agent, is_async, "and now?")
+    assert thread[-1].content == "fine"
+    assert is_ours(thread[0])
+    assert len(summaries.sent) == 1
+    assert all(now[: len(then)] == then for then, now in pairwise(model.sent))
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_where_the_newest_request_stands_first_the_next_call_writes_the_summary_that_was_paid(is_async: bool) -> None:
+    """A summary stands before all that stays, and no id says that beside an answer."""
+
+    def script(messages: list[BaseMessage], number: int) -> Any:
+        if number > 1:
+            return "done"
+        return AIMessage("", tool_calls=[{"name": "read_file", "args": {"path": "z.py"}, "id": f"z{number}"}])
+
+    summaries, model = ScriptedModel(script=lambda messages, number: SUMMARY), ScriptedModel(script=script)
+    drop_in = SummarizationMiddleware(summaries, **BESIDE)
+    agent: Any = create_agent(
+        model, [read_file], system_prompt="A rule. " * 4_500, middleware=[drop_in], checkpointer=InMemorySaver()
+    )
+    work: list[BaseMessage] = [HumanMessage("Read all files.", id="task")]
+    for number in range(8):
+        work += [AIMessage("", tool_calls=[{"name": "read_file", "args": {"path": "a"}, "id": f"c{number}"}])]
+        work += [ToolMessage("It says: " + "the roof is dry. " * 130, tool_call_id=f"c{number}")]
+    assert 4_500 < drop_in.token_counter(work) < 9_000
+    given: Any = {"messages": work}
+    thread = (asyncio.run(agent.ainvoke(given, THREAD)) if is_async else agent.invoke(given, THREAD))["messages"]
+    assert [message.content for message in thread[:-1]] == [message.content for message in model.sent[-1][1:]]
+    assert is_ours(thread[0])
+    assert thread[1].content == "Read all files."
+    assert len(summaries.sent) == 1
+    assert not any(problems_of(sent) for sent in model.sent)
+    contents = [[message.content for message in sent] for sent in model.sent]
+    assert all(now[: len(then)] == then for then, now in pairwise(contents))
 
 
 def test_pictures_cache_marks_and_reasoning_pass_through() -> None:

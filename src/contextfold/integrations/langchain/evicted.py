@@ -74,7 +74,7 @@ class LeftMessages:
             known = History(FORMAT, counter)
         same = 0
         # By what they say: a message that a user changed, perhaps to take a secret out of it, is read again.
-        while same < min(len(known.wire), len(evicted)) and _is_same(known.wire[same], evicted[same]):
+        while same < min(len(known.wire), len(evicted)) and is_same(known.wire[same], evicted[same]):
             same += 1
         history = known.part(range(same))
         history.extend(evicted[same:])
@@ -85,7 +85,8 @@ class LeftMessages:
         self._read.put(thread_key(history.wire), history)
 
 
-def _is_same(known: AnyMessage, message: AnyMessage) -> bool:
+def is_same(known: AnyMessage, message: AnyMessage) -> bool:
+    """Whether it says what the known one says."""
     return known is message or known == message
 
 

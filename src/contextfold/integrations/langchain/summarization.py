@@ -36,7 +36,15 @@ from contextfold.integrations.langchain.evicted import LeftMessages
 from contextfold.integrations.langchain.folding import DueFold, FoldedThread, Folding
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import profile_window, window_of
-from contextfold.integrations.langchain.overriding import DUE, as_overridden, is_overridden, legal_cut, warn_of_unused
+from contextfold.integrations.langchain.overriding import (
+    BUILD,
+    DUE,
+    as_overridden,
+    is_overridden,
+    legal_cut,
+    warn_of_unused,
+)
+from contextfold.integrations.langchain.paid import PaidFolds, in_place
 from contextfold.integrations.langchain.sending import KEY as STATE_KEY
 from contextfold.integrations.langchain.sending import Sending, shortened, valid, with_update, with_view
 from contextfold.integrations.langchain.state import schema
@@ -147,6 +155,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         self._clauses = parse_trigger(whole(self.trigger, ceil))
         self._on_event = on_event
         self._evicted = LeftMessages()
+        self._paid = PaidFolds()
         self.instructions = instructions
         self.summary = summary or SummaryOptions()
         self.evidence = evidence
@@ -178,8 +187,9 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "before_model"):
             with hidden_from_streams():
                 folded = run(self._folded(request.messages, sending, SyncPorts()))
+                self._paid.keep(request.messages, folded)
         response = handler(self._to_send(request, folded, sending))
-        return _answered(response, request, sending, folded)
+        return self._answered(response, request, sending, folded)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -190,8 +200,9 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if self._may_be_due(sending, request, "abefore_model"):
             with hidden_from_streams():
                 folded = await self._folded(request.messages, sending, ports)
+                self._paid.keep(request.messages, folded)
         response = await handler(await ports.compute(self._to_send, request, folded, sending))
-        return _answered(response, request, sending, folded)
+        return await ports.compute(self._answered, response, request, sending, folded)
 
     def _to_send(
         self, request: ModelRequest[Any], folded: list[AnyMessage] | None, sending: Sending
@@ -227,6 +238,27 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         thread = request.state.get("messages") or []
         is_thread = len(thread) == len(request.messages) and all(map(is_, thread, request.messages))
         return is_news and is_thread and not is_overridden(self, SummarizationMiddleware, hook)
+
+    def _answered(
+        self, response: Any, request: ModelRequest[Any], sending: Sending, folded: list[AnyMessage] | None
+    ) -> Any:
+        """The response, with an update of the state where there is something new in it."""
+        update: dict[str, Any] = {}
+        if sending.to_state() != Sending.of_state(request.state).to_state():
+            update[STATE_KEY] = sending.to_state()
+        changes = None
+        # A subclass may give the messages that it builds ids of their own.
+        if folded and not is_overridden(self, SummarizationMiddleware, BUILD):
+            changes = in_place(request.messages, folded)
+        if folded and changes is not None:
+            for message in changes:
+                if layout.is_summary(message):
+                    hide(message)
+            if (known := self._evicted.behind(folded)) is not None:
+                self._evicted.put(changes, known)
+            update["messages"] = changes
+            self._paid.drop(request.messages)
+        return with_update(response, update)
 
     # ---- what subclasses call and override ----
 
@@ -271,13 +303,18 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     async def _folded(self, messages: list[AnyMessage], sending: Sending, ports: Ports) -> list[AnyMessage] | None:
         """The messages that replace these; None where no summary is due, or none could be had."""
         self._ensure_message_ids(messages)
-        tokens = sending.overhead + await ports.compute(self._tokens, thread_key(messages), messages)
-        due = await ports.compute(self._due, messages, tokens, sending)
+        tokens, due = await ports.compute(self._sized, messages, sending)
         if due is None:
             return None
+        paid = await ports.compute(self._paid.instead_of, messages)
+        if paid is not None:
+            messages = paid
+            tokens, due = await ports.compute(self._sized, messages, sending)
+            if due is None:
+                return paid
         folded = await self._fold(messages, self._evicted.behind(messages), due, tokens, sending, ports)
         if folded is None:
-            return None
+            return paid
         if self.evidence:
             self._ensure_message_ids(folded.messages)
             self._evicted.put(folded.messages, folded.evicted.wire)
@@ -349,6 +386,11 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         """How to fold these messages; None where a subclass keeps them all."""
         folding = self._folding(sending)
         return as_overridden(folding, self, SummarizationMiddleware, messages, is_async=is_async)
+
+    def _sized(self, messages: list[AnyMessage], sending: Sending) -> tuple[int, DueFold | None]:
+        """How large a thread is as it is sent, and why a summary of it is due."""
+        tokens = sending.overhead + self._tokens(thread_key(messages), messages)
+        return tokens, self._due(messages, tokens, sending)
 
     def _tokens(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> int:
         return self._measure.tokens(key, messages)
@@ -426,15 +468,3 @@ def _replacing(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
             # No stream shows the summary as a message.
             hide(message)
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]
-
-
-def _answered(response: Any, request: ModelRequest[Any], sending: Sending, folded: list[AnyMessage] | None) -> Any:
-    """The response, with an update of the state where there is something new in it."""
-    update: dict[str, Any] = {}
-    if sending.to_state() != Sending.of_state(request.state).to_state():
-        update[STATE_KEY] = sending.to_state()
-    if not isinstance(response, ModelResponse):
-        response = ModelResponse(result=[response])
-    if folded:
-        update["messages"] = [*_replacing(folded), *response.result]
-    return with_update(response, update)

@@ -1,0 +1,58 @@
+"""Summaries of the drop-in that are made around a model call, until the state has them.
+
+What belongs here: a pass that is paid for, for as long as the thread does not show it, and the update that shows it
+beside an answer. What does not: making it (``folding``).
+
+Beside an answer the state takes what other middleware says as well: one outside may have changed the answer, and one
+inside may add messages. So an update there names the messages that leave, and touches nothing behind them. Where that
+cannot be said, ``before_model`` of the next call writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage, RemoveMessage
+
+from contextfold.integrations.bounded import Bounded
+from contextfold.integrations.langchain.evicted import KNOWN, is_same
+from contextfold.integrations.langchain.threads import thread_key
+
+
+class PaidFolds:
+    """What threads were folded to. Safe for concurrent use; a copy begins with nothing."""
+
+    def __init__(self) -> None:
+        self._made: Bounded[tuple[list[AnyMessage], list[AnyMessage]]] = Bounded(KNOWN)
+
+    def keep(self, messages: Sequence[AnyMessage], folded: list[AnyMessage] | None) -> None:
+        """These messages were folded, at a price."""
+        if folded:
+            self._made.put(thread_key(messages), (list(messages), folded))
+
+    def drop(self, messages: Sequence[AnyMessage]) -> None:
+        """The thread shows it."""
+        self._made.drop(thread_key(messages))
+
+    def instead_of(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
+        """A thread that begins as one that was folded, with the summary; None where none did."""
+        made = self._made.get(thread_key(messages))
+        if made is None or len(made[0]) > len(messages) or not all(map(is_same, made[0], messages)):
+            return None
+        return [*made[1], *messages[len(made[0]) :]]
+
+
+def in_place(messages: Sequence[AnyMessage], folded: Sequence[AnyMessage]) -> list[Any] | None:
+    """The update that makes these messages the folded ones, whatever stands behind them: each new one takes the place
+    of one that leaves. None where the order does not allow that.
+    """
+    there, stays = {id(message) for message in messages}, {id(message) for message in folded}
+    made = [message for message in folded if id(message) not in there]
+    left = [message for message in messages if id(message) not in stays]
+    placed = dict(zip(map(id, left), made, strict=False))
+    result = [placed.get(id(message), message) for message in messages if id(message) in stays or id(message) in placed]
+    if [id(message) for message in result] != [id(message) for message in folded]:
+        return None
+    new = [one.model_copy(update={"id": old.id}) for one, old in zip(made, left, strict=False)]
+    return [*new, *(RemoveMessage(id=str(message.id)) for message in left[len(made) :])]
