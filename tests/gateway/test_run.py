@@ -25,7 +25,7 @@ from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
 from contextfold import PolicyError
 from contextfold.cli.app import run as run_cli
-from contextfold.gateway.run import arguments_for, child_environment, settings_from
+from contextfold.gateway.run import PI_ADDRESSES, arguments_for, child_environment, settings_from
 from contextfold.gateway.serve import packed, set_up_logging, unpacked
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.policy import Policy
@@ -243,7 +243,7 @@ def test_the_users_own_addresses_are_the_upstreams_of_a_run() -> None:
 def test_an_address_in_another_variable_that_clients_read_is_the_upstream_too(variable: str, name: str) -> None:
     environ = {variable: "http://localhost:4000"}
     assert settings_from(environ, {}) == {name: "http://localhost:4000"}
-    child = child_environment(environ, "http://127.0.0.1:9")
+    child = child_environment(["true"], environ, "http://127.0.0.1:9", {})
     assert child[variable] == child[f"{name.upper()}_BASE_URL"]
     both = {f"{name.upper()}_BASE_URL": "http://first", **environ}
     assert settings_from(both, {}) == {name: "http://first"}
@@ -251,14 +251,20 @@ def test_an_address_in_another_variable_that_clients_read_is_the_upstream_too(va
 
 
 def test_a_proxy_of_the_users_is_not_asked_for_the_gateway() -> None:
-    child = child_environment({"HTTP_PROXY": "http://proxy:1", "OPENAI_API_BASE": "x"}, "http://127.0.0.1:9")
+    environ = {"HTTP_PROXY": "http://proxy:1", "OPENAI_API_BASE": "x"}
+    child = child_environment(["true"], environ, "http://127.0.0.1:9", {})
     assert child["NO_PROXY"] == "127.0.0.1"
     assert child["OPENAI_API_BASE"] == "http://127.0.0.1:9/v1"
 
 
-def test_agents_that_read_no_environment_are_told_by_arguments() -> None:
-    assert arguments_for(["claude", "-p", "x"], "http://h") == ["claude", "-p", "x"]
-    codex = arguments_for(["/usr/bin/codex", "exec", "x"], "http://h")
+def test_agents_that_read_no_environment_are_told_by_arguments(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+
+    def told_to(*words: str) -> list[str]:
+        return arguments_for(words, "http://h", environ, {})
+
+    assert told_to("claude", "-p", "x") == ["claude", "-p", "x"]
+    codex = told_to("/usr/bin/codex", "exec", "x")
     assert codex[0] == "/usr/bin/codex"
     assert codex[-2:] == ["exec", "x"]
     assert 'base_url="http://h/v1"' in " ".join(codex)
@@ -267,18 +273,141 @@ def test_agents_that_read_no_environment_are_told_by_arguments() -> None:
         ["--config", "model_provider=mine"],
         ["exec", "--config=model_provider=m"],
     ):
-        assert arguments_for(["codex", *own, "x"], "http://h") == ["codex", *own, "x"]
+        assert told_to("codex", *own, "x") == ["codex", *own, "x"]
     for task in (
         ["exec", "rename model_provider"],
         ["-c", "model=m", "-C", "src", "model_provider"],
         ["--", "-c", "model_provider"],
     ):
-        told = arguments_for(["codex", *task], "http://h")
+        told = told_to("codex", *task)
         assert told[-len(task) :] == task
         assert 'model_provider="contextfold"' in told
-    pi = arguments_for(["pi", "-p", "x"], "http://h")
+    pi = told_to("pi", "-p", "x")
     assert pi[:2] + pi[3:] == ["pi", "--extension", "-p", "x"]
     assert "ANTHROPIC_BASE_URL" in Path(pi[2]).read_text(encoding="utf-8")
+
+
+CODEX_MINE = """
+[model_providers.mine]
+name = "mine"
+base_url = "http://own:1/v1"
+env_key = "MINE"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        ([], {"config.toml": f'model_provider = "mine"\n{CODEX_MINE}'}),
+        (["--profile", "work"], {"config.toml": CODEX_MINE, "work.config.toml": 'model_provider = "mine"'}),
+        (["-p=work"], {"config.toml": f'{CODEX_MINE}\n[profiles.work]\nmodel_provider = "mine"'}),
+        ([], {"config.toml": f'profile = "work"\n{CODEX_MINE}\n[profiles.work]\nmodel_provider = "mine"'}),
+        ([], {"config.toml": 'openai_base_url = "http://own:1/v1"'}),
+    ],
+)
+def test_what_codex_is_set_up_to_send_to_a_server_of_the_users_goes_there(
+    tmp_path: Path, words: list[str], files: dict[str, str]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    environ = {"CODEX_HOME": str(tmp_path), "HOME": str(tmp_path), "OPENAI_BASE_URL": "http://other/v1"}
+    command = ["codex", "exec", *words, "x"]
+    upstreams = settings_from(environ, {}, command)
+    assert upstreams == {"codex": "http://own:1/v1", "openai": "http://other/v1"}
+    told = arguments_for(command, "http://h", environ, upstreams)
+    assert told[-len(command) + 1 :] == command[1:]
+    assert "http://h/codex/v1" in " ".join(told)
+    if any("mine" in text for text in files.values()):  # with its own key and headers, and no provider of ours
+        assert told[1:5] == [
+            "-c",
+            'model_providers.mine.base_url="http://h/codex/v1"',
+            "-c",
+            "model_providers.mine.supports_websockets=false",
+        ]
+    given = {"openai": "http://given/v1"}
+    assert settings_from(environ, given, command) == {"codex": "http://given/v1", **given}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'model_provider = "ollama"',
+        'model_provider = "my.own"\n[model_providers."my.own"]\nbase_url = "http://own:1/v1"',
+        'model_provider = "mine"\n[model_providers.mine]\nbase_url = "own:1"',
+        "model_provider = ",
+    ],
+)
+def test_a_server_that_codex_cannot_be_told_the_way_to_is_left_to_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    environ = {"CODEX_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    command = ["codex", "exec", "x"]
+    assert settings_from(environ, {}, command) == {}
+    assert arguments_for(command, "http://h", environ, {}) == command
+    given = settings_from(environ, {"openai": "http://given/v1"}, command)
+    assert "http://h/codex/v1" in " ".join(arguments_for(command, "http://h", environ, given))
+
+
+OPENCODE_MINE = """{
+  // the company's "gateway"
+  "provider": {"anthropic": {"options": {"baseURL": "{env:MINE}//own/v1", /* and */ "apiKey": "k",}}},
+}"""
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("home/.config/opencode/opencode.jsonc", ["opencode", "run", "x"]),
+        ("work/opencode.json", ["sh", "-c", "opencode run x"]),
+        ("work/.opencode/opencode.json", ["opencode"]),
+        ("else/opencode.json", ["opencode", "../../else"]),
+    ],
+)
+def test_what_opencode_is_set_up_to_send_to_a_server_of_the_users_goes_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, words: list[str]
+) -> None:
+    folder = tmp_path / "work" / "src"
+    folder.mkdir(parents=True)
+    (tmp_path / "work" / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    file = tmp_path / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    environ = {"HOME": str(tmp_path / "home"), "MINE": "http:", "ANTHROPIC_BASE_URL": "http://other"}
+
+    def told(given: Mapping[str, str]) -> Any:
+        child = child_environment(words, environ, "http://h", settings_from(environ, given, words))
+        providers = json.loads(child["OPENCODE_CONFIG_CONTENT"])["provider"]
+        return {name: entry["options"]["baseURL"] for name, entry in providers.items()}
+
+    file.write_text(OPENCODE_MINE, encoding="utf-8")
+    found = settings_from(environ, {}, words)
+    assert found == {"opencode-anthropic": "http://own/v1", "anthropic": "http://other"}
+    assert (
+        Upstream.of("opencode-anthropic", found["opencode-anthropic"])
+        .url("/v1/messages", "")
+        .startswith("http://own/v1/messages")
+    )
+    assert told({}) == {"openai": "http://h/v1", "anthropic": "http://h/opencode-anthropic/v1"}
+    # what cannot be understood is no reason to send it elsewhere
+    file.write_text('{"provider": {"anthropic": {"options": {"baseURL": "{file:url.txt}"}}}}', encoding="utf-8")
+    assert told({}) == {"openai": "http://h/v1"}
+    file.write_text('{"provider": "' + "/*" * 50_000, encoding="utf-8")
+    assert told({}) == {}
+    assert told({"anthropic": "http://given"}) == {"anthropic": "http://h/opencode-anthropic/v1"}
+
+
+def test_what_pi_is_set_up_to_send_to_a_server_of_the_users_goes_there(tmp_path: Path) -> None:
+    models = tmp_path / ".pi" / "agent" / "models.json"
+    models.parent.mkdir(parents=True)
+    entries = {"anthropic": {"baseUrl": "http://own:1/claude"}, "openai": {"baseUrl": "http://own:2/v1"}}
+    models.write_text(json.dumps({"providers": entries}), encoding="utf-8")
+    environ = {"HOME": str(tmp_path)}
+    found = settings_from(environ, {}, ["pi", "-p", "x"])
+    child = child_environment(["pi", "-p", "x"], environ, "http://h", found)
+    told = json.loads(child[PI_ADDRESSES])
+    assert told == {"openai": "http://h/pi-openai/v1", "anthropic": "http://h/pi-anthropic"}
+    sent = {name: Upstream.of(name, url) for name, url in found.items()}
+    assert sent["pi-anthropic"].url("/v1/messages", "") == "http://own:1/claude/v1/messages"
+    assert sent["pi-openai"].url("/v1/responses", "") == "http://own:2/v1/responses"
 
 
 @pytest.mark.parametrize(

@@ -179,22 +179,23 @@ def run(
     with plain_errors("run"):
         if host not in ("127.0.0.1", "localhost"):
             raise PolicyError(f"--host {host}: a gateway for one command listens on loopback only; leave it out")
-        settings = _settings({**_values(**options), "port": port, "log": log}, for_run=True)
+        settings = _settings({**_values(**options), "port": port, "log": log}, command=command)
         from contextfold.gateway.run import run as run_command
 
         raise typer.Exit(run_command(command, settings))
 
 
-def _settings(values: dict[str, Any], *, for_run: bool = False) -> Any:
+def _settings(values: dict[str, Any], *, command: list[str] | None = None) -> Any:
+    """``command``: of a run."""
     from contextfold.gateway import check_installed
 
     check_installed()
     from contextfold.gateway.settings import GatewaySettings
 
-    if for_run:
+    if command is not None:
         from contextfold.gateway.run import settings_from
 
-        values["upstreams"] = settings_from(os.environ, values["upstreams"])
+        values["upstreams"] = settings_from(os.environ, values["upstreams"], command)
     settings = GatewaySettings(**values)
     _check(settings)
     return settings

@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
+from contextfold.gateway import agents
 from contextfold.gateway.metrics import Metrics, summary_of
 from contextfold.gateway.serve import InThread, set_up_logging, tell
-from contextfold.gateway.settings import GatewaySettings
+from contextfold.gateway.settings import UPSTREAMS, GatewaySettings
 
 FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT")
 FROM_TERMINAL = ("SIGINT", "SIGQUIT")
@@ -59,7 +60,8 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
     set_up_logging(settings.log)
     gateway = InThread(settings).start()
     try:
-        child = _Child(arguments_for(command, gateway.url), child_environment(environ, gateway.url))
+        words = arguments_for(command, gateway.url, environ, settings.upstreams)
+        child = _Child(words, child_environment(command, environ, gateway.url, settings.upstreams))
         code = child.wait()
     except NotExecutable as error:
         tell(f"contextfold: {error}")
@@ -71,14 +73,21 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
     return code
 
 
-def child_environment(environ: Mapping[str, str], url: str) -> dict[str, str]:
-    """The environment of the child: both base URLs, and no proxy for them."""
+def child_environment(
+    command: Sequence[str], environ: Mapping[str, str], url: str, upstreams: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment of the child: both base URLs, and no proxy for them. ``upstreams``: of this run."""
     child = {**environ, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
     for variables in BASE_URLS.values():
         child |= {other: child[variables[0]] for other in variables[1:] if other in child}
-    own = {"anthropic": f"{url}/v1", "openai": f"{url}/v1"}
-    config = {"provider": {name: {"options": {"baseURL": base}} for name, base in own.items()}}
+    told = _told_instead(agents.OPENCODE, agents.opencode_addresses(command, environ), url, upstreams)
+    config = {"provider": {name: {"options": {"baseURL": f"{base}/v1"}} for name, base in told.items()}}
     child.setdefault("OPENCODE_CONFIG_CONTENT", json.dumps(config))  # opencode's way to be told an address
+    if agents.program_of(command) == agents.PI:
+        told = _told_instead(agents.PI, agents.pi_addresses(environ), url, upstreams)
+        child[PI_ADDRESSES] = json.dumps(
+            {name: f"{base}/v1" if name == "openai" else base for name, base in told.items()}
+        )
     for name in ("NO_PROXY", "no_proxy"):
         # A client behind a company's proxy would ask that one for 127.0.0.1.
         if name in child or any(proxy in child for proxy in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
@@ -86,22 +95,47 @@ def child_environment(environ: Mapping[str, str], url: str) -> dict[str, str]:
     return child
 
 
-def arguments_for(command: Sequence[str], url: str) -> list[str]:
+def _told_instead(agent: str, said: Mapping[str, str | None], url: str, upstreams: Mapping[str, str]) -> dict[str, str]:
+    """By provider, what an agent is told in place of what its own files say; without those that they name in a way
+    that is not understood.
+    """
+    own = {name: agents.own_name(agent, name) for name in UPSTREAMS}
+    told = {name: f"{url}/{path}" if path in upstreams else url for name, path in own.items()}
+    return {name: base for name, base in told.items() if own[name] in upstreams or name not in said}
+
+
+def arguments_for(
+    command: Sequence[str], url: str, environ: Mapping[str, str], upstreams: Mapping[str, str]
+) -> list[str]:
     """The command; with the addresses as arguments for the agents that do not take them from the environment.
 
-    They are for this process alone, as the environment is; no file of the user's is touched.
+    They are for this process alone, as the environment is; no file of the user's is touched. ``upstreams``: of this
+    run.
     """
-    name = Path(command[0]).name.removesuffix(".cmd").removesuffix(".exe")
-    if name == "codex" and not any(map(_NAMES_A_PROVIDER.match, settings_of_codex(command[1:]))):
-        provider = (
-            f'{{name="contextfold", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses", '
-            "supports_websockets=false}"
-        )
-        own = ["-c", f"model_providers.contextfold={provider}", "-c", 'model_provider="contextfold"']
-        return [command[0], *own, *command[1:]]
-    if name == "pi":
+    name = agents.program_of(command)
+    if name == agents.CODEX and not any(map(_NAMES_A_PROVIDER.match, settings_of_codex(command[1:]))):
+        return [command[0], *_told_codex(command, url, environ, upstreams), *command[1:]]
+    if name == agents.PI:
         return [command[0], "--extension", str(PI_EXTENSION), *command[1:]]
     return list(command)
+
+
+def _told_codex(
+    command: Sequence[str], url: str, environ: Mapping[str, str], upstreams: Mapping[str, str]
+) -> list[str]:
+    own = agents.codex_provider(command[1:], environ)
+    is_own = agents.CODEX in upstreams
+    if (own is None or own.url is not None) and not is_own:
+        return []  # it asks a server of the user's, and is told no other one
+    base = f"{url}/{agents.CODEX}/v1" if is_own else f"{url}/v1"
+    if own is not None and own.name is not None:  # as it is set up, with its key and its headers
+        place = f"model_providers.{own.name}"
+        return ["-c", f'{place}.base_url="{base}"', "-c", f"{place}.supports_websockets=false"]
+    provider = (
+        f'{{name="contextfold", base_url="{base}", env_key="OPENAI_API_KEY", wire_api="responses", '
+        "supports_websockets=false}"
+    )
+    return ["-c", f"model_providers.contextfold={provider}", "-c", 'model_provider="contextfold"']
 
 
 def settings_of_codex(words: Sequence[str]) -> list[str]:
@@ -121,11 +155,17 @@ def settings_of_codex(words: Sequence[str]) -> list[str]:
 _NAMES_A_PROVIDER = re.compile(r"\s*model_provider")
 
 PI_EXTENSION = Path(__file__).with_name("pi_extension.js")
+PI_ADDRESSES = "CONTEXTFOLD_PI_ADDRESSES"
+"""Where the extension finds, by provider, what pi is to be told."""
 
 
-def settings_from(environ: Mapping[str, str], upstreams: Mapping[str, str]) -> dict[str, str]:
-    """The upstreams of a run: as given, else where the user's own environment points already."""
-    found = dict(upstreams)
+def settings_from(
+    environ: Mapping[str, str], upstreams: Mapping[str, str], command: Sequence[str] = ()
+) -> dict[str, str]:
+    """The upstreams of a run: as given, else where the user's own environment points already; and those that the files
+    of agents name, which come before the environment there.
+    """
+    found = {**agents.own_upstreams(command, environ, upstreams), **upstreams}
     for name, variables in BASE_URLS.items():
         told = next((environ[variable] for variable in variables if environ.get(variable)), None)
         if name not in found and told is not None:

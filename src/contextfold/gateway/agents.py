@@ -1,0 +1,190 @@
+"""Where an agent's own files of settings send its requests, which ``contextfold run`` tells it otherwise.
+
+What a user has set there is where requests are meant to go: each such address is an upstream of its own (``CODEX``,
+``own_name``), and the agent is told the gateway's path to it. Where a file says what is not understood here, the agent
+is told nothing, and goes past the gateway: better than to another server than the user's.
+
+What belongs here: reading these files. What does not: what an agent is told, and how (``run``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contextfold.errors import PolicyError
+from contextfold.gateway.settings import UPSTREAMS, Upstream
+
+CODEX = "codex"
+"""The upstream that is Codex's own."""
+OPENCODE, PI = "opencode", "pi"
+
+
+def own_name(agent: str, provider: str) -> str:
+    """The upstream that an agent's own files say for a provider."""
+    return f"{agent}-{provider}"
+
+
+@dataclass(frozen=True, slots=True)
+class CodexProvider:
+    """The provider that Codex would ask."""
+
+    name: str | None = None
+    """Its table among ``model_providers``; None: OpenAI's, which is built in."""
+    url: str | None = None
+    """Where it is; None: where Codex looks without being told."""
+
+
+def codex_provider(words: Sequence[str], environ: Mapping[str, str]) -> CodexProvider | None:
+    """From Codex's file and the profile that its arguments name; None where an address cannot be told beside it."""
+    home = Path(environ.get("CODEX_HOME") or _home(environ) / ".codex")
+    try:
+        said = _toml(home / "config.toml")
+        profile = _profile(words) or said.get("profile")
+        profiles = said.get("profiles")
+        if isinstance(profile, str):
+            of_old = profiles.get(profile) if isinstance(profiles, dict) else None
+            said = {**said, **(of_old if isinstance(of_old, dict) else {}), **_toml(home / f"{profile}.config.toml")}
+    except ValueError:
+        return None  # Codex says itself what is wrong with it
+    name = said.get("model_provider") or "openai"
+    if name == "openai":
+        url = said.get("openai_base_url")
+        return CodexProvider(None, url) if url is None or _is_address(url) else None
+    tables = said.get("model_providers")
+    table = tables.get(name) if isinstance(tables, dict) else None
+    # Its own names for local servers have no table, and one with a dot in its name cannot be reached by ``-c``.
+    if not isinstance(table, dict) or not re.fullmatch(r"[\w-]+", str(name)):
+        return None
+    url = table.get("base_url")
+    return CodexProvider(name, url) if url is None or _is_address(url) else None
+
+
+def opencode_addresses(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, str | None]:
+    """By provider, what opencode's files say for it; None where that is not understood."""
+    return _addresses(_opencode_files(command, environ), environ, "provider", ("options", "baseURL"))
+
+
+def pi_addresses(environ: Mapping[str, str]) -> dict[str, str | None]:
+    """By provider, what pi's file of models says for it; None where that is not understood."""
+    agent = Path(environ.get("PI_CODING_AGENT_DIR") or _home(environ) / ".pi" / "agent")
+    found = _addresses(iter([agent / "models.json"]), environ, "providers", ("baseUrl",))
+    # Anthropic's SDK, which pi asks with, puts ``/v1`` behind its address; an upstream's has it in it.
+    return {name: f"{url.rstrip('/')}/v1" if url and name == "anthropic" else url for name, url in found.items()}
+
+
+def own_upstreams(command: Sequence[str], environ: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The upstreams that agents' own files stand for; at the address that was ``given`` for the provider, if any."""
+    # opencode is told by the environment, so it may be what the command starts in the end
+    found = {own_name(OPENCODE, name): url for name, url in opencode_addresses(command, environ).items()}
+    if program_of(command) == PI:
+        found |= {own_name(PI, name): url for name, url in pi_addresses(environ).items()}
+    if program_of(command) == CODEX:
+        codex = codex_provider(command[1:], environ)
+        if codex is None or codex.url is not None:
+            found[CODEX] = codex.url if codex is not None else None
+    known = {
+        name: given.get("openai" if name == CODEX else name.rpartition("-")[2], url) for name, url in found.items()
+    }
+    return {name: url for name, url in known.items() if url is not None}
+
+
+def program_of(command: Sequence[str]) -> str:
+    """The name of a command's program, by which agents are known."""
+    return Path(command[0]).name.removesuffix(".cmd").removesuffix(".exe") if command else ""
+
+
+# ---- files ----
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """Raises ``ValueError`` for what is no TOML; a file that is not there says nothing."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply") from None
+
+
+def _profile(words: Sequence[str]) -> str | None:
+    found, before = None, ""
+    for word in words:
+        if word == "--":
+            break
+        if before in ("-p", "--profile"):
+            found = word
+        elif (joined := re.match(r"(?:--profile=|-p=?)(?=[^=-])", word)) is not None:
+            found = word[joined.end() :]
+        before = word
+    return found
+
+
+def _opencode_files(command: Sequence[str], environ: Mapping[str, str]) -> Iterator[Path]:
+    """Those that say less first."""
+    base = Path(environ.get("XDG_CONFIG_HOME") or _home(environ) / ".config") / "opencode"
+    yield from (base / name for name in ("config.json", *_OPENCODE_NAMES))
+    if named := environ.get("OPENCODE_CONFIG"):
+        yield Path(named)
+    # it works in the folder where it is started, or in one that it is given
+    for folder in (Path(os.path.abspath(word)) for word in (".", *command[1:]) if os.path.isdir(word)):
+        above = [folder, *folder.parents]
+        root = next((at for at, place in enumerate(above) if os.path.exists(place / ".git")), 0)
+        for place in reversed(above[: root + 1]):
+            yield from (place / name for name in _OPENCODE_NAMES)
+        for place in (_home(environ), *reversed(above[: root + 1])):
+            yield from (place / ".opencode" / name for name in _OPENCODE_NAMES)
+    if named := environ.get("OPENCODE_CONFIG_DIR"):
+        yield from (Path(named) / name for name in _OPENCODE_NAMES)
+
+
+_OPENCODE_NAMES = ("opencode.json", "opencode.jsonc")
+
+
+def _addresses(
+    files: Iterator[Path], environ: Mapping[str, str], key: str, path: Sequence[str]
+) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for file in files:
+        try:
+            said = _loose_json(file.read_text(encoding="utf-8"))
+        except OSError:
+            continue
+        except (ValueError, RecursionError):
+            return dict.fromkeys(UPSTREAMS)  # what it says is not known
+        for name in UPSTREAMS:
+            value: Any = said
+            for step in (key, name, *path):
+                value = value.get(step) if isinstance(value, dict) else None
+            if value is not None:
+                url = _ENVIRONMENT.sub(lambda one: environ.get(one[1], ""), str(value))
+                found[name] = url if _is_address(url) else None
+    return found
+
+
+_ENVIRONMENT = re.compile(r"\{env:(\w+)\}")
+_NOT_JSON = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])', re.DOTALL)
+
+
+def _loose_json(text: str) -> Any:
+    """JSON as these agents read it: with comments, and a comma behind the last of a list."""
+    bare = _NOT_JSON.sub(lambda found: found[1] or "", text)
+    return json.loads(_NOT_JSON.sub(lambda found: found[1] or "", bare))  # a comma may have stood before a comment
+
+
+def _is_address(url: object) -> bool:
+    try:
+        Upstream.of("own", str(url))
+    except (PolicyError, ValueError):
+        return False
+    return True
