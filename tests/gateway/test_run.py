@@ -25,6 +25,7 @@ from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
 from contextfold import PolicyError
 from contextfold.cli.app import run as run_cli
+from contextfold.gateway.agents import CHATGPT
 from contextfold.gateway.run import PI_ADDRESSES, arguments_for, child_environment, settings_from
 from contextfold.gateway.serve import packed, set_up_logging, unpacked
 from contextfold.gateway.settings import GatewaySettings, Upstream
@@ -345,6 +346,40 @@ def test_a_server_that_codex_cannot_be_told_the_way_to_is_left_to_it(tmp_path: P
     assert arguments_for(command, "http://h", environ, {}) == command
     given = settings_from(environ, {"openai": "http://given/v1"}, command)
     assert "http://h/codex/v1" in " ".join(arguments_for(command, "http://h", environ, given))
+
+
+@pytest.mark.parametrize(
+    ("login", "upstream"),
+    [
+        ({"auth_mode": "apikey", "OPENAI_API_KEY": "k"}, None),
+        ({"OPENAI_API_KEY": "k"}, None),
+        ({"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": {"access_token": "t"}}, CHATGPT),
+        ({"tokens": {"access_token": "t"}}, CHATGPT),
+    ],
+)
+def test_a_codex_that_was_logged_in_asks_with_its_login(tmp_path: Path, login: Any, upstream: str | None) -> None:
+    (tmp_path / "auth.json").write_text(json.dumps(login), encoding="utf-8")
+    environ = {"CODEX_HOME": str(tmp_path), "HOME": str(tmp_path), "OPENAI_API_KEY": "of something else"}
+    upstreams = settings_from(environ, {}, ["codex", "x"])
+    assert upstreams == ({"codex": upstream} if upstream else {})
+    told = " ".join(arguments_for(["codex", "x"], "http://h", environ, upstreams))
+    assert "requires_openai_auth=true" in told
+    assert "env_key" not in told
+    assert ("http://h/codex/v1" if upstream else "http://h/v1") in told
+    assert Upstream.of("codex", CHATGPT).url("/v1/responses", "") == f"{CHATGPT}/responses"
+    # a server that was named for this run, and has its key in the environment, gets neither
+    given = {"openai": "http://given/v1"}
+    assert settings_from(environ, given, ["codex", "x"]) == given
+    assert 'env_key="OPENAI_API_KEY"' in " ".join(arguments_for(["codex", "x"], "http://h", environ, given))
+    assert settings_from({**environ, "OPENAI_BASE_URL": "http://given/v1"}, {}, ["codex", "x"]) == given
+    (tmp_path / "config.toml").write_text(
+        'model_provider = "m"\n[model_providers.m]\nrequires_openai_auth = true', encoding="utf-8"
+    )
+    assert settings_from(environ, {}, ["codex", "x"]) == upstreams
+    for odd in ("{", "[]", "{}", '{"auth_mode": "other", "tokens": {"x": 1}}'):
+        (tmp_path / "auth.json").write_text(odd, encoding="utf-8")
+        (tmp_path / "config.toml").write_text("", encoding="utf-8")
+        assert 'env_key="OPENAI_API_KEY"' in " ".join(arguments_for(["codex", "x"], "http://h", environ, {}))
 
 
 OPENCODE_MINE = """{

@@ -24,6 +24,10 @@ from contextfold.gateway.settings import UPSTREAMS, Upstream
 CODEX = "codex"
 """The upstream that is Codex's own."""
 OPENCODE, PI = "opencode", "pi"
+OF_KEY, OF_CHATGPT = "apikey", "chatgpt"
+"""As Codex writes how it was logged in."""
+CHATGPT = "https://chatgpt.com/backend-api/codex"
+"""Where Codex sends the requests of those who logged in with ChatGPT."""
 
 
 def own_name(agent: str, provider: str) -> str:
@@ -38,7 +42,9 @@ class CodexProvider:
     name: str | None = None
     """Its table among ``model_providers``; None: OpenAI's, which is built in."""
     url: str | None = None
-    """Where it is; None: where Codex looks without being told."""
+    """Where it is; None: where ``run`` sends what is OpenAI's."""
+    login: str | None = None
+    """How Codex was logged in, where it asks with that: ``OF_KEY`` or ``OF_CHATGPT``."""
 
 
 def codex_provider(words: Sequence[str], environ: Mapping[str, str]) -> CodexProvider | None:
@@ -56,14 +62,15 @@ def codex_provider(words: Sequence[str], environ: Mapping[str, str]) -> CodexPro
     name = said.get("model_provider") or "openai"
     if name == "openai":
         url = said.get("openai_base_url")
-        return CodexProvider(None, url) if url is None or _is_address(url) else None
+        return CodexProvider(None, url, _login(home)) if url is None or _is_address(url) else None
     tables = said.get("model_providers")
     table = tables.get(name) if isinstance(tables, dict) else None
     # Its own names for local servers have no table, and one with a dot in its name cannot be reached by ``-c``.
     if not isinstance(table, dict) or not re.fullmatch(r"[\w-]+", str(name)):
         return None
     url = table.get("base_url")
-    return CodexProvider(name, url) if url is None or _is_address(url) else None
+    login = _login(home) if table.get("requires_openai_auth") is True else None
+    return CodexProvider(name, url, login) if url is None or _is_address(url) else None
 
 
 def opencode_addresses(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, str | None]:
@@ -95,6 +102,12 @@ def own_upstreams(command: Sequence[str], environ: Mapping[str, str], given: Map
     return {name: url for name, url in known.items() if url is not None}
 
 
+def asks_chatgpt(command: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Whether the command is a Codex that was logged in with ChatGPT, and nothing says to ask elsewhere."""
+    codex = codex_provider(command[1:], environ) if program_of(command) == CODEX else None
+    return codex is not None and codex.url is None and codex.login == OF_CHATGPT
+
+
 def program_of(command: Sequence[str]) -> str:
     """The name of a command's program, by which agents are known."""
     return Path(command[0]).name.removesuffix(".cmd").removesuffix(".exe") if command else ""
@@ -115,6 +128,20 @@ def _toml(path: Path) -> dict[str, Any]:
         return {}
     except RecursionError:
         raise ValueError(f"{path} is nested too deeply") from None
+
+
+def _login(home: Path) -> str | None:
+    """How Codex was logged in: with an account of ChatGPT's, or with a key of the API; None where it was not, or keeps
+    that elsewhere.
+    """
+    try:
+        said = json.loads((home / "auth.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict) or not (said.get("OPENAI_API_KEY") or said.get("tokens")):
+        return None
+    mode = said.get("auth_mode") or (OF_KEY if said.get("OPENAI_API_KEY") else OF_CHATGPT)
+    return mode if mode in (OF_KEY, OF_CHATGPT) else None
 
 
 def _profile(words: Sequence[str]) -> str | None:

@@ -131,10 +131,14 @@ def _told_codex(
     if own is not None and own.name is not None:  # as it is set up, with its key and its headers
         place = f"model_providers.{own.name}"
         return ["-c", f'{place}.base_url="{base}"', "-c", f"{place}.supports_websockets=false"]
-    provider = (
-        f'{{name="contextfold", base_url="{base}", env_key="OPENAI_API_KEY", wire_api="responses", '
-        "supports_websockets=false}"
-    )
+    # As Codex asks: with its own login where there is one, and not with another key beside it, which would be billed;
+    # but ChatGPT's is for ChatGPT, and a server that the environment names has its key there.
+    is_elsewhere = "openai" in upstreams and not is_own
+    login = own.login if own is not None else None
+    if is_elsewhere and (login == agents.OF_CHATGPT or environ.get("OPENAI_API_KEY")):
+        login = None
+    key = "requires_openai_auth=true" if login is not None else 'env_key="OPENAI_API_KEY"'
+    provider = f'{{name="contextfold", base_url="{base}", {key}, wire_api="responses", supports_websockets=false}}'
     return ["-c", f"model_providers.contextfold={provider}", "-c", 'model_provider="contextfold"']
 
 
@@ -170,6 +174,8 @@ def settings_from(
         told = next((environ[variable] for variable in variables if environ.get(variable)), None)
         if name not in found and told is not None:
             found[name] = told
+    if not {"openai", agents.CODEX} & found.keys() and agents.asks_chatgpt(command, environ):
+        found[agents.CODEX] = agents.CHATGPT
     return found
 
 
