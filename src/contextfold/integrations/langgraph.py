@@ -30,6 +30,7 @@ from contextfold.errors import InputError, PolicyError, shown
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import sending_nothing
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
+from contextfold.integrations.langchain.records import fits
 from contextfold.integrations.langchain.threads import thread_key
 from contextfold.observe import logger
 from contextfold.policy import Policy
@@ -172,7 +173,7 @@ class Context(Runnable[Any, dict[str, Any]]):
         """The record in force: the state's, or one that was made here from the state as it is."""
         key = thread_key(messages)
         made = self._made.get(key)
-        if made is None or made.record.parent != (saved.id if saved else None):
+        if made is None or made.record.parent != (saved.id if saved else None) or not fits(made.record, messages):
             return saved
         if not self._has_warned and any(isinstance(message, AIMessage) for message in messages[made.count :]):
             self._has_warned = True

@@ -18,6 +18,7 @@ from langgraph.graph.message import add_messages
 from pydantic import BaseModel, Field
 
 from contextfold.integrations.langgraph import CompactionNodeState, CompactionState, Context
+from contextfold.record.compaction import Compaction
 
 WINDOW = 3_000
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -161,6 +162,44 @@ def test_a_record_that_does_not_fit_an_edited_thread_leaves_the_state(caplog: py
     assert not state["compaction"]
     assert state["summary_metadata"] == {}
     assert len([record for record in caplog.records if "set aside" in record.message]) == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_fork_from_before_the_newest_pass_goes_on_with_the_record_of_its_own_checkpoint(
+    is_async: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The newest record, which this process still knows, was made from messages that the fork has changed."""
+    scribe, model = writer(), ScriptedModel()
+    context = Context.of_window(WINDOW, summarizer=scribe)
+
+    async def node(state: Any) -> dict[str, Any]:
+        prepared = await context.aprepare(state)
+        return {"messages": [await model.ainvoke(prepared.messages)], **prepared.update}
+
+    options: Any = {"checkpointer": InMemorySaver()}
+    if is_async:
+        app: Any = StateGraph(CompactionState).add_node("agent", node).add_edge(START, "agent").compile(**options)
+    else:
+        app = graph_of(CompactionState, context, model, **options)
+
+    def said(messages: list[Any], config: Any) -> Any:
+        given = {"messages": messages}
+        return asyncio.run(app.ainvoke(given, config)) if is_async else app.invoke(given, config)
+
+    turn = 0
+    while len(scribe.sent) < 2:
+        before = app.get_state(THREAD)
+        said(talk(2, start=2 * turn), THREAD)
+        turn += 1
+    own, last = (Compaction.from_json(state.values["compaction"]) for state in (before, app.get_state(THREAD)))
+    thread = before.values["messages"]
+    assert own.covers < len(thread) <= last.covers
+    changed = thread[-1]
+    fork = app.update_state(before.config, {"messages": [changed.model_copy(update={"content": "Changed."})]})
+    state = said([HumanMessage("and here?")], fork)
+    assert not [record for record in caplog.records if "set aside" in record.message]
+    record = Compaction.from_json(state["compaction"])
+    assert own.id in (record.id, record.parent)
 
 
 def test_no_stream_of_a_graph_shows_the_summary_call() -> None:

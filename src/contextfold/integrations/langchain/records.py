@@ -125,10 +125,13 @@ def undone(remembered: Remembered) -> Remembered:
     return Remembered(current=remembered.before, is_held=True)
 
 
-def _continues(made: Prepared, current: Compaction | None, messages: Sequence[Any]) -> bool:
-    """Whether the state is still the one that a record was made from, perhaps with more messages."""
-    if made.base != (current.pass_id if current else None):
-        return False
+def fits(record: Compaction, messages: Sequence[Any]) -> bool:
+    """Whether these messages begin as those that a record was made from: a fork may go another way."""
     history = History(FORMAT, TokenCounter())
     history.extend(messages)
-    return made.still_fits(history)
+    return record.mismatch(history) is None
+
+
+def _continues(made: Prepared, current: Compaction | None, messages: Sequence[Any]) -> bool:
+    """Whether the state is still the one that a record was made from, perhaps with more messages."""
+    return made.base == (current.pass_id if current else None) and fits(made.made, messages)
