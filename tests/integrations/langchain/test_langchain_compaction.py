@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_scripted import SUMMARY, ScriptedModel, problems_of, read_file, talk, worker
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
-from langgraph.types import Command, interrupt
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command, Send, interrupt
 
 from contextfold import Policy
 from contextfold.archive import open_archive
@@ -482,6 +484,46 @@ def test_an_archive_gets_what_leaves_the_view_each_message_once() -> None:
     assert len(made) > 1
     assert len(ids) == len(set(ids))
     assert {what.archived for what in made} == {"cabinet:t"}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_agent_that_is_a_node_of_another_graph_has_one_record_and_one_file_for_all_its_runs(is_async: bool) -> None:
+    """Each of its runs is another task of that graph, here also in another process."""
+    shelf, cabinet, saver, summaries, model = Shelf(), Cabinet(), InMemorySaver(), writer(), ScriptedModel()
+    named: set[str | None] = set()
+    for turn in range(36):
+        middleware = CompactionMiddleware(
+            window=WINDOW,
+            summarizer=summaries,
+            records=shelf,
+            archive=cabinet,
+            after_compaction=lambda made: named.add(made.archived),
+        )
+        graph = StateGraph(MessagesState)
+        graph.add_node("agent", create_agent(model, [], middleware=[middleware]))
+        graph.add_edge(START, "agent")
+        outer: Any = graph.compile(checkpointer=saver)
+        given = {"messages": talk(1, start=turn)}
+        anyio.run(outer.ainvoke, given, config_of()) if is_async else outer.invoke(given, config_of())
+    rewrites = sum(later[: len(earlier)] != earlier for earlier, later in pairwise(model.sent))
+    assert len(summaries.sent) == rewrites
+    assert 1 < rewrites < 6
+    assert list(shelf.texts) == ["t|agent|h0"]
+    assert named == {"cabinet:t|agent|h0"}
+    ids = [message.id for message in cabinet.saved]
+    assert len(ids) == len(set(ids))
+
+
+def test_sub_agents_that_one_node_runs_side_by_side_have_records_of_their_own() -> None:
+    shelf = Shelf()
+    agent = create_agent(ScriptedModel(), [], middleware=[CompactionMiddleware(window=WINDOW, records=shelf)])
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", agent)
+    graph.add_conditional_edges(
+        START, lambda state: [Send("agent", {"messages": talk(30, start=start)}) for start in (0, 100, 200)], ["agent"]
+    )
+    graph.compile(checkpointer=InMemorySaver()).invoke({"messages": []}, config_of())
+    assert sorted(shelf.texts) == ["t|agent|h0", "t|agent|h100", "t|agent|h200"]
 
 
 def test_an_archive_that_fails_is_said_and_the_thread_has_everything(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,7 +18,9 @@ from contextfold.ports import Ports
 
 
 class ThreadKey(NamedTuple):
-    """One conversation: a thread, the sub-graph in it, and its first message, which tells threads without id apart."""
+    """One conversation: a thread, the sub-graph in it, and its first message, which tells apart threads without id, and
+    sub-agents that one node of a graph runs side by side.
+    """
 
     thread_id: str
     namespace: str
@@ -26,14 +28,19 @@ class ThreadKey(NamedTuple):
 
     @property
     def address(self) -> str:
-        """A text for stores: the thread and the sub-graph in it; of a thread without id its first message."""
-        return "|".join(part for part in (self.thread_id, self.namespace) if part) or self.first_message
+        """A text for stores, the same at each run of a conversation: the thread, and of a sub-graph in it also that and
+        its first message; of a thread without id its first message.
+        """
+        first = self.first_message if self.namespace or not self.thread_id else ""
+        return "|".join(part for part in (self.thread_id, self.namespace, first) if part)
 
 
 def thread_key(messages: Sequence[Any], config: Mapping[str, Any] | None = None) -> ThreadKey:
     """The key of a conversation: of the one that is running in this context, or of the one that ``config`` names."""
     configurable = (config or var_child_runnable_config.get() or {}).get("configurable") or {}
-    namespace = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]  # the last part is this very step
+    graphs = str(configurable.get("checkpoint_ns") or "").split("|")[:-1]  # the last part is this very step
+    # Without the ids of tasks: an agent that is a node of another graph has another one at each run.
+    namespace = "|".join(graph.partition(":")[0] for graph in graphs)
     first = getattr(messages[0], "id", None) if messages else None
     return ThreadKey(str(configurable.get("thread_id") or ""), namespace, str(first or ""))
 
