@@ -23,6 +23,7 @@ from sqlalchemy import text
 from talks import fates, shown, tool_loop
 
 from contextfold import Compactor, count_tokens
+from contextfold.conversation.repair import repair
 from contextfold.gateway.records import GatewayRecordStore
 from contextfold.inspector import records
 from contextfold.inspector.stored import stored
@@ -93,6 +94,27 @@ def test_messages_that_cannot_be_sent_are_not_called_kept(tmp_path: Path, stop: 
     assert told == [entry.fate for entry in one.ledger()]
     # Once the first one of the two has left, the repeated result is shown.
     assert told[-2:] == ["dropped" if stop == 6 else "shortened", "shortened"]
+
+
+def test_the_states_of_a_session_cost_what_stands_in_their_views(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each looked at all messages that came later: twice the session took nearly four times as long."""
+    looked_at: list[int] = []
+
+    def counting(messages: Any) -> Any:
+        looked_at.append(len(messages))
+        return repair(messages)
+
+    monkeypatch.setattr("contextfold.inspector.stored.repair", counting)
+    found = {}
+    for turns in (40, 120):
+        one = played(url_of(tmp_path), tool_loop(turns), f"of {turns}")
+        looked_at.clear()
+        run = stored(open_store(url_of(tmp_path)), one.thread)["runs"][0]
+        found[turns] = len(run["states"]), sum(looked_at)
+    assert found[120][0] > 2 * found[40][0] > 10
+    assert found[120][1] < 4 * found[40][1]
 
 
 def with_gateway_records(url: str, messages: list[Any] = MESSAGES, window: int = WINDOW) -> list[Any]:

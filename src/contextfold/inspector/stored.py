@@ -10,6 +10,7 @@ the turn, up to some turns early where they are prepared in the background.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,9 +72,10 @@ class _Talk:
 
 @dataclass(frozen=True)
 class _State:
-    """What a summary in force makes of the history: who is gone, what the others became, what is added."""
+    """What a summary in force makes of the history: who is left, what these became, what is added."""
 
-    gone: frozenset[int]
+    kept: Sequence[int]
+    """Who is not, of all messages that a request of this state can have."""
     changed: Mapping[int, Message]
     summary: Message | None
     after: int
@@ -83,17 +85,28 @@ class _Run:
     def __init__(self, talk: _Talk, shared: Shared) -> None:
         self._talk = talk
         self._shared = shared
-        runs = self._accounted((), {})
+        self._first = [0, *(bisect_left(talk.steps, summary.covers) for summary in talk.line)]
+        self._states: list[_State] = []
+        runs, kept = self._accounted((), {})
         self._entries = [state_entry(0, runs, None, shared)]
-        self._states = [_State(_gone(runs), {}, None, -1)]
-        self._first: list[int] = [0]
+        self._states.append(_State(kept, {}, None, -1))
         for summary in talk.line:
             self._add(summary)
 
-    def _accounted(self, recorded: Sequence[Run], changed: Mapping[int, Message]) -> tuple[Run, ...]:
-        """The fates that are recorded, and those of messages that are left and cannot be sent as they stand."""
+    def _accounted(
+        self, recorded: Sequence[Run], changed: Mapping[int, Message]
+    ) -> tuple[tuple[Run, ...], Sequence[int]]:
+        """The fates of the next state that are recorded, and those of messages that are left and cannot be sent as they
+        stand; and who is left.
+
+        Only what stands before the first request of the state behind it can be in a view of this one: with all that
+        came later, each of many states would cost the whole session.
+        """
         talk, gone = self._talk, _gone(recorded)
-        left = [index for index in range(len(talk.messages)) if index not in gone]
+        number = len(self._states)
+        behind = self._first[number + 1] if number + 1 < len(self._first) else len(talk.steps)
+        until = talk.steps[behind] if behind < len(talk.steps) else len(talk.messages)
+        left = [index for index in range(until) if index not in gone]
         mended = conform(repair([changed.get(index, talk.messages[index]) for index in left]), talk.format)
         accounts = {left[place.position]: place.account for place in mended if place.position is not None}
         found: dict[int, Account] = {}
@@ -102,7 +115,8 @@ class _Run:
             account = accounts.get(index, never)
             if account is not None and index not in changed:
                 found[index] = account
-        return Ledger(recorded, talk.messages, found).runs
+        runs = Ledger(recorded, talk.messages, found).runs
+        return runs, [index for index in left if index not in found or found[index][0] not in GONE]
 
     def _add(self, summary: StoredSummary) -> None:
         talk = self._talk
@@ -113,8 +127,8 @@ class _Run:
             if (index := places(edit.index)) is not None and index < len(talk.messages):
                 edits.setdefault(index, []).append(edit)
         changed = {index: reduce(talk.messages[index], found) for index, found in edits.items()}
-        runs = self._accounted(account(len(talk.messages), summary, links), changed)
-        request = next((number for number, index in enumerate(talk.steps) if index >= summary.covers), len(talk.steps))
+        request = self._first[len(self._states)]
+        runs, kept = self._accounted(account(len(talk.messages), summary, links), changed)
         entry = state_entry(
             request,
             runs,
@@ -133,10 +147,9 @@ class _Run:
                 known = {**recalled_entry(one, request, self._shared.clean), "after": after}
                 entry["recalled"].append(known)
         self._entries.append(entry)
-        self._first.append(request)
         self._states.append(
             _State(
-                gone=_gone(runs),
+                kept=kept,
                 changed=changed,
                 summary=summary_message(summary.record.summary) if summary.record.summary else None,
                 after=entry["summary"]["after"] if entry["summary"] else -1,
@@ -188,12 +201,11 @@ class _Run:
         talk = self._talk
         view: list[Any] = []
         summary = state.summary
-        for index in range(until):
+        for index in state.kept[: bisect_left(state.kept, until)]:
             if summary is not None and index > state.after:
                 view.append(summary)
                 summary = None
-            if index not in state.gone:
-                view.append(state.changed.get(index, talk.wire[index]))
+            view.append(state.changed.get(index, talk.wire[index]))
         return [*view, summary] if summary is not None else view
 
     def _settle(self, number: int, request: ReplayRequest) -> None:
