@@ -7,6 +7,7 @@ import gzip
 import http.client
 import json
 import logging
+import re
 import socket
 import threading
 import time
@@ -434,6 +435,21 @@ def test_an_encoding_that_is_not_known_passes_as_it_came(scene: Scene) -> None:
     response = post(scene.url, CHAT, LONG, {"content-encoding": "aws-chunked"})
     assert scene.last.body == LONG
     assert response.headers["x-contextfold-reason"] == "encoding"
+
+
+def test_requests_whose_body_could_not_be_read_are_counted_by_reason(scene: Scene) -> None:
+    """They are never compacted, and nothing else that an operator watches says so."""
+
+    def counted(reason: str) -> float:
+        text = post(scene.url, "/metrics", b"", method="GET").body.decode()
+        rows = re.findall(rf'^contextfold_unread_total{{reason="{reason}".*}} (\S+)$', text, re.MULTILINE)
+        return sum(map(float, rows))
+
+    before = {reason: counted(reason) for reason in ("encoding", "unreadable")}
+    post(scene.url, CHAT, LONG, {"content-encoding": "aws-chunked"})
+    post(scene.url, CHAT, LONG[:-2])
+    post(scene.url, CHAT, LONG)
+    assert {reason: counted(reason) - count for reason, count in before.items()} == {"encoding": 1, "unreadable": 1}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

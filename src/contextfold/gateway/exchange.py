@@ -116,7 +116,7 @@ class Exchanges:
         if readable is not call.raw:
             call.model = model_of(readable or b"")
         if readable is None:
-            call.reason = "encoding"
+            self._unread(call, "encoding")
             return await self._passed(call)
         try:
             is_small, found = await self._is_small(call, wire, readable)
@@ -180,7 +180,7 @@ class Exchanges:
         except Refused as error:  # refused for another reason than size, and nothing could be mended
             return error.answer
         except Unreadable as error:
-            call.reason = "unreadable"
+            self._unread(call, "unreadable")
             log.debug("a body is passed on: %s", error)
         except CannotFit as error:
             self._failed(call, "cannot_fit", error)
@@ -441,6 +441,11 @@ class Exchanges:
                 self.metrics.add("money_saved_dollars_total", price_of(saved, call.model))
         if is_new and not self.settings.shadow:
             self.metrics.add("compactions_total", wire=conversation.wire.format)
+
+    def _unread(self, call: GatewayCall, reason: str) -> None:
+        """A body that is not read is never compacted, however long it gets: whoever runs the gateway should see it."""
+        call.reason = reason
+        self.metrics.add("unread_total", reason=reason)
 
     def _tell_of_summaries(self, call: GatewayCall, result: CompactionResult) -> None:
         if any(event.name == "summary_adopted" for event in result.events):

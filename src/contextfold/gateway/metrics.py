@@ -34,6 +34,10 @@ HELP = {
     "upstream_errors_total": ("counter", "Upstreams that could not be reached, reset or timed out, by kind."),
     "disconnects_total": ("counter", "Clients that left before the end of their answer."),
     "native_total": ("counter", "Requests left to the provider's own compaction, by field."),
+    "unread_total": (
+        "counter",
+        "Requests whose body could not be read, and that were passed on as they came, by reason.",
+    ),
     "shadow_tokens_total": ("counter", "Shadow mode: input tokens that would not have been sent."),
     "in_flight": ("gauge", "Requests that are being answered."),
     "remembered_conversations": ("gauge", "Conversations in memory."),
