@@ -333,6 +333,27 @@ def test_the_list_says_of_each_session_what_there_is(reading: str) -> None:
     assert by_name["another"]["compactions"] == 0
 
 
+def test_sessions_whose_names_look_like_keys_are_told_apart_and_opened_from_the_list(tmp_path: Path) -> None:
+    """All were listed as ``[key]``, and led to an empty session."""
+    url = url_of(tmp_path)
+    names = [f"sk-live-1234567890abcdefABCDE{number}" for number in range(2)]
+    for number, name in enumerate(names):
+        played(url, MESSAGES[: 4 + 2 * number], name)
+    with serving("--store", url, "--allow-changes", "--window", str(WINDOW)) as address:
+        status, listed = asked(address, "/api/sessions")
+        assert status == 200
+        lines = json.loads(listed)["sessions"]
+        assert len({line["thread"] for line in lines}) == 2
+        for line in lines:
+            where = {"thread": line["thread"], "namespace": ""}
+            status, body = asked(address, "/api/document", **where)
+            assert (status, len(json.loads(body)["messages"])) == (200, line["messages"])
+            done = asked(address, "/api/undo", "POST", {"x-contextfold": "view"}.items(), **where)
+            assert json.loads(done[1])["said"] == "Nothing was in force."
+            page = asked(address, "/session", **where)[1]
+            assert not any(name in listed + body + page for name in names)
+
+
 def test_a_session_that_is_not_there_is_said_so(store: str) -> None:
     done = ran("--store", store, "nobody", "--no-open")
     assert done.returncode == 2

@@ -280,7 +280,8 @@ def _changes(source: Any, given: Mapping[str, Any], named: Named) -> dict[str, C
         return "Nothing was in force." if undone is None else "Undone: the view from before is in force again."
 
     def noted(change: Callable[[Thread], str]) -> Callable[[Thread], str]:
-        def do(thread: Thread) -> str:
+        def do(asked: Thread) -> str:
+            thread = source.named(asked)
             try:
                 said = change(thread)
             except ContextfoldError as error:

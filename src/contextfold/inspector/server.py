@@ -87,6 +87,24 @@ class Store:
     _figures: dict[str, tuple[Any, StoredFigures]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     """Thread key -> what failed last when it was asked for here."""
+    _hidden: dict[str, Thread] = field(default_factory=dict)
+    """Sessions whose names hold what looks like a key, by what the list calls them."""
+    _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    def named(self, thread: Thread) -> Thread:
+        """The session that a page asks for, by its name or by what the list calls it."""
+        return self._hidden.get(thread.id, thread)
+
+    def _shown(self, thread: Thread, clean: Callable[[str], str]) -> str:
+        """A session's name without keys. What such a name loses may be all that told it from others, and the page asks
+        for a session by its name: so it gets a mark, which tells nothing of the key.
+        """
+        shown = clean(thread.id)
+        if shown == thread.id:
+            return shown
+        mark = hmac.digest(self._secret, thread.key.encode(), "sha256").hex()[:8]
+        self._hidden[f"{shown} {mark}"] = thread
+        return f"{shown} {mark}"
 
     def sessions(self) -> list[dict[str, Any]]:
         until = time.monotonic() + WORK
@@ -95,7 +113,7 @@ class Store:
         for state in self.store.sessions(self.namespace):
             found = self._known(state, until)
             line = row(state, found, clean(self.errors.get(state.thread.key, "")), now)
-            lines.append({**line, "thread": clean(line["thread"])} if clean(line["thread"]) != line["thread"] else line)
+            lines.append({**line, "thread": self._shown(state.thread, clean)})
         return lines
 
     def _known(self, state: Any, until: float) -> StoredFigures | None:
@@ -108,14 +126,14 @@ class Store:
         return known[1] if known else None
 
     def document(self, thread: Thread) -> dict[str, Any]:
-        return stored(self.store, thread, keys=self.keys)
+        return stored(self.store, self.named(thread), keys=self.keys)
 
     def signature(self, thread: Thread | None) -> Any:
         if thread is None:
             states = self.store.sessions(self.namespace)
             waiting = sum((state.message_count, state.revision) != self._signed(state.thread) for state in states)
             return [(state.thread.key, *_signature(state)) for state in states], waiting
-        return _signature(self.store.load(thread))
+        return _signature(self.store.load(self.named(thread)))
 
     def _signed(self, thread: Thread) -> Any:
         known = self._figures.get(thread.key)
