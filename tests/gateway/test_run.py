@@ -430,6 +430,16 @@ def test_what_opencode_is_set_up_to_send_to_a_server_of_the_users_goes_there(
     assert told({"anthropic": "http://given"}) == {"anthropic": "http://h/opencode-anthropic/v1"}
 
 
+def test_a_folder_that_was_removed_is_no_reason_not_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    environ = {"HOME": str(tmp_path)}
+    assert settings_from(environ, {}, ["opencode"]) == {}
+    assert child_environment(["opencode"], environ, "http://h", {})["ANTHROPIC_BASE_URL"] == "http://h"
+
+
 def test_what_pi_is_set_up_to_send_to_a_server_of_the_users_goes_there(tmp_path: Path) -> None:
     models = tmp_path / ".pi" / "agent" / "models.json"
     models.parent.mkdir(parents=True)

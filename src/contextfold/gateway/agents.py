@@ -163,8 +163,7 @@ def _opencode_files(command: Sequence[str], environ: Mapping[str, str]) -> Itera
     yield from (base / name for name in ("config.json", *_OPENCODE_NAMES))
     if named := environ.get("OPENCODE_CONFIG"):
         yield Path(named)
-    # it works in the folder where it is started, or in one that it is given
-    for folder in (Path(os.path.abspath(word)) for word in (".", *command[1:]) if os.path.isdir(word)):
+    for folder in _folders(command):
         above = [folder, *folder.parents]
         root = next((at for at, place in enumerate(above) if os.path.exists(place / ".git")), 0)
         for place in reversed(above[: root + 1]):
@@ -173,6 +172,14 @@ def _opencode_files(command: Sequence[str], environ: Mapping[str, str]) -> Itera
             yield from (place / ".opencode" / name for name in _OPENCODE_NAMES)
     if named := environ.get("OPENCODE_CONFIG_DIR"):
         yield from (Path(named) / name for name in _OPENCODE_NAMES)
+
+
+def _folders(command: Sequence[str]) -> list[Path]:
+    """Where a command may work: in the folder where it is started, or in one that it is given."""
+    try:
+        return [Path(os.path.abspath(word)) for word in (".", *command[1:]) if os.path.isdir(word)]
+    except OSError:  # the folder where it is started was removed
+        return []
 
 
 _OPENCODE_NAMES = ("opencode.json", "opencode.jsonc")
