@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
 
@@ -338,3 +339,24 @@ def test_what_is_no_langchain_message_is_refused_in_words_with_its_index(wire: A
         LANGCHAIN.decode(wire, 5)
     assert words in str(error.value)
     assert str(error.value).startswith("message 5: ")
+
+
+@pytest.mark.parametrize(
+    ("block", "kind", "media_type"),
+    [
+        ({"type": "image", "image": {"format": "png", "source": {"bytes": b"pixels"}}}, "image", "image/png"),
+        (
+            {"type": "document", "document": {"format": "pdf", "name": "bill", "source": {"bytes": b"pixels"}}},
+            "document",
+            "application/pdf",
+        ),
+        ({"type": "media", "mime_type": "audio/wav", "data": b"pixels"}, "audio", "audio/wav"),
+    ],
+)
+def test_media_that_are_bytes_are_media_with_their_price(block: dict[str, Any], kind: str, media_type: str) -> None:
+    """ChatBedrockConverse takes Converse's own blocks, Google's integration bytes: both counted next to nothing."""
+    message = HumanMessage(["Look.", block])  # type: ignore[list-item]
+    media = LangChain().decode(message).parts[1]
+    assert isinstance(media, Media)
+    assert (media.kind, media.media_type, media.data) == (kind, media_type, base64.b64encode(b"pixels").decode())
+    assert LangChain().encode([LangChain().decode(message)]) == [message]

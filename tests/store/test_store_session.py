@@ -517,3 +517,18 @@ def test_many_sessions_at_once_in_one_process(tmp_path: Path) -> None:
         others = [n for n in range(60) if n != number and f"of {n}, " in str(view)]
         assert not others
     store.close()
+
+
+def test_bytes_in_a_message_of_langchain_are_stored_and_come_back(store: SQLStore) -> None:
+    """In a picture as ChatBedrockConverse takes it, and beside a tool's answer, where no provider sees them."""
+    messages = pytest.importorskip("langchain_core.messages")
+    picture = {"type": "image", "image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
+    said = [
+        messages.HumanMessage(["Draw on this.", picture]),
+        messages.AIMessage("", tool_calls=[{"id": "c1", "name": "draw", "args": {}}]),
+        messages.ToolMessage("Done.", tool_call_id="c1", artifact={"pixels": b"\x00\x01"}),
+    ]
+    session = Compactor(window=8_000).session("bytes", store)
+    session.append(said)
+    assert session.history() == said
+    assert list(session.view()) == said

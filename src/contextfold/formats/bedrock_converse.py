@@ -174,12 +174,12 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
     if "json" in block:
         return Text(values.json_text(block["json"]), source=block)
     for key, kind in MEDIA_BLOCKS.items():
-        if isinstance(held := block.get(key), dict) and (media := _decode_media(kind, held, block)) is not None:
+        if isinstance(held := block.get(key), dict) and (media := decode_media(kind, held, block)) is not None:
             return media
     return values.opaque(block, _label(block))
 
 
-def _decode_media(kind: MediaKind, held: Mapping[str, Any], block: dict[str, Any]) -> Media | None:
+def decode_media(kind: MediaKind, held: Mapping[str, Any], block: dict[str, Any]) -> Media | None:
     """An image, a document, a video or a sound; None for a document of plain text, because all of it can be read."""
     source = held.get("source")
     if not isinstance(source, dict):

@@ -10,6 +10,7 @@ Reference: https://python.langchain.com/api_reference/core/messages.html
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -50,6 +51,7 @@ REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "rea
 CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments", "custom_tool_call": "input"}
 """Content blocks that are calls, and where each keeps its arguments: Anthropic, LangChain's own, OpenAI Responses."""
 NAMES = ("filename", "title", "name")
+"""Keys that hold a file's name."""
 WHERE = ("url", "file_data", "image_url", "file_url", "file_uri", "file_id", "id")
 """Keys of a media block that say where its data is; ``data:`` URLs hold it."""
 MEDIA_BLOCKS: Mapping[str, MediaKind] = {
@@ -270,11 +272,16 @@ def _decode_inner_block(block: dict[str, Any], index: int | None) -> Text | Medi
 def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
     # LangChain's blocks of today (``base64``, ``url``) and before (``source_type``), and those that providers' own
     # integrations take: Anthropic's ``source``, OpenAI's ``file``, ``input_...``, Google's ``media``.
+    if isinstance(native := block.get(str(block["type"])), dict) and isinstance(native.get("source"), dict):
+        from contextfold.formats.bedrock_converse import decode_media
+
+        # Converse's own shape, which ChatBedrockConverse takes with a ``type`` beside it
+        return decode_media(kind, native, block) or values.opaque(block)
     held = next((block[key] for key in ("source", "file", "input_audio") if isinstance(block.get(key), dict)), block)
     media_type = values.optional_text(held, "mime_type") or values.optional_text(held, "media_type")
     if media_type is None and kind == "audio":
         media_type = values.audio_type(values.optional_text(held, "format"))
-    data, name = values.optional_text(held, "base64") or values.optional_text(held, "data"), _name(block, held)
+    data, name = _data(held), _name(block, held)
     if data is not None and "text" not in (held.get("type"), held.get("source_type")):
         return Media(_kind_of(media_type, kind, block), media_type=media_type, data=data, name=name, source=block)
     where = next((held[key] for key in WHERE if isinstance(held.get(key), str)), None)
@@ -283,6 +290,14 @@ def _decode_media(block: dict[str, Any], kind: MediaKind) -> Media | Opaque:
     found = values.media_from_url(kind, where, name=name, source=block)
     media_type = media_type or found.media_type
     return replace(found, kind=_kind_of(media_type, kind, block), media_type=media_type)
+
+
+def _data(held: Mapping[str, Any]) -> str | None:
+    """What a block carries, as base64. Google's integration takes bytes as well."""
+    found = next((held[key] for key in ("base64", "data") if held.get(key)), None)
+    if isinstance(found, bytes | bytearray):
+        return base64.b64encode(found).decode("ascii")
+    return found if isinstance(found, str) else None
 
 
 def _name(block: Mapping[str, Any], held: Mapping[str, Any]) -> str | None:

@@ -32,9 +32,11 @@ _FINAL = frozenset({str, int, float, bool, type(None), bytes})
 def dumps(wire: Any, index: int, *, takes_bytes: bool = False) -> str:
     """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` of what is not plain data.
 
-    ``takes_bytes``: its format has media as bytes.
+    ``takes_bytes``: its format has media as bytes. LangChain's objects may have some in any format, and in what a tool
+    gives beside its answer (``artifact``).
     """
     if is_object(wire):
+        takes_bytes = True
         from langchain_core.messages import message_to_dict
 
         wire = {_OBJECT: message_to_dict(wire)}
