@@ -187,7 +187,7 @@ class SyncPorts(_Stoppable):
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         with self._limit:
             value = function(*arguments)
-            return _finish(value) if inspect.isawaitable(value) else value
+            return _finish(value) if is_awaitable(value) else value
 
     async def pieces(self, patience: Patience, function: Callable[..., Any], *arguments: Any) -> AsyncGenerator[Any]:
         with self._limit:
@@ -272,7 +272,7 @@ class AsyncPorts(_Stoppable):
             async with self._limit:
                 return await function(*arguments)
         value = await anyio.to_thread.run_sync(functools.partial(function, *arguments), limiter=self._limit)
-        return await value if inspect.isawaitable(value) else value
+        return await value if is_awaitable(value) else value
 
     async def pieces(self, patience: Patience, function: Callable[..., Any], *arguments: Any) -> AsyncGenerator[Any]:
         async with self._limit:
@@ -346,6 +346,15 @@ class AsyncPorts(_Stoppable):
                 # harmless; not closing leaves a lease or a connection behind.
                 await self._started(work)
                 raise
+
+
+def is_awaitable(value: Any) -> bool:
+    """Whether a value is to be awaited. A stream is not, though one of a tracer's may say so: some serve both colors,
+    and ours pose as what they stand for.
+    """
+    kind = type(value)  # not `__class__`, which `isinstance` believes
+    is_stream = not hasattr(kind, "__await__") or hasattr(kind, "__next__")
+    return inspect.isawaitable(value) and (not is_stream or inspect.isgenerator(value))
 
 
 async def hand_over(ports: Ports, taker: Callable[[Any], object], value: Any) -> None:

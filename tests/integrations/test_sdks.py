@@ -514,6 +514,60 @@ def test_a_request_that_asks_for_claudes_larger_window_has_it(asked: str) -> Non
     assert create.result.changed is (asked == "not at all")
 
 
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize("layer", ["a decorator", "two decorators", "a partial", "a class"])
+def test_a_stream_that_a_tracer_stands_before_is_recovered_and_the_tracer_learns_how_it_ends(
+    server: ProviderServer, color: str, layer: str
+) -> None:
+    left: list[Any] = []
+
+    def layered(method: Callable[..., Any]) -> Any:
+        class Managed:
+            def __init__(self, **arguments: Any) -> None:
+                self.inner = method(**arguments)
+
+        class Blocking(Managed):
+            def __enter__(self) -> Any:
+                return self.inner.__enter__()
+
+            def __exit__(self, *error: Any) -> None:
+                left.append(error[0])
+                self.inner.__exit__(*error)
+
+        class Suspending(Managed):
+            async def __aenter__(self) -> Any:
+                return await self.inner.__aenter__()
+
+            async def __aexit__(self, *error: Any) -> None:
+                left.append(error[0])
+                await self.inner.__aexit__(*error)
+
+        kind = Blocking if color == "sync" else Suspending
+        made = functools.wraps(method)(lambda **arguments: kind(**arguments))
+        if layer == "two decorators":
+            return functools.wraps(made)(lambda **arguments: made(**arguments))
+        return {"a partial": functools.partial(made), "a class": kind}.get(layer, made)
+
+    given = arguments("messages.stream", conversation(100), stream=True)
+    client = client_of(server, "messages", is_async=color == "async")
+    send = over_anthropic.with_compaction(layered(client.messages.stream), Compactor())
+
+    async def broken_off() -> None:
+        async with client, send(**given) as events:
+            async for _ in events:
+                raise KeyError("enough")
+
+    def broken_off_at_once() -> None:
+        with client, send(**given) as events:
+            for _ in events:
+                raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        asyncio.run(broken_off()) if color == "async" else broken_off_at_once()
+    assert [request.status for request in server.requests] == [400, 200]
+    assert left == [KeyError]
+
+
 def test_an_argument_without_its_name_is_refused_not_lost() -> None:
     create = over_openai.with_compaction(lambda **arguments: arguments, Compactor())
     with pytest.raises(InputError, match="by name"):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from contextfold import Compactor
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream
-from contextfold.integrations.streams import OpenedStream, StreamProgress, aopened, opened
+from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream, StreamProgress, aopened, opened
 
 TOO_LONG = "prompt is too long: 9000 tokens > 8000 maximum"
 
@@ -150,3 +152,67 @@ def test_a_refusal_that_is_raised_on_the_way_is_one_of_the_request(events: tuple
     with pytest.raises(ValueError, match="too long"):
         opened(stream)
     assert stream.is_closed
+
+
+def test_a_stream_that_is_traced_where_it_is_iterated_gives_its_events_there() -> None:
+    """As OpenTelemetry's proxies do: ``__next__`` is the SDK's, and none of their class."""
+    ended = []
+
+    class Traced:
+        def __init__(self, *events: Any) -> None:
+            self.stream = Blocking(StopIteration(), *events)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.stream, name)
+
+        def __iter__(self) -> Iterator[Any]:
+            yield from self.stream.events
+            ended.append(True)
+
+    hello = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hi"}}
+    assert list(opened(Traced(hello, hello))) == [hello, hello]
+    assert ended == [True]
+
+
+def test_a_stream_that_poses_as_awaitable_is_handed_to_blocking_code_as_it_is() -> None:
+    class BothColors(Blocking):
+        def __await__(self) -> Any:
+            raise AssertionError("it is no coroutine")
+
+        def __iter__(self) -> Any:
+            return self
+
+    hello = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hi"}}
+    said = [{"role": "user", "content": "Hello"}]
+    assert list(Compactor().call(lambda view: opened(BothColors(StopIteration(), hello)), said)) == [hello]
+    assert list(Compactor().call(lambda view: BothColors(StopIteration(), hello), said)) == [hello]
+
+
+def test_an_answer_that_is_no_stream_though_its_class_has_a_next_is_the_callers_as_it_is() -> None:
+    class Answer:
+        def __aiter__(self) -> Any:
+            raise TypeError("not a stream")
+
+        async def __anext__(self) -> Any:
+            raise StopAsyncIteration
+
+    answer = Answer()
+    assert asyncio.run(aopened(answer)) is answer
+
+
+def test_an_async_generator_that_is_refused_inside_is_closed_and_the_refusal_raised() -> None:
+    closed = []
+
+    async def generated() -> AsyncIterator[Any]:
+        try:
+            yield {"error": {"message": TOO_LONG, "code": 400}, "choices": []}
+            yield {}
+        finally:
+            closed.append(True)
+
+    async def check_it() -> None:
+        with pytest.raises(RefusedInStream):
+            await AsyncOpenedStream.opened(generated(), lambda usage: None)
+        assert closed == [True]
+
+    asyncio.run(check_it())

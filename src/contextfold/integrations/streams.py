@@ -93,8 +93,11 @@ def _has_content(event: Any) -> bool:
 class _Handed:
     """What both colors share: in every other way it is the SDK's own stream."""
 
-    def __init__(self, stream: Any, on_usage: OnUsage) -> None:
+    def __init__(self, stream: Any, on_usage: OnUsage, manager: Any = None, events: Any = None) -> None:
         self._stream = stream
+        self._events = stream if events is None else events
+        self._left = manager if manager is not None else stream
+        """What is left at the end of ``with``: the SDK's manager that gave the stream, or the stream itself."""
         self._on_usage: OnUsage | None = on_usage
         self._progress = StreamProgress()
         self._ahead: deque[Any] = deque()
@@ -144,11 +147,11 @@ class _Handed:
 class OpenedStream(_Handed):
     """A stream for ``for``, ``with`` and ``close``. Creating one reads up to the first content."""
 
-    def __init__(self, stream: Any, on_usage: OnUsage) -> None:
-        super().__init__(stream, on_usage)
+    def __init__(self, stream: Any, on_usage: OnUsage, manager: Any = None, events: Any = None) -> None:
+        super().__init__(stream, on_usage, manager, events)
         try:
             while not self._progress.has_content:
-                event = stream.__next__()
+                event = next(self._events)
                 self._progress.see(event)
                 self._ahead.append(event)
         except StopIteration:
@@ -164,7 +167,7 @@ class OpenedStream(_Handed):
 
     def __next__(self) -> Any:
         ahead = self._next_ahead()
-        return self._see(next(self._stream)) if ahead is _NEVER else ahead
+        return self._see(next(self._events)) if ahead is _NEVER else ahead
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -177,7 +180,7 @@ class OpenedStream(_Handed):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        leave(self._left, kind, error, traceback)
 
     def close(self) -> None:
         """Release the connection."""
@@ -188,11 +191,11 @@ class AsyncOpenedStream(_Handed):
     """A stream for ``async for``, ``async with`` and ``close``. ``opened`` reads up to the first content."""
 
     @classmethod
-    async def opened(cls, stream: Any, on_usage: OnUsage) -> AsyncOpenedStream:
-        handed = cls(stream, on_usage)
+    async def opened(cls, stream: Any, on_usage: OnUsage, manager: Any = None, events: Any = None) -> AsyncOpenedStream:
+        handed = cls(stream, on_usage, manager, events)
         try:
             while not handed._progress.has_content:
-                event = await stream.__anext__()
+                event = await anext(handed._events)
                 handed._progress.see(event)
                 handed._ahead.append(event)
         except StopAsyncIteration:
@@ -200,7 +203,7 @@ class AsyncOpenedStream(_Handed):
         except BaseException as error:  # cancelling included: the caller has no stream yet that it could close
             if handed._is_callers(error):
                 return handed
-            await stream.close()
+            await handed.close()
             raise
         return handed
 
@@ -209,7 +212,7 @@ class AsyncOpenedStream(_Handed):
 
     async def __anext__(self) -> Any:
         ahead = self._next_ahead()
-        return self._see(await self._stream.__anext__()) if ahead is _NEVER else ahead
+        return self._see(await anext(self._events)) if ahead is _NEVER else ahead
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
@@ -222,30 +225,76 @@ class AsyncOpenedStream(_Handed):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.close()
+        await aleave(self._left, kind, error, traceback)
 
     async def close(self) -> None:
         """Release the connection."""
-        await self._stream.close()
+        await _aclosed(self._stream)
+
+
+def leave(entered: Any, *error: Any) -> None:
+    """The end of ``with``, as the SDK has it: what traces a request ends its span there. Else it is closed."""
+    if hasattr(type(entered), "__exit__"):
+        entered.__exit__(*error)
+    else:
+        entered.close()
+
+
+async def aleave(entered: Any, *error: Any) -> None:
+    """``leave`` for ``async with``."""
+    if hasattr(type(entered), "__aexit__"):
+        await entered.__aexit__(*error)
+    else:
+        await _aclosed(entered)
+
+
+async def _aclosed(stream: Any) -> None:
+    # An async generator, such as those of tracers, has it by another name.
+    close = getattr(stream, "close", None) or getattr(stream, "aclose", None)
+    if close is not None:
+        await close()
 
 
 def opened(response: Any) -> Any:
     """A response, opened if it is a stream for blocking code."""
-    return (
-        OpenedStream(response, _unheard) if hasattr(response, "__next__") and hasattr(response, "close") else response
-    )
+    return handed(response) if hasattr(response, "close") else response
 
 
 async def aopened(response: Any) -> Any:
     """A response, opened if it is a stream for async code: one of an SDK, or an async generator."""
-    if not hasattr(response, "__anext__"):
-        return response
-    stream = response if hasattr(response, "close") else Generated(response)
-    return await AsyncOpenedStream.opened(stream, _unheard)
+    return await ahanded(response)
 
 
 def _unheard(usage: Usage) -> None:
     """Usage that no one waits for."""
+
+
+def handed(response: Any, on_usage: OnUsage = _unheard, manager: Any = None) -> Any:
+    """``opened`` with a listener. ``manager``: of the SDK, which gave the response when ``with`` entered it."""
+    events = _iterated(iter, response, "__iter__", "__next__")
+    return response if events is None else OpenedStream(response, on_usage, manager, events)
+
+
+async def ahanded(response: Any, on_usage: OnUsage = _unheard, manager: Any = None) -> Any:
+    """``handed`` for async code."""
+    events = _iterated(aiter, response, "__aiter__", "__anext__")
+    return response if events is None else await AsyncOpenedStream.opened(response, on_usage, manager, events)
+
+
+def _iterated(iterate: Callable[[Any], Any], response: Any, by: str, following: str) -> Any:
+    """What ``for`` goes through in a stream; None for what is no stream.
+
+    What traces a stream may do so in ``__iter__`` alone; and one that stands for every kind of answer says only there
+    which one it is.
+    """
+    if not hasattr(response, following):
+        return None
+    if not hasattr(type(response), by):
+        return response
+    try:
+        return iterate(response)
+    except TypeError:
+        return None
 
 
 class Generated:
@@ -258,9 +307,7 @@ class Generated:
         return await self._generator.__anext__()
 
     async def close(self) -> None:
-        close = getattr(self._generator, "aclose", None)
-        if close is not None:
-            await close()
+        await _aclosed(self._generator)
 
 
 _NEVER = object()

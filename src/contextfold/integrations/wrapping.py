@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -20,7 +21,8 @@ from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.errors import InputError, held, shown
 from contextfold.integrations.given import checked_compactor, reading
-from contextfold.integrations.streams import AsyncOpenedStream, OpenedStream
+from contextfold.integrations.streams import ahanded, aleave, handed, leave
+from contextfold.ports import is_awaitable
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window
@@ -71,7 +73,7 @@ class WithCompaction(Generic[P, R]):
         self._dialect = dialect
         if not callable(method):
             raise InputError(f"with_compaction takes a method of a client, not {shown(method)}")
-        self._makes_managers = held(method, "__name__") == "stream"
+        self._makes_managers = makes_managers(method)
         self._is_raw = is_raw(method)
 
     def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
@@ -121,23 +123,21 @@ class WithCompaction(Generic[P, R]):
         return await self._compactor.acall(send, call.wire, self.compaction, ask=ask, **call.options)
 
     def _opened(self, response: Any, call: _Call | None) -> Any:
+        manager = None
         if self._makes_managers:
-            response = response.__enter__()  # sends the request
+            manager, response = response, response.__enter__()  # sends the request
         elif self._is_raw and hasattr(response, "__enter__") and not hasattr(response, "__next__"):
             # Of `with_streaming_response`: it sends when it is entered, where no refusal would be seen any more.
             return closing(response.__enter__())
-        if call is None or not hasattr(response, "__next__"):
-            return response
-        return OpenedStream(response, call.on_usage)
+        return response if call is None else handed(response, call.on_usage, manager)
 
     async def _aopened(self, response: Any, call: _Call | None) -> Any:
-        if inspect.isawaitable(response):
+        manager = None
+        if is_awaitable(response):
             response = await response
         elif self._makes_managers or self._is_raw:
-            response = await response.__aenter__()
-        if call is None or not hasattr(response, "__anext__"):
-            return response
-        return await AsyncOpenedStream.opened(response, call.on_usage)
+            manager, response = response, await response.__aenter__()
+        return response if call is None else await ahanded(response, call.on_usage, manager)
 
     def conversation(self, messages: Any) -> list[Any]:
         """What was given for messages as a list of them."""
@@ -267,7 +267,7 @@ def _finished(response: Any) -> Any:
 
 
 async def _afinished(response: Any) -> Any:
-    if inspect.isawaitable(response):
+    if is_awaitable(response):
         response = await response
         said = response.parse() if hasattr(response, "http_response") else response
         return await said if inspect.isawaitable(said) else said
@@ -291,7 +291,7 @@ class Manager:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._stream is not None:
-            self._stream.close()
+            leave(self._stream, kind, error, traceback)
 
 
 class AsyncManager:
@@ -313,13 +313,24 @@ class AsyncManager:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._stream is not None:
-            await self._stream.close()
+            await aleave(self._stream, kind, error, traceback)
 
 
 def is_async(method: Callable[..., Any]) -> bool:
     """Whether a method belongs to an async client. Its ``stream`` is no coroutine function, its class says it."""
-    owner = type(getattr(method, "__self__", None)).__name__
-    return owner.startswith("Async") or inspect.iscoroutinefunction(inspect.unwrap(method))
+    if isinstance(method, type):
+        return hasattr(method, "__aenter__") and not hasattr(method, "__enter__")
+    owner = type(_owner_of(method)).__name__
+    return owner.startswith("Async") or inspect.iscoroutinefunction(_behind(method)[-1])
+
+
+def makes_managers(method: Callable[..., Any]) -> bool:
+    """Whether a method sends nothing before ``with`` enters what it returns. A tracer may have put a class in place of
+    the SDK's ``stream``.
+    """
+    if isinstance(method, type):
+        return hasattr(method, "__enter__") or hasattr(method, "__aenter__")
+    return any(held(one, "__name__") == "stream" for one in _behind(method))
 
 
 def is_raw(method: Callable[..., Any]) -> bool:
@@ -341,7 +352,23 @@ def endpoint_of(method: Callable[..., Any]) -> str:
 
 def _owner_of(method: Callable[..., Any]) -> Any:
     """The object of an SDK that a method belongs to; None where it cannot be told."""
-    return getattr(method.__wrapped__ if is_raw(method) else method, "__self__", None)  # type: ignore[attr-defined]
+    owners = (getattr(one, "__self__", None) for one in _behind(method))
+    return next((owner for owner in owners if owner is not None), None)
+
+
+def _behind(method: Callable[..., Any]) -> list[Any]:
+    """A method, and what decorators and ``functools.partial`` hide: each stands for the one after it."""
+    found: list[Any] = [method]
+    while len(found) < MOST_LAYERS:
+        inner = found[-1].func if isinstance(found[-1], partial) else getattr(found[-1], "__wrapped__", None)
+        if not callable(inner):
+            break
+        found.append(inner)
+    return found
+
+
+MOST_LAYERS = 32
+"""Decorators of one method that are looked through."""
 
 
 def _betas(method: Callable[..., Any], arguments: Mapping[str, Any]) -> str:

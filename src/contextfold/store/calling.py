@@ -11,7 +11,6 @@ process that dies while it waits for an answer has lost nothing that was paid fo
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -28,7 +27,7 @@ from contextfold.integrations.wrapping import is_async
 from contextfold.observe import Observer
 from contextfold.passes.question import floor_of
 from contextfold.passes.without_pass import Revise
-from contextfold.ports import AsyncPorts, Ports
+from contextfold.ports import AsyncPorts, Ports, is_awaitable
 from contextfold.store.flow import Flow
 from contextfold.store.request import SessionRequest, Settled
 
@@ -116,7 +115,7 @@ def _blocking(send: Callable[..., Any]) -> Callable[..., Any]:
 
     def sent(*arguments: Any) -> Any:
         response = send(*arguments)
-        return response if inspect.isawaitable(response) else opened(response)
+        return response if is_awaitable(response) else opened(response)
 
     return sent
 
@@ -124,6 +123,6 @@ def _blocking(send: Callable[..., Any]) -> Callable[..., Any]:
 def _suspending(send: Callable[..., Any], ports: AsyncPorts) -> Callable[..., Any]:
     async def sent(*arguments: Any) -> Any:
         response = send(*arguments) if is_async(send) else await ports.threaded(send, *arguments)
-        return await aopened(await response if inspect.isawaitable(response) else response)
+        return await aopened(await response if is_awaitable(response) else response)
 
     return sent
