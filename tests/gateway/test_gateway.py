@@ -114,6 +114,22 @@ def test_below_the_threshold_no_list_is_mended_unless_its_provider_refuses_it(wi
         assert response.headers["x-contextfold-resent"] == "malformed_history"
 
 
+@pytest.mark.parametrize("size", [4_500, 20], ids=["counted", "short"])
+def test_a_refusal_after_which_nothing_was_sent_is_not_told_as_another_request(size: int, tmp_path: Path) -> None:
+    text = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`."
+    error = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": text}}).encode()
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(error, status="400 Bad Request")
+
+    raw = compact(body_of("anthropic", [{"role": "user", "content": "word " * size}]))
+    with RawUpstream(script) as upstream, InThread(settings_for(upstream.url, tmp_path)) as gateway:
+        response = post(gateway.url, PATHS["anthropic"], raw)
+        assert (response.status, response.body) == (400, error)
+        assert len(upstream.seen) == 1
+        assert "x-contextfold-resent" not in response.headers
+
+
 def test_items_that_the_provider_keeps_are_left_to_it(opened: Any, provider: ProviderServer) -> None:
     """A list with references says nothing of what stands behind them: there is nothing to summarize, nor to mend."""
     reference = {"type": "item_reference", "id": "fc_1"}

@@ -312,7 +312,6 @@ class Exchanges:
     def _learn(self, conversation: ManagedCall, refused: Refused, length: int) -> None:
         """A body of ``length`` bytes was refused for its size."""
         call = conversation.call
-        call.notes["resent"] = refused.kind
         if refused.overflow is not None and refused.overflow.kind == "output_budget":
             conversation.state.learn_both(refused.overflow, length)
             if len(self._tight) >= MOST_WINDOWS:
