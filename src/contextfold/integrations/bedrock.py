@@ -142,8 +142,8 @@ def _folded(stream: _Stream) -> dict[str, Any]:
 _RENAMED = {"modelId": "model", "outputConfig": "response_format"}
 _LIMITS = {"max_tokens": "maxTokens", "stop_sequences": "stopSequences"}
 """Of ``inferenceConfig``."""
-_CLAUDES = ("thinking", "context_management")
-"""Of ``additionalModelRequestFields``: what goes with a view, and has these names in Anthropic's own API."""
+_CLAUDES = ("thinking", "context_management", "anthropic_beta")
+"""Of ``additionalModelRequestFields``: what goes with a view, or asks for a larger window."""
 
 
 def _flat(arguments: Mapping[str, Any]) -> dict[str, Any]:

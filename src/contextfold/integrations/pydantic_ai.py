@@ -41,14 +41,17 @@ from contextfold.archive import Archive as FileArchive
 from contextfold.calls.thinking import LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import After, Before, CompactionResult, Compactor
+from contextfold.errors import held
 from contextfold.formats.pydantic_ai import split
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import checked_compactor, listed, reading
 from contextfold.integrations.rewritten import Originals
+from contextfold.integrations.wrapping import betas_in
 from contextfold.ports import AsyncPorts, hand_over
 from contextfold.record.compaction import Compaction as Record
 from contextfold.summary.summarizer import Answer
 from contextfold.tokens import Calibration
+from contextfold.window import LARGE_MARK, LARGE_WINDOW, by_window
 
 __all__ = ["Compaction", "history_processor"]
 
@@ -184,11 +187,13 @@ class _Compactors:
         self._is_given = compactor is not None or window is not None
         self._by_window: Bounded[Compactor] = Bounded(16)
 
-    def for_model(self, model: Model) -> Compactor:
-        """The compactor for what a model takes."""
+    def for_model(self, model: Model, name: str) -> Compactor:
+        """The compactor for what a model takes. ``name``: as its window is known by."""
         window = None if self._is_given else model.context_window
         if window is None:
             return self._one
+        if name.endswith(LARGE_MARK):  # of which the model's profile knows nothing: the request asks for it
+            window = max(window, LARGE_WINDOW)
         made = self._by_window.get(window)
         if made is None:
             made = Compactor(window=window, **self._settings)
@@ -372,7 +377,8 @@ class _Call:
         saved, base = self.saved, self.base
         # A record that was made for this very history, by a run that failed before its response was kept.
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
-        compactor = self.owner.compactors.for_model(self.model)
+        known_as = by_window(self.model.model_id, self._betas())
+        compactor = self.owner.compactors.for_model(self.model, known_as)
         results: list[CompactionResult] = []
 
         def after(made: Any) -> Any:
@@ -394,7 +400,7 @@ class _Call:
             tools=tools,
             max_tokens=(self.settings or {}).get("max_tokens"),
             calibration=self.kept.calibration,
-            model=self.model.model_id,
+            model=known_as,
             endpoint=self.model.base_url or "",
             archive=self.owner.archive.thread(self.conversation or "conversation") if self.owner.archive else None,
             ask=self._ask,
@@ -492,6 +498,14 @@ class _Call:
     def usage(self, response: ModelResponse) -> Usage:
         """What a response says of its request."""
         return Usage() if _is_made_up(self.model, response) else usage_of(response)
+
+    def _betas(self) -> str:
+        """The betas of Anthropic's that the request asks for."""
+        own: dict[str, Any] = {**(self.model.settings or {}), **(self.settings or {})}
+        more = own.get(BEDROCKS)
+        bedrocks = more.get("anthropic_beta") if isinstance(more, Mapping) else None
+        headers = (own.get("extra_headers"), held(held(self.model, "client"), "default_headers"))
+        return betas_in((own.get("anthropic_betas"), bedrocks), headers)
 
     def _instructions(self) -> str | None:
         parts = self.parameters.instruction_parts

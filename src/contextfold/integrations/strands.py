@@ -23,15 +23,17 @@ from contextfold import formats
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
-from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, text_of
+from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, held, text_of
 from contextfold.integrations.given import listed, reading, sending_nothing
 from contextfold.integrations.rewritten import Originals
+from contextfold.integrations.wrapping import betas_in
 from contextfold.observe import logger
 from contextfold.overflow import classify
 from contextfold.passes.question import Proposal
 from contextfold.policy import Pins
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
+from contextfold.window import by_window
 
 try:
     from strands.agent.conversation_manager import ConversationManager
@@ -328,5 +330,9 @@ def _tools(agent: Agent) -> list[Any] | None:
 def _model_name(agent: Agent) -> str | None:
     read = getattr(agent.model, "get_config", None)  # a test's double may only stream
     config = read() if callable(read) else None
-    name = config.get("model_id") if isinstance(config, Mapping) else None
-    return name if isinstance(name, str) else None
+    if not isinstance(config, Mapping) or not isinstance(name := config.get("model_id"), str):
+        return None
+    more, params = config.get("additional_request_fields"), config.get("params")
+    asked = more.get("anthropic_beta") if isinstance(more, Mapping) else None
+    headers = params.get("extra_headers") if isinstance(params, Mapping) else None
+    return by_window(name, betas_in((asked,), (headers, held(held(agent.model, "client"), "default_headers"))))

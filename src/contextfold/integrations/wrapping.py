@@ -373,13 +373,17 @@ MOST_LAYERS = 32
 
 def _betas(method: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
     """The betas of Anthropic's that a request asks for, by an argument, a header, or the headers of its client."""
-    named = arguments.get("betas")
     client = getattr(_owner_of(method), "_client", None)
-    headers = (arguments.get("extra_headers"), held(client, "default_headers"))
+    named = (arguments.get("betas"), arguments.get("anthropic_beta"))  # the second one is Bedrock's
+    return betas_in(named, (arguments.get("extra_headers"), held(client, "default_headers")))
+
+
+def betas_in(named: Sequence[Any], headers: Sequence[Any]) -> str:
+    """The betas of Anthropic's that lists of names and headers have, whatever else these are."""
     found = [value for one in headers if isinstance(one, Mapping) for value in one.items()]
     return " ".join(
         [
-            *(str(beta) for beta in (named if isinstance(named, list | tuple) else ())),
+            *(str(beta) for one in named if isinstance(one, list | tuple) for beta in one),
             *(str(value) for name, value in found if str(name).lower() == "anthropic-beta"),
         ]
     )

@@ -175,6 +175,28 @@ def test_other_errors_and_errors_after_the_first_content_are_the_callers() -> No
         assert len(server.requests) == 3
 
 
+def test_a_request_that_asks_for_claudes_larger_window_has_it_and_goes_out_as_it_was_written() -> None:
+    sent: list[dict[str, Any]] = []
+
+    def converse(**arguments: Any) -> dict[str, Any]:
+        sent.append(arguments)
+        return {"output": {"message": {"role": "assistant", "content": [{"text": "fine"}]}}}
+
+    ask = with_compaction(converse, Compactor())
+    given: dict[str, Any] = {
+        "modelId": "anthropic.claude-haiku-4-5",
+        "messages": [{"role": "user", "content": [{"text": "Hello"}]}],
+    }
+    more = {"additionalModelRequestFields": {"anthropic_beta": ["context-1m-2025-08-07"], "top_k": 5}}
+    windows = []
+    for asked in ({}, more):
+        ask(**given, **asked)
+        assert ask.result is not None
+        assert sent[-1] == {**given, **asked}
+        windows.append(ask.result.window)
+    assert windows[0] < windows[1] == 1_000_000
+
+
 def test_a_prompt_that_nothing_can_shorten_ends_in_an_error_of_ours() -> None:
     with provider() as server:
         send = with_compaction(client_of(server).converse, Compactor(window=WINDOW))

@@ -449,6 +449,25 @@ def test_the_window_of_the_model_is_what_it_says_of_itself() -> None:
     assert [result.window for result in seen] == [12_345, 12_345]
 
 
+@pytest.mark.parametrize(
+    ("settings", "window"),
+    [
+        ({"anthropic_betas": ["context-1m-2025-08-07"]}, 1_000_000),
+        ({"extra_headers": {"anthropic-beta": "context-1m-2025-08-07"}}, 1_000_000),
+        ({"bedrock_additional_model_requests_fields": {"anthropic_beta": ["context-1m-2025-08-07"]}}, 1_000_000),
+        ({"anthropic_betas": ["files-api-2025-04-14"]}, 200_000),
+    ],
+)
+def test_a_run_that_asks_for_claudes_larger_window_has_it(settings: Any, window: int) -> None:
+    seen: list[Any] = []
+    model = FunctionModel(lambda messages, info: ModelResponse([TextPart("fine")]), profile={"context_window": 200_000})
+    for beside_the_run in (True, False):
+        model._settings = None if beside_the_run else settings
+        agent = Agent(model, capabilities=[Compaction(on_result=seen.append)])
+        agent.run_sync("hello", model_settings=settings if beside_the_run else None)
+    assert [result.window for result in seen] == [window, window]
+
+
 def test_usage_of_an_answer_in_which_the_provider_ran_its_own_tools_teaches_nothing() -> None:
     searched = [NativeToolCallPart("web_search", {"q": "a"}, "n1"), NativeToolReturnPart("web_search", [], "n1")]
     usage = RequestUsage(input_tokens=9_000, output_tokens=7)

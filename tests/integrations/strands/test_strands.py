@@ -492,6 +492,18 @@ def test_a_double_that_only_streams_is_a_model_too() -> None:
     assert len(manager.history) == 2
 
 
+def test_an_agent_that_asks_for_claudes_larger_window_has_it() -> None:
+    with provider() as server:
+        agent = agent_of(server, manager := CompactionManager())
+        windows = []
+        for fields in ({}, {"anthropic_beta": ["context-1m-2025-08-07"]}):
+            agent.model.update_config(model_id="anthropic.claude-haiku-4-5", additional_request_fields=fields)
+            manager.apply_management(agent)
+            assert manager.result is not None
+            windows.append(manager.result.window)
+    assert windows[0] < windows[1] == 1_000_000
+
+
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(PolicyError, match="either a compactor or window"):
         CompactionManager(Compactor(window=WINDOW), window=WINDOW)
