@@ -319,7 +319,6 @@ def test_a_medium_that_is_no_base64_is_never_stored_and_that_is_said(block: dict
 @pytest.mark.parametrize(
     "block",
     [
-        {"type": "image", "image": {"source": {"bytes": b"raw"}, "format": "png"}},
         {"type": "hologram", "where": "hologram-7"},
         {"type": "image_url", "image_url": "https://example.org/plain-text-url.png"},
     ],
@@ -327,7 +326,15 @@ def test_a_medium_that_is_no_base64_is_never_stored_and_that_is_said(block: dict
 def test_a_block_that_the_writer_leaves_out_is_in_the_history_as_it_is(block: dict[str, Any], tmp_path: Path) -> None:
     run(history.HistoryFiles("").save("session_1", [HumanMessage([block], id="m")], files(tmp_path)))
     text = (tmp_path / "conversation_history" / "session_1.md").read_text()
-    assert any(word in text for word in ("raw", "hologram-7", "plain-text-url.png"))
+    assert any(word in text for word in ("hologram-7", "plain-text-url.png"))
+
+
+def test_a_picture_that_is_bytes_is_stored_as_those_bytes(tmp_path: Path) -> None:
+    block = {"type": "image", "image": {"source": {"bytes": b"raw"}, "format": "png"}}
+    run(history.HistoryFiles("").save("session_1", [HumanMessage([block], id="m")], files(tmp_path)))
+    (stored,) = (tmp_path / "conversation_history" / "media").iterdir()
+    assert stored.read_bytes() == b"raw"
+    assert stored.name in (tmp_path / "conversation_history" / "session_1.md").read_text()
 
 
 # ---- files ----
