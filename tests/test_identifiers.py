@@ -48,6 +48,10 @@ RECOGNISED = [
     ("name", "v1.2.3"),
     ("name", "10.0.12.7"),
     ("name", "138-1234-5678"),
+    ("name", "state.json"),
+    ("name", "db.sql-2026-01-15"),
+    ("name", "report.final-2-draft.pdf"),
+    ("name", "123-add-login-button"),
     ("member", "session.rollback"),
     ("number", "65536"),
     ("number", "3.14"),
@@ -158,6 +162,22 @@ def test_the_signs_of_the_sentence_do_not_belong_to_it(text: str, ending: str) -
 )
 def test_a_compound_brings_along_what_it_may_be_called_by(text: str, part: str) -> None:
     assert part in identifiers.names(f"in {text} it is")
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("src/app/views.py-12-    return max_age", ("src/app/views.py", "views.py", "max_age")),
+        ("src/app/views.py-12-def main():", ("src/app/views.py", "views.py")),
+        ("views.py-7-max_age = 3600", ("views.py", "max_age", "3600")),
+        ("README.md-32-", ("README.md",)),
+        ("C:\\repo\\views.py-7-max_age", ("C:\\repo\\views.py", "views.py", "max_age")),
+    ],
+)
+def test_a_file_beside_the_number_of_a_line_is_named_by_itself(line: str, found: tuple[str, ...]) -> None:
+    assert identifiers.names(line) == found
+    for one in identifiers.find(line):
+        assert line[one.start : one.end] == one.text
 
 
 def test_a_path_can_be_called_by_its_endings() -> None:

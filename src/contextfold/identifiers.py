@@ -122,6 +122,10 @@ _DEVICE = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")
 _MEMBER = re.compile(r"[A-Za-z_]\w*\.(?!\w{1,4}$)\w+|[A-Za-z_]\w{0,2}\.\w+", re.ASCII)
 """``state.version`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone."""
 
+_PLACE = re.compile(r"((?:[A-Za-z]:\\)?[^:]*?\.[A-Za-z]\w{0,4})-\d+-(?![\d.]|[^.]+\.)", re.ASCII)
+"""A file and the number of a line, as searches write them before the lines beside one that they found:
+``src/app.py-12-def main``. Not ``db.sql-2026-01-15``, nor ``report.final-2-draft.pdf``."""
+
 _WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*")
 _SEGMENTS = re.compile(r"[/\\]")
 _PARTS = re.compile(r"[/\\:?&=]+")
@@ -216,6 +220,9 @@ def _assigned(name: str, value: str) -> tuple[Identifier, ...]:
 
 
 def _by_shape(chunk: str) -> tuple[Identifier, ...]:
+    if place := _PLACE.match(chunk):
+        # One name with its number, each line would name something of its own, and the file would be named by none.
+        return (*in_chunk(place.group(1)), *_behind(chunk, place.end()))
     found = []
     # the alternatives that a chunk has no sign for are not tried at each of its places
     shapes = (_SHAPE, _SHAPE_OF_PATHS, _SHAPE_OF_WORDS) if chunk.isascii() else _wide_shapes()
@@ -228,6 +235,13 @@ def _by_shape(chunk: str) -> tuple[Identifier, ...]:
             start = match.start()
             found.append(Identifier(text, kind, start, start + len(text), _parts(text, kind)))
     return tuple(found)
+
+
+def _behind(chunk: str, start: int) -> Iterator[Identifier]:
+    """The identifiers of the rest of a chunk."""
+    rest = chunk[start:]
+    for one in in_chunk(rest) if len(rest) >= SHORTEST else ():
+        yield one._replace(start=one.start + start, end=one.end + start)
 
 
 @lru_cache(maxsize=1)
