@@ -119,12 +119,24 @@ MAY_BE_SPACED = re.compile(r" [A-ZÀ-Þ]|,\d\d\d|[`《「『【“€£¥￥年�
 """What every match of ``_SPACED`` has in it, or stands behind."""
 
 _DEVICE = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")
-_MEMBER = re.compile(r"[A-Za-z_]\w*\.(?!\w{1,4}$)\w+|[A-Za-z_]\w{0,2}\.\w+", re.ASCII)
-"""``state.version`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone."""
+_SHORT_MEMBERS = (
+    "add|all|any|call|copy|find|get|has|id|init|iter|join|keys|kind|len|map|name|next|path|pop|push|read|run|send|set|"
+    "size|sort|stop|then|time|trim|type|val"
+)
+_MEMBER = re.compile(
+    rf"[A-Za-z_]\w*\.(?:(?!\w{{1,4}}$)\w+|(?:{_SHORT_MEMBERS}))|[A-Za-z_]\w{{0,2}}\.\w+"
+    r"|\.(?!env|git|docker|npm|vscode)[a-z]+",
+    re.ASCII,
+)
+"""``state.version`` and ``state.get`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone.
+And ``.clone`` of a chain of calls, but not ``.gitignore``."""
 
 _PLACE = re.compile(r"((?:[A-Za-z]:\\)?[^:]*?\.[A-Za-z]\w{0,4})-\d+-(?![\d.]|[^.]+\.)", re.ASCII)
 """A file and the number of a line, as searches write them before the lines beside one that they found:
 ``src/app.py-12-def main``. Not ``db.sql-2026-01-15``, nor ``report.final-2-draft.pdf``."""
+
+_COUNTED = re.compile(r"\d+-[A-Za-z][a-z]*", re.ASCII)
+"""``7-character``, and ``9-from`` of a listing: a number and a plain word."""
 
 _WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*")
 _SEGMENTS = re.compile(r"[/\\]")
@@ -256,6 +268,8 @@ def _closer(kind: Kind, text: str) -> Kind:
         return "name"
     if kind == "name" and _MEMBER.fullmatch(text):
         return "member"
+    if kind == "name" and _COUNTED.fullmatch(text):
+        return "number"
     return "name" if kind == "number" and text.count(".") > 1 else kind
 
 
