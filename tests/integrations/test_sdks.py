@@ -8,6 +8,7 @@ import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from emulator import Answer, Fault, ProviderServer, ToolCall
 from contextfold import Compactor, formats
 from contextfold.errors import InputError, RefusedInStream, StillTooLong
 from contextfold.integrations import anthropic as over_anthropic
+from contextfold.integrations import litellm as over_litellm
 from contextfold.integrations import openai as over_openai
 from contextfold.integrations.wrapping import endpoint_of, is_async
 
@@ -478,6 +480,34 @@ def test_every_request_of_a_tool_runner_is_compacted_where_its_refusal_says() ->
         asked = {"model": MODEL, "max_tokens": 300, "messages": [{"role": "user", "content": "Read all."}]}
         messages.tool_runner(**asked, tools=[read_file], max_iterations=20, thread=False).until_done()
     assert create.result.ledger.counts()["summarized"] > 20
+
+
+OTHERWISE = [(over_openai, "prompt"), (over_anthropic, "prompt"), (over_anthropic, "input")]
+if find_spec("litellm"):  # which supports one release so far
+    OTHERWISE.append((over_litellm, "input"))
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+@pytest.mark.parametrize(("face", "name"), OTHERWISE)
+def test_a_conversation_that_the_method_calls_otherwise_is_refused_before_it_is_sent(
+    face: Any, name: str, color: str
+) -> None:
+    """It passed untouched: Completions of old, ``litellm.responses``."""
+
+    def create(**_: Any) -> Any:
+        raise AssertionError("nothing is sent")
+
+    async def acreate(**_: Any) -> Any:
+        raise AssertionError("nothing is sent")
+
+    wrapped = face.with_compaction(create if color == "sync" else acreate, Compactor())
+
+    async def ask() -> None:
+        answer = wrapped(model=MODEL, **{name: "Say this is a test."})
+        await answer
+
+    with pytest.raises(InputError, match=f"gives its conversation as `{name}`"):
+        asyncio.run(ask())
 
 
 def test_what_takes_an_answer_up_again_or_names_a_stored_prompt_goes_through_as_it_is() -> None:

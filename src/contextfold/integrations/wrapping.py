@@ -394,8 +394,19 @@ def is_given(value: Any) -> bool:
     return value is not None and type(value).__name__ not in ("NotGiven", "Omit")
 
 
+CONVERSATIONS = ("messages", "input", "prompt", "contents")
+"""What the APIs of all providers call a conversation."""
+
+
 def _is_elsewhere(dialect: Dialect, arguments: Mapping[str, Any]) -> bool:
     if not is_given(arguments.get(dialect.messages)):
+        for name in CONVERSATIONS:
+            if isinstance(arguments.get(name), str | list | tuple):
+                # Untouched, it would be refused one day for its size, and no one would know why.
+                raise InputError(
+                    f"this with_compaction compacts `{dialect.messages}`, and the request gives its conversation as "
+                    f"`{name}`; wrap a method that takes `{dialect.messages}`, or call the method itself"
+                )
         return True  # an answer that is taken up again, or a prompt that the provider keeps
     return any(is_given(arguments.get(name)) for name in dialect.elsewhere)
 
