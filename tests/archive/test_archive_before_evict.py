@@ -74,6 +74,23 @@ def test_everything_that_is_not_in_the_view_word_for_word_is_in_the_archive(tmp_
     assert list(tmp_path.rglob("*.png"))
 
 
+def test_thinking_that_leaves_a_message_which_stays_is_in_the_archive(tmp_path: Path) -> None:
+    """It is bound to the view from before, so a provider would refuse it under the new one."""
+    thread = open_archive(f"file://{tmp_path}").thread("one")
+    history: list[dict[str, Any]] = []
+    for n in range(40):
+        thought = {"type": "thinking", "thinking": f"thought {n} weighs options", "signature": f"signed {n}"}
+        history.append({"role": "user", "content": f"question {n}? " + "word " * 60})
+        history.append({"role": "assistant", "content": [thought, {"type": "text", "text": f"answer {n}"}]})
+    history.append({"role": "user", "content": "And now?"})
+    out = Compactor(window=WINDOW).compact(history, archive=thread)
+    stripped = [e.index for e in out.ledger if e.fate == "shortened" and e.index < len(history) and e.index % 2]
+    assert stripped
+    archived = {entry.index: entry.text for entry in thread.read(0, len(history))}
+    assert all(f"thought {n // 2} weighs options" in archived[n] for n in stripped)
+    assert "weighs options" not in str(out.messages)
+
+
 def test_the_summary_says_where_and_the_place_resolves(tmp_path: Path) -> None:
     thread = open_archive(f"file://{tmp_path}").thread("one")
     out = Compactor(window=WINDOW).compact(turns(40), archive=thread)

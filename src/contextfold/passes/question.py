@@ -159,6 +159,8 @@ class Question:
     def originals(self, made: Compaction) -> dict[int, Message]:
         """What is not word for word in the view under a record, by index in the history."""
         hidden = made.gone() | {edit.index for edit in made.edits}
+        # bound thinking leaves by ``thinking_from``, without an edit of its own
+        hidden |= {n for n, message in enumerate(self.messages[: made.thinking_from]) if message.is_bound}
         return {index: self.messages[index] for index in sorted(hidden)}
 
 
