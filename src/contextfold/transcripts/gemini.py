@@ -3,7 +3,7 @@
 They are written as chat messages. A call holds its own result, which becomes a tool message behind it. Thoughts are
 summaries for the person and are never sent back; notices (``info``, ``error``) were only displayed.
 
-In the log (JSON Lines) a message is written anew each time that it changes, ``$rewindTo`` takes back a message and all
+In the log (JSON Lines) a message is written again each time that it changes, ``$rewindTo`` takes back a message and all
 behind it, and ``$set`` may hold the messages that the product goes on with: those that are known are brought up to
 date, and new ones join them. After the product's own compaction all of them are copies with new ids: they are left
 out, as the originals are in the file.

@@ -201,7 +201,7 @@ class Folding:
         self, messages: Sequence[AnyMessage], evicted: History | None, due: DueFold, tokens: int, overhead: int
     ) -> Question:
         history = History(FORMAT, self.counter) if evicted is None else evicted
-        if evicted is not None:  # what a summary quotes of them is chosen from them anew
+        if evicted is not None:  # what a summary quotes of them is chosen again from all of them
             messages = [layout.without_evidence(m) if layout.is_summary(m) else m for m in messages]
         history.extend([layout.as_history(message) for message in messages])
         policy = Policy(
