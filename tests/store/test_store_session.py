@@ -519,6 +519,30 @@ def test_many_sessions_at_once_in_one_process(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"contextfold_bytes": "not base64!"},
+        {"contextfold_bytes": "YWJj"},
+        {"contextfold_bytes": ["YWJj"]},
+        {"contextfold_bytes": {"contextfold_bytes": "YWJj"}},
+    ],
+)
+def test_what_a_message_has_under_the_name_for_bytes_comes_back_as_it_is(own: dict[str, Any], store: SQLStore) -> None:
+    """It came back as bytes, and text that is no base64 made the session unreadable."""
+    media = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
+    use = {"toolUseId": "t1", "name": "note", "input": {"said": own}}
+    given = [
+        {"role": "user", "content": [{"text": "Keep this."}, media]},
+        {"role": "assistant", "content": [{"toolUse": use}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"json": own}]}}]},
+    ]
+    session = Compactor(window=8_000).session("own", store)
+    session.append(given)
+    assert list(session.view()) == given
+    assert Compactor(window=8_000).session("own", store).history() == given
+
+
 def test_bytes_in_a_message_of_langchain_are_stored_and_come_back(store: SQLStore) -> None:
     """In a picture as ChatBedrockConverse takes it, and beside a tool's answer, where no provider sees them."""
     messages = pytest.importorskip("langchain_core.messages")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from contextfold import formats
@@ -23,7 +24,8 @@ _OBJECT = "langchain_object"
 """The one key of the JSON object that stands for a message object."""
 
 _BYTES = "contextfold_bytes"
-"""The one key of the JSON object that stands for bytes, which boto3 wants media to be."""
+"""The one key of the JSON object that stands for bytes, which boto3 wants media to be. What a message itself has under
+this key stands in a list: what a model or a tool said must not turn into bytes, or into what cannot be read."""
 
 _FINAL = frozenset({str, int, float, bool, type(None), bytes})
 """Types of values that are never changed in place."""
@@ -48,6 +50,9 @@ def dumps(wire: Any, index: int, *, takes_bytes: bool = False) -> str:
     try:
         # ``NaN`` is no JSON: PostgreSQL and other readers refuse it, long after the message was taken.
         text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=other)
+        if f'"{_BYTES}":' in text and (marked := _with_own_marked(wire)) is not wire:
+            wire = marked
+            text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=other)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"message {index} cannot be stored: {error}; give plain JSON data") from None
     if text.isascii() or _is_encodable(text):
@@ -63,7 +68,30 @@ def _bytes_as_json(value: Any) -> dict[str, str]:
 
 def _json_as_bytes(value: dict[str, Any]) -> Any:
     held = value.get(_BYTES) if len(value) == 1 else None
-    return base64.b64decode(held) if isinstance(held, str) else value
+    if isinstance(held, str):
+        with suppress(ValueError):  # of a message itself, stored before such were told apart
+            return base64.b64decode(held, validate=True)
+    return _own_unmarked(value)
+
+
+def _with_own_marked(wire: Any) -> Any:
+    """A copy in which what the message itself has under our key is told from bytes; the same object if nothing is."""
+    copy, found = copied(wire), False
+    waiting = [copy]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+            if value.keys() == {_BYTES}:
+                value[_BYTES], found = [value[_BYTES]], True
+        elif isinstance(value, list):
+            waiting += value
+    return copy if found else wire
+
+
+def _own_unmarked(value: dict[str, Any]) -> dict[str, Any]:
+    held = value.get(_BYTES) if len(value) == 1 else None
+    return {_BYTES: held[0]} if isinstance(held, list) and len(held) == 1 else value
 
 
 def _is_encodable(text: str) -> bool:
@@ -102,7 +130,7 @@ def plain(wire: Any) -> Any:
 
 def _bytes_as_text(value: dict[str, Any]) -> Any:
     held = value.get(_BYTES) if len(value) == 1 else None
-    return held if isinstance(held, str) else value
+    return held if isinstance(held, str) else _own_unmarked(value)
 
 
 def copied(wire: Any) -> Any:
