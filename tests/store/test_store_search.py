@@ -169,6 +169,25 @@ def test_only_what_was_appended_in_a_time_is_found(url: str) -> None:
     store.close()
 
 
+def test_what_was_appended_while_the_clock_was_set_back_is_found_in_its_own_time(url: str) -> None:
+    now = [0.0]
+    store = SQLStore(url, clock=lambda: now[0])
+    session = Compactor(window=4_000).session("thread", store)
+    for moment in (1_000, 1_100, 500, 1_200, 1_300):
+        now[0] = moment
+        session.append(said(f"needle of {moment}"))
+
+    def found(query: str, **times: float) -> list[int]:
+        return sorted(hit.index for hit in session.search(query, **times))
+
+    assert found("needle", since=900) == [0, 1, 3, 4]
+    assert found("needle", since=900, until=1_300) == [0, 1, 3]
+    assert found('"needle of"', since=400, until=600) == [2]
+    assert found("needle", until=900) == [2]
+    assert found("needle") == [0, 1, 2, 3, 4]
+    store.close()
+
+
 @given(
     texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=6), min_size=1, max_size=6),
     words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),

@@ -80,8 +80,14 @@ def index(connection: Connection, thread: Thread, texts: Iterable[tuple[int, str
     )
 
 
-def ranked(connection: Connection, thread: Thread, asked: Search, within: range | None = None) -> list[Ranked]:
-    """The thread's messages that answer a search. ``within``: only among these sequence numbers."""
+def ranked(
+    connection: Connection,
+    thread: Thread,
+    asked: Search,
+    within: range | None = None,
+    but: frozenset[int] = frozenset(),
+) -> list[Ranked]:
+    """The thread's messages that answer a search. ``within``: only among these sequence numbers, ``but`` for some."""
     found = connection.execute(
         text(f"SELECT number, messages, words FROM searched_sessions WHERE {_OF}"), _key(thread)
     ).first()
@@ -93,7 +99,7 @@ def ranked(connection: Connection, thread: Thread, asked: Search, within: range 
         connection.execute(text("SET LOCAL enable_seqscan = off"))
         connection.execute(text("SET LOCAL jit = off"))
     number, messages, words = map(int, found)
-    where = _Index(connection, number, messages, words, asked.roles, within)
+    where = _Index(connection, number, messages, words, asked.roles, within, but)
     return rank(asked.query, where, asked.limit, asked.order)
 
 
@@ -136,6 +142,7 @@ class _Index:
         words: int,
         roles: Sequence[str] | None,
         within: range | None,
+        but: frozenset[int],
     ) -> None:
         self.messages = messages
         self.words = words
@@ -145,9 +152,11 @@ class _Index:
         self._base = number << _PLACE_BITS
         self._roles = roles
         self._rows = places_of(within if within is not None else range(_LARGEST))
+        self._but = but
 
     def places(self, ask: Ask) -> list[int]:
-        return self._in_sqlite(ask) if self._dialect == "sqlite" else self._in_postgresql(ask)
+        found = self._in_sqlite(ask) if self._dialect == "sqlite" else self._in_postgresql(ask)
+        return [place for place in found if sequence_of(place) not in self._but] if self._but else found
 
     def _in_sqlite(self, ask: Ask) -> list[int]:
         asked = {

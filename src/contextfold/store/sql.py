@@ -21,6 +21,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    not_,
     or_,
     select,
     text,
@@ -201,21 +202,27 @@ class SQLStore:
             if self.database.dialect == "postgresql":
                 # A search asks many times, and each would see what was appended meanwhile: a score out of two states.
                 connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-            return search.ranked(connection, thread, asked, self._appended(connection, thread, asked))
+            return search.ranked(connection, thread, asked, *self._appended(connection, thread, asked))
 
-    def _appended(self, connection: Connection, thread: Thread, asked: Search) -> range | None:
-        """The messages that a search is about by their time and place; None where that is all of them."""
+    def _appended(self, connection: Connection, thread: Thread, asked: Search) -> tuple[range | None, frozenset[int]]:
+        """The messages that a search is about by their time and place (None where that is all of them), and those
+        among them that it is not about all the same: a clock that was set back made them older than the one before.
+        """
         if asked.since is None and asked.until is None:
-            return None if asked.before is None else range(asked.before)
-        query = select(func.min(MESSAGES.c.sequence), func.max(MESSAGES.c.sequence)).where(_of(MESSAGES, thread))
+            return None if asked.before is None else range(asked.before), frozenset()
+        times = []
         if asked.since is not None:
-            query = query.where(MESSAGES.c.created_at >= asked.since)
+            times.append(MESSAGES.c.created_at >= asked.since)
         if asked.until is not None:
-            query = query.where(MESSAGES.c.created_at < asked.until)
-        first, last = connection.execute(query).one()
+            times.append(MESSAGES.c.created_at < asked.until)
+        query = select(func.min(MESSAGES.c.sequence), func.max(MESSAGES.c.sequence))
+        first, last = connection.execute(query.where(_of(MESSAGES, thread), *times)).one()
         if first is None:
-            return range(0)
-        return range(first, last + 1 if asked.before is None else min(last + 1, asked.before))
+            return range(0), frozenset()
+        within = range(first, last + 1 if asked.before is None else min(last + 1, asked.before))
+        others = select(MESSAGES.c.sequence).where(_of(MESSAGES, thread), not_(and_(*times)))
+        others = others.where(MESSAGES.c.sequence.between(first, last))
+        return within, frozenset(connection.scalars(others))
 
     # ---- summaries ----
 
