@@ -185,8 +185,9 @@ def test_tables_of_a_newer_version_are_left_alone(url: str) -> None:
     with store.database.write() as connection:
         connection.execute(text("INSERT INTO contextfold_schema VALUES (99, 'the future', 1.0)"))
     store.close()
-    with pytest.raises(StoreError, match=f"version 99, and this contextfold knows them up to {NEWEST}"):
+    with pytest.raises(StoreError, match=f"version 99, and this contextfold knows them up to {NEWEST}") as raised:
         store.sessions()
+    assert str(raised.value).startswith(f"{store.database.name} has tables")
 
 
 def test_tables_of_another_program_with_names_of_ours_are_left_alone_and_said(url: str) -> None:

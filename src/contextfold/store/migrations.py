@@ -314,7 +314,7 @@ def version_of(connection: Connection) -> int:
     found = connection.scalar(text("SELECT max(version) FROM contextfold_schema")) or 0
     if found > NEWEST:
         raise StoreError(
-            f"the database has tables of version {found}, and this contextfold knows them up to {NEWEST}: "
+            f"{_shown(connection)} has tables of version {found}, and this contextfold knows them up to {NEWEST}: "
             "install a newer contextfold"
         )
     return int(found)
@@ -358,7 +358,12 @@ def _check_names(connection: Connection) -> None:
     taken = [name for name in METADATA.tables if connection.dialect.has_table(connection, name)]
     if taken:
         raise StoreError(
-            f"{addresses.shown(connection.engine.url.render_as_string(hide_password=True))} has tables of another "
-            f"program with names of ours: {', '.join(taken)} (the OpenAI Agents SDK's own sessions have such). "
-            "Give contextfold a file, a database or a schema of its own"
+            f"{_shown(connection)} has tables of another program with names of ours: {', '.join(taken)} "
+            "(the OpenAI Agents SDK's own sessions have such). Give contextfold a file, a database or a schema of its "
+            "own"
         )
+
+
+def _shown(connection: Connection) -> str:
+    """Which database it is, for people."""
+    return addresses.shown(connection.engine.url.render_as_string(hide_password=True))
