@@ -155,6 +155,19 @@ def test_an_import_that_broke_off_is_repeated_and_goes_on(folder: Path) -> None:
     assert json.loads(exported) == conversation(2)
 
 
+def test_what_cannot_be_stored_is_named_with_its_file_and_conversation(folder: Path) -> None:
+    lines = [{"messages": conversation(1)}, {"messages": [{"role": "user", "content": "x", "score": float("nan")}]}]
+    (folder / "two.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert "two.jsonl#1: message 0 cannot be stored" in run("sessions", "import", "two.jsonl", code=BAD_INPUT)
+
+
+def test_a_thread_that_is_named_by_an_empty_text_is_refused(folder: Path) -> None:
+    (folder / "two.jsonl").write_text("\n".join(json.dumps({"messages": conversation(1)}) for _ in range(2)))
+    for options in ((), ("--pick", "1")):
+        said = run("sessions", "import", "two.jsonl", "--thread", "", *options, code=BAD_INPUT)
+        assert "the thread id must be a text that is not empty" in said
+
+
 @pytest.mark.strict
 def test_every_kind_of_transcript_can_be_imported(transcripts: Path) -> None:
     kinds: dict[str, Path] = {}

@@ -144,13 +144,18 @@ def import_file(
     with plain_errors(file):
         found, opened = files.load_all(file, format=source_format, pick=pick), open_store(store)
         for number, conversation in enumerate(found, 1):
-            name = thread or conversation.name or Path(file).stem
-            name = name if len(found) == 1 else f"{name}-{number}"
+            place = conversation.name or files.display_name(file)
+            # A name that is empty, of a variable that a script never set, is refused and not replaced by another one.
+            name = thread if thread is not None else conversation.name or Path(file).stem
+            name = f"{name}-{number}" if len(found) > 1 and name else name
             session = _session(name, opened, namespace, format=conversation.format)
             # What broke off is repeated with the same command.
             is_there = session.state().message_count > 0 and session.history() == conversation.messages
             if not is_there:
-                session.append(conversation.messages, at=0)  # anything else there is refused, nothing put behind it
+                try:
+                    session.append(conversation.messages, at=0)  # anything else there is refused, nothing put behind it
+                except InputError as error:
+                    raise InputError(f"{place}: {error}") from error
             there = ", there already" if is_there else ""
             typer.echo(f"{name}: {len(conversation.messages):,} messages{there}")
 
