@@ -6,7 +6,6 @@ import base64
 import random
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,27 +108,20 @@ def test_texts_that_are_sized_together_have_the_sizes_that_they_have_alone(texts
     assert arrays.whole(texts) == alone
 
 
-def test_many_messages_are_sized_in_less_time_than_one_by_one() -> None:
-    kept = sys.modules["contextfold.tokens.estimate"]._KNOWN
+def test_many_messages_are_sized_in_arrays_and_not_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [
         f"{n}: " + "def views(request):\n    return {n: request.path for n in range(12)}\n\n" * 40 for n in range(90)
     ]
     messages = [Message("user", (Text(text),)) for text in texts]
     counter = TokenCounter()
+    alone = list(map(counter.message, messages))
+    sys_estimate._KNOWN.clear()
 
-    def spent(work: Callable[[], list[int]]) -> tuple[float, list[int]]:
-        found = []
-        for _ in range(3):
-            kept.clear()
-            started = time.process_time()
-            sizes = work()
-            found.append(time.process_time() - started)
-        return min(found), sizes
+    def never(text: str) -> int:
+        raise AssertionError(f"{text[:40]!r} is counted by itself")
 
-    alone, sizes = spent(lambda: list(map(counter.message, messages)))
-    together, same = spent(lambda: counter.messages(messages))
-    assert same == sizes
-    assert together < 0.8 * alone
+    monkeypatch.setattr(sys_estimate, "_estimate", never)
+    assert counter.messages(messages) == alone
 
 
 def test_numbers_are_three_digits_to_a_token() -> None:
