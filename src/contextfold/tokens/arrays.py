@@ -172,16 +172,24 @@ def _priced_parts(texts: Sequence[str], lengths: Numbers) -> Numbers:
     kinds = _kinds(text, signs)
     kinds[signs == 0] = _NO_SIGN
     starts = np.cumsum(lengths + 1) - lengths
+    costs, is_odd, of_breaks = _pieces(signs, kinds)
+    _breaks(signs, kinds, of_breaks, costs, is_odd)
+    _white(signs, kinds, costs, is_odd)
+    is_left = np.logical_or.reduceat(is_odd, starts)
+    return np.where(is_left, -1, np.add.reduceat(costs, starts))
+
+
+def _pieces(signs: Bytes, kinds: Bytes) -> tuple[Ints, Flags, Numbers]:
+    """What words, symbols and numbers cost, where they begin; the signs that need more than that; and what a line break
+    costs at each place.
+    """
     costs = np.zeros(len(signs), dtype=np.int32)
     is_odd = kinds == _OTHER
     changes = np.cumsum(signs[1:] != signs[:-1], dtype=np.int32)
     _words(signs, kinds, changes, costs, is_odd)
     of_breaks = _symbols(signs, kinds, changes, costs, is_odd)
     _figures(kinds, costs)
-    _breaks(signs, kinds, of_breaks, costs, is_odd)
-    _white(signs, kinds, costs, is_odd)
-    is_left = np.logical_or.reduceat(is_odd, starts)
-    return np.where(is_left, -1, np.add.reduceat(costs, starts))
+    return costs, is_odd, of_breaks
 
 
 def _kinds(text: str, signs: Bytes) -> Bytes:
@@ -205,12 +213,7 @@ def _priced(texts: Sequence[str], lengths: Numbers) -> tuple[Numbers, Numbers]:
     signs = np.frombuffer(text.encode(), dtype=np.uint8)
     kinds = _kinds(text, signs)
     starts = np.cumsum(lengths + 1) - lengths
-    costs = np.zeros(len(signs), dtype=np.int32)
-    is_odd = kinds == _OTHER
-    changes = np.cumsum(signs[1:] != signs[:-1], dtype=np.int32)
-    _words(signs, kinds, changes, costs, is_odd)
-    of_breaks = _symbols(signs, kinds, changes, costs, is_odd)
-    _figures(kinds, costs)
+    costs, is_odd, of_breaks = _pieces(signs, kinds)
     _spaces(signs, kinds, costs, is_odd)
     is_left = np.logical_or.reduceat(is_odd, starts) | (np.add.reduceat(kinds == _BREAK, starts, dtype=np.int32) > 1)
     found, breaks = np.add.reduceat(costs, starts), of_breaks[starts + lengths]
