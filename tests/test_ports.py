@@ -42,7 +42,43 @@ class Callable_:
         return value * value
 
 
-@pytest.mark.parametrize("function", [plain, suspending, Callable_(), lambda value: suspending(value)])
+def stepped(value: int) -> Any:
+    """A step of an async generator: it is awaited, though its class has a ``__next__``."""
+
+    async def steps() -> AsyncIterator[int]:
+        yield value * value
+
+    return steps().__anext__()
+
+
+class Managed:
+    """A coroutine by its class, as drivers of databases have it: with all methods of one, and a ``__next__``."""
+
+    def __init__(self, value: int) -> None:
+        self.inner = suspending(value)
+
+    def send(self, value: Any) -> Any:
+        return self.inner.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self.inner.throw(*error)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def __await__(self) -> Any:
+        return self.inner.__await__()
+
+    def __iter__(self) -> Any:
+        return self.__await__()
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+
+@pytest.mark.parametrize(
+    "function", [plain, suspending, Callable_(), lambda value: suspending(value), stepped, Managed]
+)
 def test_both_drivers_give_the_same_for_sync_and_async_callables(function: Any) -> None:
     async def both() -> list[int]:
         ports = AsyncPorts()
@@ -223,7 +259,43 @@ def test_an_iterator_is_handed_over_piece_by_piece_in_both_colors(function: Any)
     assert in_both(function) == [[0, 1, 2], [0, 1, 2]]
 
 
-@pytest.mark.parametrize("function", [plain, suspending, Callable_(), lambda value: suspending(value)])
+def stepped(value: int) -> Any:
+    """A step of an async generator: it is awaited, though its class has a ``__next__``."""
+
+    async def steps() -> AsyncIterator[int]:
+        yield value * value
+
+    return steps().__anext__()
+
+
+class Managed:
+    """A coroutine by its class, as drivers of databases have it: with all methods of one, and a ``__next__``."""
+
+    def __init__(self, value: int) -> None:
+        self.inner = suspending(value)
+
+    def send(self, value: Any) -> Any:
+        return self.inner.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self.inner.throw(*error)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def __await__(self) -> Any:
+        return self.inner.__await__()
+
+    def __iter__(self) -> Any:
+        return self.__await__()
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+
+@pytest.mark.parametrize(
+    "function", [plain, suspending, Callable_(), lambda value: suspending(value), stepped, Managed]
+)
 def test_what_is_no_iterator_is_one_piece(function: Any) -> None:
     assert in_both(function) == [[9], [9]]
 

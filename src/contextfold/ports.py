@@ -353,7 +353,9 @@ def is_awaitable(value: Any) -> bool:
     and ours pose as what they stand for.
     """
     kind = type(value)  # not `__class__`, which `isinstance` believes
-    is_stream = not hasattr(kind, "__await__") or hasattr(kind, "__next__")
+    # Some coroutines can be stepped by `next` as well: those of async generators, and of some drivers of databases.
+    is_stepped = hasattr(kind, "__next__") and not issubclass(kind, Coroutine)
+    is_stream = is_stepped or not hasattr(kind, "__await__")
     return inspect.isawaitable(value) and (not is_stream or inspect.isgenerator(value))
 
 
