@@ -440,6 +440,65 @@ def test_a_folder_that_was_removed_is_no_reason_not_to_run(tmp_path: Path, monke
     assert child_environment(["opencode"], environ, "http://h", {})["ANTHROPIC_BASE_URL"] == "http://h"
 
 
+@pytest.mark.parametrize(
+    ("words", "file", "text"),
+    [
+        (["opencode"], ".config/opencode/opencode.json", ""),
+        (["opencode"], ".config/opencode/opencode.jsonc", "// nothing yet\n"),
+        (["opencode"], ".config/opencode/opencode.json", "\ufeff{}"),
+        (["pi"], ".pi/agent/models.json", "\ufeff{}"),
+        (["codex", "x"], ".codex/config.toml", '\ufeffmodel = "m"'),
+    ],
+)
+def test_a_file_of_an_agents_that_names_no_server_changes_nothing_of_what_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], file: str, text: str
+) -> None:
+    """An empty one, and one with the mark that editors on Windows put before the first line."""
+    monkeypatch.chdir(tmp_path)
+    environ = {"HOME": str(tmp_path)}
+
+    def told() -> Any:
+        found = settings_from(environ, {}, words)
+        child = child_environment(words, environ, "http://h", found)
+        return found, arguments_for(words, "http://h", environ, found), child
+
+    without = told()
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    assert told() == without
+
+
+@pytest.mark.parametrize("value", ['["mine"]', "{ name = 1 }", "1"])
+def test_a_provider_that_is_no_name_is_left_to_codex_to_refuse(tmp_path: Path, value: str) -> None:
+    (tmp_path / "config.toml").write_text(f"model_provider = {value}\n{CODEX_MINE}", encoding="utf-8")
+    environ = {"CODEX_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    command = ["codex", "exec", "x"]
+    assert settings_from(environ, {}, command) == {}
+    assert arguments_for(command, "http://h", environ, {}) == command
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have no names there")
+def test_a_pipe_is_left_to_the_agent_that_is_to_read_it(tmp_path: Path) -> None:
+    """What comes through one can be read once, and reading waits for whoever writes."""
+    os.mkfifo(tmp_path / "pipe")
+    environ = {"HOME": str(tmp_path), "OPENCODE_CONFIG": str(tmp_path / "pipe")}
+    child = child_environment(["opencode"], environ, "http://h", settings_from(environ, {}, ["opencode"]))
+    assert json.loads(child["OPENCODE_CONFIG_CONTENT"]) == {"provider": {}}
+
+
+def test_a_user_without_a_home_is_no_reason_not_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As containers have it that run under a number of their own."""
+
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
+    for words in (["true"], ["codex", "x"], ["pi"]):
+        assert settings_from({}, {}, words) == {}
+        assert child_environment(words, {}, "http://h", {})["ANTHROPIC_BASE_URL"] == "http://h"
+        assert arguments_for(words, "http://h", {}, {})[0] == words[0]
+
+
 def test_what_pi_is_set_up_to_send_to_a_server_of_the_users_goes_there(tmp_path: Path) -> None:
     models = tmp_path / ".pi" / "agent" / "models.json"
     models.parent.mkdir(parents=True)

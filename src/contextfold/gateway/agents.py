@@ -60,13 +60,15 @@ def codex_provider(words: Sequence[str], environ: Mapping[str, str]) -> CodexPro
     except ValueError:
         return None  # Codex says itself what is wrong with it
     name = said.get("model_provider") or "openai"
+    if not isinstance(name, str):
+        return None  # as above
     if name == "openai":
         url = said.get("openai_base_url")
         return CodexProvider(None, url, _login(home)) if url is None or _is_address(url) else None
     tables = said.get("model_providers")
     table = tables.get(name) if isinstance(tables, dict) else None
     # Its own names for local servers have no table, and one with a dot in its name cannot be reached by ``-c``.
-    if not isinstance(table, dict) or not re.fullmatch(r"[\w-]+", str(name)):
+    if not isinstance(table, dict) or not re.fullmatch(r"[\w-]+", name):
         return None
     url = table.get("base_url")
     login = _login(home) if table.get("requires_openai_auth") is True else None
@@ -117,13 +119,25 @@ def program_of(command: Sequence[str]) -> str:
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    try:
+        return Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
+    except RuntimeError:  # of a user whom the system does not know, as in containers
+        return Path(os.devnull)  # where no file is
+
+
+def _text(path: Path) -> str:
+    """What is in a file, as these agents read it. Raises ``OSError`` for one that is not there, and ``ValueError`` for
+    what is no text, and for a pipe: it can be read once, by the agent.
+    """
+    if path.is_fifo():
+        raise ValueError(f"{path} is a pipe")
+    return path.read_text(encoding="utf-8-sig")  # editors on Windows put a mark before the first line
 
 
 def _toml(path: Path) -> dict[str, Any]:
     """Raises ``ValueError`` for what is no TOML; a file that is not there says nothing."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(_text(path))
     except OSError:
         return {}
     except RecursionError:
@@ -135,7 +149,7 @@ def _login(home: Path) -> str | None:
     that elsewhere.
     """
     try:
-        said = json.loads((home / "auth.json").read_text(encoding="utf-8"))
+        said = json.loads(_text(home / "auth.json"))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(said, dict) or not (said.get("OPENAI_API_KEY") or said.get("tokens")):
@@ -191,7 +205,7 @@ def _addresses(
     found: dict[str, str | None] = {}
     for file in files:
         try:
-            said = _loose_json(file.read_text(encoding="utf-8"))
+            said = _loose_json(_text(file))
         except OSError:
             continue
         except (ValueError, RecursionError):
@@ -211,9 +225,10 @@ _NOT_JSON = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)|,(
 
 
 def _loose_json(text: str) -> Any:
-    """JSON as these agents read it: with comments, and a comma behind the last of a list."""
+    """JSON as these agents read it: with comments, and a comma behind the last of a list. An empty one says nothing."""
     bare = _NOT_JSON.sub(lambda found: found[1] or "", text)
-    return json.loads(_NOT_JSON.sub(lambda found: found[1] or "", bare))  # a comma may have stood before a comment
+    bare = _NOT_JSON.sub(lambda found: found[1] or "", bare)  # a comma may have stood before a comment
+    return json.loads(bare) if bare.strip() else {}
 
 
 def _is_address(url: object) -> bool:
