@@ -174,6 +174,33 @@ def test_a_stream_that_is_traced_where_it_is_iterated_gives_its_events_there() -
     assert ended == [True]
 
 
+def test_a_proxy_that_has_nothing_in_its_class_gives_the_events_of_its_stream() -> None:
+    """``for`` does not see what such a proxy stands for; what is handed out has it in its class."""
+
+    class Proxy:
+        def __init__(self, stream: Any) -> None:
+            self.stream = stream
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.stream, name)
+
+    class Suspending:
+        def __init__(self, *events: Any) -> None:
+            self.events = iter(events)
+
+        async def __anext__(self) -> Any:
+            for event in self.events:
+                return event
+            raise StopAsyncIteration
+
+    async def read() -> list[Any]:
+        return [event async for event in await aopened(Proxy(Suspending(hello, hello)))]
+
+    hello = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hi"}}
+    assert asyncio.run(read()) == [hello, hello]
+    assert list(opened(Proxy(Blocking(StopIteration(), hello, hello)))) == [hello, hello]
+
+
 def test_a_stream_that_poses_as_awaitable_is_handed_to_blocking_code_as_it_is() -> None:
     class BothColors(Blocking):
         def __await__(self) -> Any:

@@ -151,7 +151,7 @@ class OpenedStream(_Handed):
         super().__init__(stream, on_usage, manager, events)
         try:
             while not self._progress.has_content:
-                event = next(self._events)
+                event = self._events.__next__()
                 self._progress.see(event)
                 self._ahead.append(event)
         except StopIteration:
@@ -167,7 +167,7 @@ class OpenedStream(_Handed):
 
     def __next__(self) -> Any:
         ahead = self._next_ahead()
-        return self._see(next(self._events)) if ahead is _NEVER else ahead
+        return self._see(self._events.__next__()) if ahead is _NEVER else ahead
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -195,7 +195,7 @@ class AsyncOpenedStream(_Handed):
         handed = cls(stream, on_usage, manager, events)
         try:
             while not handed._progress.has_content:
-                event = await anext(handed._events)
+                event = await handed._events.__anext__()
                 handed._progress.see(event)
                 handed._ahead.append(event)
         except StopAsyncIteration:
@@ -212,7 +212,7 @@ class AsyncOpenedStream(_Handed):
 
     async def __anext__(self) -> Any:
         ahead = self._next_ahead()
-        return self._see(await anext(self._events)) if ahead is _NEVER else ahead
+        return self._see(await self._events.__anext__()) if ahead is _NEVER else ahead
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
