@@ -38,7 +38,7 @@ except ImportError as error:
 
 from contextfold import formats
 from contextfold.archive import Archive as FileArchive
-from contextfold.calls.thinking import LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
+from contextfold.calls.thinking import IS_CLAUDE, LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import After, Before, CompactionResult, Compactor
 from contextfold.errors import held
@@ -199,6 +199,16 @@ class _Compactors:
             made = Compactor(window=window, **self._settings)
             self._by_window.put(window, made)
         return made
+
+
+def _is_claudes(model: Model) -> bool:
+    """Whether what is asked of Claude is asked of this model: the settings of an agent may be meant for another one,
+    and of several that stand in for each other any may answer.
+    """
+    if isinstance(several := held(model, "models"), list | tuple):
+        return all(map(_is_claudes, several))
+    # Which model stands behind a profile of Bedrock's, its name does not say.
+    return IS_CLAUDE.search(model.model_id) is not None or "arn:aws" in model.model_id
 
 
 def _writing(model: Model) -> Callable[[str], Awaitable[Answer]]:
@@ -377,7 +387,7 @@ class _Call:
         saved, base = self.saved, self.base
         # A record that was made for this very history, by a run that failed before its response was kept.
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
-        known_as = by_window(self.model.model_id, self._betas())
+        known_as = by_window(self.model.model_id, self._betas() if _is_claudes(self.model) else "")
         compactor = self.owner.compactors.for_model(self.model, known_as)
         results: list[CompactionResult] = []
 

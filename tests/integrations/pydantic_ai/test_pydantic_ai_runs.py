@@ -460,12 +460,38 @@ def test_the_window_of_the_model_is_what_it_says_of_itself() -> None:
 )
 def test_a_run_that_asks_for_claudes_larger_window_has_it(settings: Any, window: int) -> None:
     seen: list[Any] = []
-    model = FunctionModel(lambda messages, info: ModelResponse([TextPart("fine")]), profile={"context_window": 200_000})
+    model = _named("claude-sonnet-4-5", 200_000)
     for beside_the_run in (True, False):
         model._settings = None if beside_the_run else settings
         agent = Agent(model, capabilities=[Compaction(on_result=seen.append)])
         agent.run_sync("hello", model_settings=settings if beside_the_run else None)
     assert [result.window for result in seen] == [window, window]
+
+
+def _named(name: str, window: int) -> FunctionModel:
+    return FunctionModel(
+        lambda messages, info: ModelResponse([TextPart("fine")]), model_name=name, profile={"context_window": window}
+    )
+
+
+@pytest.mark.parametrize(
+    ("models", "window"),
+    [
+        (["gpt-4o"], 128_000),
+        (["claude-sonnet-4-5", "gpt-4o"], 128_000),
+        (["claude-sonnet-4-5", "claude-opus-4-6"], 1_000_000),
+        (["arn:aws:bedrock:eu-west-1:1:application-inference-profile/a1"], 1_000_000),
+    ],
+)
+def test_what_is_asked_of_claude_says_nothing_of_the_window_of_another_model(models: list[str], window: int) -> None:
+    """Settings of an agent are for whichever model it runs with, and each takes those of its own provider."""
+    seen: list[Any] = []
+    made = [_named(name, 128_000 if name == "gpt-4o" else 200_000) for name in models]
+    model = FallbackModel(*made) if len(made) > 1 else made[0]
+    settings: Any = {"anthropic_betas": ["context-1m-2025-08-07"]}
+    agent = Agent(WrapperModel(model), capabilities=[Compaction(on_result=seen.append)])
+    agent.run_sync("hello", model_settings=settings)
+    assert [result.window for result in seen] == [window]
 
 
 def test_usage_of_an_answer_in_which_the_provider_ran_its_own_tools_teaches_nothing() -> None:
