@@ -218,8 +218,9 @@ def test_anthropics_stream_helper_keeps_its_means(server: ProviderServer) -> Non
 @pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("shape", ["chat", "messages"])
 @pytest.mark.parametrize("kind", ["with_raw_response", "with_streaming_response"])
+@pytest.mark.parametrize("layer", ["none", "a partial"])
 def test_raw_responses_are_those_of_the_sdk_and_a_refusal_before_them_is_recovered(
-    server: ProviderServer, kind: str, shape: str, color: str
+    server: ProviderServer, kind: str, shape: str, color: str, layer: str
 ) -> None:
     given = arguments(shape, conversation(100), stream=False)
     kept: dict[tuple[str, str], int] = {}
@@ -232,7 +233,10 @@ def test_raw_responses_are_those_of_the_sdk_and_a_refusal_before_them_is_recover
     def send_of(client: Any) -> Any:
         holder = client.chat.completions if shape == "chat" else client.messages
         over = over_openai if shape == "chat" else over_anthropic
-        return over.with_compaction(getattr(holder, kind).create, compactor)
+        method = getattr(holder, kind).create
+        if layer == "a partial":
+            method = functools.partial(method, model=MODEL)
+        return over.with_compaction(method, compactor)
 
     async def later() -> Any:
         async with client_of(server, shape, is_async=True) as client:

@@ -335,9 +335,12 @@ def makes_managers(method: Callable[..., Any]) -> bool:
 
 def is_raw(method: Callable[..., Any]) -> bool:
     """Whether a function stands for a method of a client, as those of ``with_raw_response`` do, and of
-    ``with_streaming_response``, whose answer is a context manager.
+    ``with_streaming_response``, whose answer is a context manager; also with arguments that a partial gives it.
     """
-    return not hasattr(method, "__self__") and hasattr(getattr(method, "__wrapped__", None), "__self__")
+    one: Any = method
+    while isinstance(one, partial):
+        one = one.func
+    return not hasattr(one, "__self__") and hasattr(getattr(one, "__wrapped__", None), "__self__")
 
 
 def endpoint_of(method: Callable[..., Any]) -> str:
