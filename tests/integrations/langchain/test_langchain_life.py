@@ -432,6 +432,17 @@ def test_a_summary_beside_a_model_call_leaves_what_other_middleware_says_of_the_
 
 
 @pytest.mark.parametrize("is_async", [False, True])
+def test_a_summary_beside_a_model_call_lets_middleware_inside_take_out_what_leaves_as_well(is_async: bool) -> None:
+    """LangGraph ends a run that removes a message twice."""
+    agent, model, summaries = folding_beside_a_call(None, Saying(RemoveMessage(id="a1")))
+    thread = asked(agent, is_async, "and now?")
+    assert is_ours(thread[0])
+    assert [message.content for message in thread[:-1]] == [message.content for message in model.sent[0][1:]]
+    assert thread[-1].content == "whole answer"
+    assert len(summaries.sent) == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("retries", [2, 0])
 def test_a_summary_beside_a_model_call_is_paid_once_however_often_the_call_fails(retries: int, is_async: bool) -> None:
     failing = lambda messages, number: ConnectionError("reset") if number < 2 else "fine"  # noqa: E731

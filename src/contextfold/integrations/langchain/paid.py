@@ -50,9 +50,18 @@ def in_place(messages: Sequence[AnyMessage], folded: Sequence[AnyMessage]) -> li
     there, stays = {id(message) for message in messages}, {id(message) for message in folded}
     made = [message for message in folded if id(message) not in there]
     left = [message for message in messages if id(message) not in stays]
-    placed = dict(zip(map(id, left), made, strict=False))
-    result = [placed.get(id(message), message) for message in messages if id(message) in stays or id(message) in placed]
-    if [id(message) for message in result] != [id(message) for message in folded]:
+    # The last ones that leave first: middleware inside that takes messages out beside the answer takes old ones, and
+    # what has no place any more would stand behind the answer.
+    for places in (left[max(0, len(left) - len(made)) :], left[: len(made)]):
+        placed = dict(zip(map(id, places), made, strict=False))
+        there_then = (
+            placed.get(id(message), message) for message in messages if id(message) in stays or id(message) in placed
+        )
+        if [id(message) for message in there_then] == [id(message) for message in folded]:
+            break
+    else:
         return None
-    new = [one.model_copy(update={"id": old.id}) for one, old in zip(made, left, strict=False)]
-    return [*new, *(RemoveMessage(id=str(message.id)) for message in left[len(made) :])]
+    new = [one.model_copy(update={"id": old.id}) for one, old in zip(made, places, strict=True)]
+    gone = [message for message in left if id(message) not in placed]
+    # A message that is not there any more cannot be removed: the run would end. So each is there first.
+    return [*new, *gone, *(RemoveMessage(id=str(message.id)) for message in gone)]
