@@ -125,18 +125,18 @@ _SHORT_MEMBERS = (
 )
 _MEMBER = re.compile(
     rf"[A-Za-z_]\w*\.(?:(?!\w{{1,4}}$)\w+|(?:{_SHORT_MEMBERS}))|[A-Za-z_]\w{{0,2}}\.\w+"
-    r"|\.(?!env|git|docker|npm|vscode)[a-z]+",
+    r"|\.(?!env|git|docker|npm|vscode|profile|zsh|bash)[a-z]+(?<!rc)(?<!ignore)",
     re.ASCII,
 )
 """``state.version`` and ``state.get`` but neither ``state.json`` nor ``a.b.c``: two names that mostly also stand alone.
-And ``.clone`` of a chain of calls, but not ``.gitignore``."""
+And ``.clone`` of a chain of calls, but not ``.gitignore`` or ``.bashrc``."""
 
-_PLACE = re.compile(r"((?:[A-Za-z]:\\)?[^:]*?\.[A-Za-z]\w{0,4})-\d+-(?![\d.]|[^.]+\.)", re.ASCII)
+_PLACE = re.compile(r"((?:[A-Za-z]:\\)?[^:]*?\.[A-Za-z]\w{0,4})-\d{1,6}-(?![\d.]|[^.]+\.)", re.ASCII)
 """A file and the number of a line, as searches write them before the lines beside one that they found:
 ``src/app.py-12-def main``. Not ``db.sql-2026-01-15``, nor ``report.final-2-draft.pdf``."""
 
-_COUNTED = re.compile(r"\d+-[A-Za-z][a-z]*", re.ASCII)
-"""``7-character``, and ``9-from`` of a listing: a number and a plain word."""
+_COUNTED = re.compile(r"\d{1,3}-[A-Za-z][a-z]*", re.ASCII)
+"""``7-character``, and ``9-from`` of a listing: a number and a plain word. Not ``1234-fixlogin``, a ticket's branch."""
 
 _WORD_PART = re.compile(r"[\w-]+(?:\.\w+)*")
 _SEGMENTS = re.compile(r"[/\\]")
