@@ -259,40 +259,6 @@ def test_an_iterator_is_handed_over_piece_by_piece_in_both_colors(function: Any)
     assert in_both(function) == [[0, 1, 2], [0, 1, 2]]
 
 
-def stepped(value: int) -> Any:
-    """A step of an async generator: it is awaited, though its class has a ``__next__``."""
-
-    async def steps() -> AsyncIterator[int]:
-        yield value * value
-
-    return steps().__anext__()
-
-
-class Managed:
-    """A coroutine by its class, as drivers of databases have it: with all methods of one, and a ``__next__``."""
-
-    def __init__(self, value: int) -> None:
-        self.inner = suspending(value)
-
-    def send(self, value: Any) -> Any:
-        return self.inner.send(value)
-
-    def throw(self, *error: Any) -> Any:
-        return self.inner.throw(*error)
-
-    def close(self) -> None:
-        self.inner.close()
-
-    def __await__(self) -> Any:
-        return self.inner.__await__()
-
-    def __iter__(self) -> Any:
-        return self.__await__()
-
-    def __next__(self) -> Any:
-        return self.send(None)
-
-
 @pytest.mark.parametrize(
     "function", [plain, suspending, Callable_(), lambda value: suspending(value), stepped, Managed]
 )
