@@ -278,12 +278,21 @@ def test_a_process_that_is_killed_leaves_a_session_that_goes_on(times: int, tmp_
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
 
+ALL_IS_IMPORTED = """
+    from contextfold import Compactor
+    from contextfold.archive import open_archive
+    talk = [{"role": "user", "content": f"{n} " + "about part.py " * 200} for n in range(40)]
+    Compactor(window=3_000).compact(talk, archive=open_archive("file://" + os.path.abspath("open")).thread("t"))
+    Compactor(window=3_000).session("s", store="sqlite:///open.db").append(talk)
+"""
+"""Done once while it is allowed: that user may not be able to read where the project lies."""
+
+
 def unprivileged(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a script as a user who owns nothing here, where this process may become one."""
     code = f"import os, sys\nsys.path[:0] = {sys.path!r}\nos.chdir({str(folder)!r})\n"
     if os.geteuid() == 0:
-        code += "import sqlite3, contextfold.archive, contextfold.store, sqlalchemy.dialects.sqlite.pysqlite, fsspec\n"
-        code += "os.setgid(65534); os.setuid(65534)\n"
+        code += textwrap.dedent(ALL_IS_IMPORTED) + "os.setgid(65534); os.setuid(65534)\n"
     # That user may write no report of its coverage either.
     environment = {name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"}
     command = [sys.executable, "-c", code + textwrap.dedent(script)]
