@@ -207,8 +207,14 @@ def _is_claudes(model: Model) -> bool:
     """
     if isinstance(several := held(model, "models"), list | tuple):
         return all(map(_is_claudes, several))
+    name = _name(model)
     # Which model stands behind a profile of Bedrock's, its name does not say.
-    return IS_CLAUDE.search(model.model_id) is not None or "arn:aws" in model.model_id
+    return IS_CLAUDE.search(name) is not None or "arn:aws" in name
+
+
+def _name(model: Model) -> str:
+    """A model's own class may name it as anything, or not at all."""
+    return name if isinstance(name := held(model, "model_id"), str) else ""
 
 
 def _writing(model: Model) -> Callable[[str], Awaitable[Answer]]:
@@ -387,7 +393,7 @@ class _Call:
         saved, base = self.saved, self.base
         # A record that was made for this very history, by a run that failed before its response was kept.
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
-        known_as = by_window(self.model.model_id, self._betas() if _is_claudes(self.model) else "")
+        known_as = by_window(_name(self.model), self._betas() if _is_claudes(self.model) else "")
         compactor = self.owner.compactors.for_model(self.model, known_as)
         results: list[CompactionResult] = []
 
