@@ -197,3 +197,64 @@ def test_nothing_refers_to_a_list_of_numbers_that_a_reader_does_not_have() -> No
         if NUMBERED.search(line)
     ]
     assert told == []
+
+
+COLUMNS = {"hard": 1, "far": 2, "users": 3, "cost": 5}
+"""Where the tables of docs/benchmark.md have what README and guide tell."""
+
+TOLD = {
+    "contextfold, defaults": "contextfold",
+    "contextfold, built-in summarizer, defaults": "contextfold",
+    'contextfold, `summarizer="same"`': "contextfold_same",
+    "its class in place of LangChain's": "contextfold_langchain",
+    "contextfold by one changed import": "contextfold_langchain",
+    "LangChain's `SummarizationMiddleware`": "langchain",
+    "deepagents": "deepagents",
+    "langmem": "langmem",
+    "pins and a tail": "floor",
+}
+"""How lines of theirs begin, and the strategy that they are about."""
+
+
+def measured() -> dict[str, list[dict[str, float]]]:
+    """The figures of each strategy in each window, as the report of the benchmark tells them."""
+    report = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    found: dict[str, list[dict[str, float]]] = {}
+    for section in re.split(r"^### Window .*$", report, flags=re.MULTILINE)[1:4]:
+        for row in re.findall(r"^\| [*]*\w+[*]* \|.*$", section.partition("\n## ")[0], re.MULTILINE):
+            cells = [cell.strip(" *").partition(" (")[0] for cell in row.strip("| ").split("|")]
+            if len(cells) > max(COLUMNS.values()) and cells[0] != "strategy":
+                figures = {name: float(cells[place]) for name, place in COLUMNS.items()}
+                found.setdefault(cells[0], []).append(figures)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("page", "places"),
+    [
+        ("README.md", {"hard": 1, "users": 2, "cost": 3}),
+        ("docs/benchmark-guide.md", {"hard": 1, "far": 2, "users": 3, "cost": 5}),
+    ],
+)
+def test_the_figures_of_a_page_are_those_of_the_last_benchmark(page: str, places: dict[str, int]) -> None:
+    report, seen = measured(), 0
+    rows = re.findall(r"^\|.*\|$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    for cells in ([cell.strip() for cell in row.strip("|").split("|")] for row in rows):
+        strategy = next((name for begins, name in TOLD.items() if cells[0].startswith(begins)), None)
+        if strategy is None or len(cells) <= max(places.values()):
+            continue
+        seen += 1
+        for name, place in places.items():
+            told = [float(figure) for figure in cells[place].split("/")]
+            off = 0.0051 if name == "cost" else 0.51
+            assert told == pytest.approx([figures[name] for figures in report[strategy]], abs=off), (cells[0], name)
+    assert seen > 4
+
+
+def test_the_guide_says_what_the_engine_keeps_with_what_the_peers_get() -> None:
+    guide = (ROOT / "docs" / "benchmark-guide.md").read_text(encoding="utf-8")
+    sentence = re.search(r"contextfold keeps ([\d./\s]+) % at a cost of\s([\d./\s]+),", guide)
+    assert sentence is not None
+    for told, name in zip(sentence.groups(), ("hard", "cost"), strict=True):
+        figures = [figures[name] for figures in measured()["contextfold_given"]]
+        assert list(map(float, told.split("/"))) == pytest.approx(figures, abs=0.051 if name == "hard" else 0.0051)
