@@ -186,3 +186,78 @@ def test_a_summary_stands_behind_the_only_thing_that_was_asked() -> None:
     view = Compactor(window=8_000).compact(history).messages
     assert view[1] == history[1]
     assert view[2]["content"].startswith("<conversation_summary>")
+
+
+RULES = [
+    "Never rename a table of the warehouse without asking the people who load it every night, small as it may seem, "
+    "since they read it by its name from programs that none of us has seen so far",
+    "Always wait until the queue of outgoing letters is empty before you restart anything that writes or reads it, "
+    "and look twice, because letters that were lost once cannot be found again",
+    "Do not delete pictures that customers sent to us, even where two of them look the same to you or to a program, as "
+    "long as the office for complaints has not told us in writing that it is done with them",
+    "The figures of the last quarter must not be published anywhere before Friday, whoever may ask you for them today, "
+    "be it in the newsletter, on the page for investors or in an answer to somebody from the press",
+]
+"""Longer than the lines that are quoted, and said in the middle of longer messages."""
+
+
+def with_rules() -> list[dict[str, Any]]:
+    """Rules of the user among remarks and outputs full of names, all of them long ago."""
+    around = "I showed the page to two people this morning, and it looks good to them and to me. " * 3
+    history = talk(60, {4 * n + 1: f"{around}{rule}. {around}" for n, rule in enumerate(RULES)})
+    for n, entry in enumerate(history):
+        if entry["role"] == "assistant":
+            entry["content"] = "\n".join(
+                f"src/part_{n}/file_{n}_{k}.py: max_{n}_{k} = {n * k + 1000}" for k in range(12)
+            )
+    return history
+
+
+@pytest.mark.parametrize("written", ["They looked at one part after the other.", f"They looked around. {RULES[2]}."])
+@pytest.mark.parametrize("trigger", [0.5, 0.8])
+def test_rules_stand_word_for_word_and_once_beside_a_models_summary(written: str, trigger: float) -> None:
+    policy = Policy(recent_users=0, trigger=("fraction", trigger))
+    compactor = Compactor(window=4_000, summarizer=lambda _: written, policy=policy)
+    history, previous = with_rules(), None
+    for stop in range(20, len(history) + 1, 20):
+        out = compactor.compact(history[:stop], previous)
+        previous = out.compaction
+    assert out.summary is not None
+    assert written in out.summary.text
+    text = "\n".join(str(entry["content"]) for entry in out.messages)
+    assert [text.count(rule) for rule in RULES] == [1] * len(RULES)
+
+
+def test_a_rule_that_was_taken_back_has_no_room_of_its_own_beside_a_models_summary() -> None:
+    history = with_rules()
+    later = {
+        "role": "user",
+        "content": "Forget it: you may rename a table of the warehouse.",
+    }
+    compactor = Compactor(window=4_000, summarizer=lambda _: "They looked around.", policy=Policy(recent_users=0))
+    out = compactor.compact([*history[:60], later, *history[60:]])
+    assert out.summary is not None
+    first = out.summary.evidence.split("[", 2)[1]
+    assert RULES[1] in first
+    assert RULES[0] not in first
+
+
+LABELED = [f"HOUSE RULE: {text}." for text in ("Never touch table orders", "Only Mia may merge", "Ask before you pay")]
+
+
+@pytest.mark.parametrize("summarizer", [None, lambda _: "They looked around."])
+def test_rules_outlive_their_messages_where_a_summary_is_all_that_is_left_of_these(summarizer: Any) -> None:
+    """Sessions of thousands of messages begin with one, as do histories of callers who store views."""
+    compactor = Compactor(window=6_000, summarizer=summarizer, policy=Policy(recent_users=0))
+    history = [*with_rules(), *talk(9, dict(enumerate(LABELED, start=1)))[1:]]
+    for _ in range(4):
+        view = compactor.compact([*history, *talk(40)[1:]]).messages
+        text = "\n".join(str(entry["content"]) for entry in view)
+        assert [text.count(rule) for rule in RULES] == [1] * len(RULES)
+        assert all(rule.partition(": ")[2] in text for rule in LABELED)
+        history = view
+    lifted = {"role": "user", "content": "Forget it: you may rename a table of the warehouse."}
+    view = compactor.compact([*history, lifted, *talk(40)[1:]]).messages
+    rules = str(next(entry["content"] for entry in view if "<conversation_summary>" in str(entry["content"])))
+    assert f"- {RULES[0]}" not in rules
+    assert f"[user]\n{RULES[0]}" not in rules

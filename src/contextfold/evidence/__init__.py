@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contextfold.evidence.choice import select
     from contextfold.evidence.lines import WIDTH, LineReader, lines_of
     from contextfold.evidence.reading import Line
-    from contextfold.evidence.section import MARK, PARTS, read
+    from contextfold.evidence.section import MARK, PARTS, first_of_user, of_user, read
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
 
 __all__ = [
@@ -29,7 +29,9 @@ __all__ = [
     "ScaledSizes",
     "Sizes",
     "Vocabulary",
+    "first_of_user",
     "lines_of",
+    "of_user",
     "read",
     "select",
 ]
@@ -44,6 +46,8 @@ _HOMES = {
     "LineReader": "lines",
     "MARK": "section",
     "PARTS": "section",
+    "of_user": "section",
+    "first_of_user": "section",
     "read": "section",
     "EstimatedSizes": "sizes",
     "ScaledSizes": "sizes",

@@ -56,6 +56,20 @@ def lines_under_marks(
     return lines
 
 
+def of_user(said: Iterable[str]) -> str:
+    """What a user said, each as a line, under the mark for it; empty for nothing."""
+    lines = [as_quoted(" ".join(text.split())) for text in said]
+    return "\n".join(["[user]", *lines]) if lines else ""
+
+
+def first_of_user(text: str) -> list[str]:
+    """The lines that such a text begins with, where they are a user's: what ``of_user`` wrote, if it did."""
+    first, *rest = _MARK.split(text)
+    if first.strip() or not rest or rest[2] != "user":
+        return []
+    return [line for line in quoting.unquoted(rest[4]).splitlines() if line.strip()]
+
+
 def as_quoted(line: str) -> str:
     """A line as it may stand under marks. Most have no sign in them that could begin a mark or a tag."""
     return line if line.isascii() and "[" not in line and "<" not in line else quoting.quoted(line)

@@ -7,10 +7,10 @@ steps (``perform``), rendering, choosing and writing themselves (``summary``, ``
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from contextfold import evidence as quoting
@@ -27,8 +27,9 @@ from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
 from contextfold.summary.extractive_facts import Note, newest_plan
-from contextfold.summary.message import OPEN, blocks, parse, summary_text
+from contextfold.summary.message import OPEN, Earlier, blocks, parse, summary_text
 from contextfold.summary.render import render_group
+from contextfold.summary.rules import statements_of
 from contextfold.summary.summarizer import EXTRACTIVE, Summary, SummaryStats
 
 # Measured with planted rules: at 20 and 30 % of the characters .45 and .88 of them survive instead of .33 and .65, for
@@ -79,15 +80,10 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
 
 def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, made from all originals each time: it does not decay and asks no model."""
-    history, role = question.history, question.policy.summary_role
-    whole = ((n, readable(_clean(question, n), role)) for n in plan.gone)
-    parts = ((n, readable(_cleaned(question, message), role)) for n, message in removed(history.messages, plan.edits))
-    gone = [(n, message, history.note(n, message)) for n, message in whole]
-    gone += [(n, message, Note.of(message)) for n, message in parts]
-    gone.sort(key=lambda entry: entry[0])
+    gone = _left(question, plan, _told_by_either)
     count, room = question.counter.text, prose_room(question, plan)
     left = max(0, most_prose(question, plan) - room) if plan.evidence_tokens else 0
-    own = min(left, max(int(FOR_RULES * plan.evidence_tokens), FEW_RULES))
+    own = min(left, _for_rules(plan))
     text = extractive.summarize(
         [message for _, message, _ in gone],
         budget=room,
@@ -104,6 +100,57 @@ def extract(question: Question, plan: Plan) -> Summary:
         algorithm=EXTRACTIVE,
     )
     return Summary(text, frozenset(plan.gone), stats)
+
+
+def _for_rules(plan: Plan) -> int:
+    return max(int(FOR_RULES * plan.evidence_tokens), FEW_RULES)
+
+
+def _left(question: Question, plan: Plan, told: Callable[[Earlier], Iterable[str]]) -> list[tuple[int, Message, Note]]:
+    """What leaves the view, in order, as it is to be read, and what there is to say of it. ``told``: the rules that an
+    earlier summary tells, which are the user's still.
+    """
+    history, role = question.history, question.policy.summary_role
+    left: list[tuple[int, Message, Note]] = []
+    whole = [(n, _clean(question, n), True) for n in plan.gone]
+    parts = [(n, _cleaned(question, message), False) for n, message in removed(history.messages, plan.edits)]
+    for n, message, is_whole in sorted([*whole, *parts], key=lambda entry: entry[0]):
+        read = readable(message, role)
+        note = history.note(n, read) if is_whole else Note.of(read)
+        if message.role in ("user", role) and OPEN in message.text:
+            rules = [statements_of([rule]) for block in _summaries(message) for rule in told(block)]
+            note = replace(note, rules=(*chain.from_iterable(rules), *note.rules))
+        left.append((n, read, note))
+    return left
+
+
+def _summaries(message: Message) -> Iterator[Earlier]:
+    """The earlier summaries in a message's texts."""
+    for part in message.parts:
+        for block in blocks(part.text) if isinstance(part, Text) else ():
+            if isinstance(block, Earlier):
+                yield block
+
+
+def _told_by_either(earlier: Earlier) -> Iterable[str]:
+    """The rules of a summary: in a section of the built-in one, or quoted beside a model's."""
+    return extractive.constraints_in(earlier.prose) or quoting.first_of_user(earlier.evidence)
+
+
+def _quoted(earlier: Earlier) -> Iterable[str]:
+    """The same word for word: what a model told under that heading are no words of the user."""
+    return quoting.first_of_user(earlier.evidence)
+
+
+def _rules(question: Question, plan: Plan, prose: str, budget: int) -> str:
+    """The user's rules under a mark, as far as a model's prose does not say them word for word; at most ``budget``."""
+    left = _left(question, plan, _quoted)
+    notes = [note for _, _, note in left]
+    beside = _beside(question, plan, [n for n, _, _ in left])
+    room = max(0, min(budget, _for_rules(plan)) - BESIDE_TEXT)
+    rules = extractive.in_words(notes, beside, budget=room, count=question.history.count)
+    said = " ".join(prose.split())
+    return quoting.of_user(rule for rule in rules if rule not in said)
 
 
 def _plans_told(question: Question, plan: Plan) -> Collection[str]:
@@ -222,8 +269,11 @@ def most_prose(question: Question, plan: Plan) -> int:
     return plan.target - plan.kept_tokens - frame
 
 
-def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
-    """Lines of what left the view or was shortened, for the names that are not in the view otherwise."""
+def evidence(question: Question, plan: Plan, prose: str, budget: int, *, with_rules: bool = False) -> str:
+    """Lines of what left the view or was shortened, for the names that are not in the view otherwise.
+
+    ``with_rules``: what the user set comes first, since the prose need not tell it.
+    """
     history = question.history
     ends = list(accumulate(history.sizes))
     shortened: dict[int, list[Edit]] = {}
@@ -252,19 +302,21 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int) -> str:
             visible.update(names(message.text))
         elif n not in gone:
             whole.append(history.block(n))
+    rules = _rules(question, plan, prose, budget) if with_rules else ""
     lines = quoting.select(
         candidates,
-        budget=budget,
+        budget=budget - (history.counter.text(f"{rules}\n") if rules else 0),
         already=visible,
         count=history.counter.text,
         now=ends[-1],
         beside=whole,
         sizes=history.line_sizes,
         words=history.words,
-        shown=prose,
+        shown=f"{prose}\n{rules}" if rules else prose,
         is_talk=question.is_talk,
         dates=[dates[n] for n in quotable] if dates else (),
     )
+    lines = "\n".join(filter(None, (rules, lines)))
     return redact(lines) if question.policy.redact else lines
 
 

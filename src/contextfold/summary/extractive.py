@@ -30,7 +30,7 @@ from contextfold.summary.extractive_facts import (
     rules,
     spoken,
 )
-from contextfold.summary.extractive_words import Words, words
+from contextfold.summary.extractive_words import CONSTRAINTS, Words, words
 
 Count = Callable[[str], int]
 
@@ -99,6 +99,29 @@ def summarize(
     ruling = set(first)
     chosen = first + _chosen([fact for fact in facts if fact not in ruling], left, count, wording)
     return _within(scope, chosen, wording, limit, count, is_dense)
+
+
+def in_words(notes: Sequence[Note], beside: Sequence[tuple[int, Note]], *, budget: int, count: Count) -> list[str]:
+    """The user's rules word for word, as many as ``budget`` tokens hold, in their order: what must stand beside a
+    summary that may say them in other words or not at all. ``beside``: as for ``rules``.
+    """
+    found = list({fact.text: fact for fact in rules(notes, beside)}.values())
+    chosen = set(_ruling(found, budget, budget, count, words("en"))[0])
+    return [fact.text for fact in found if fact in chosen]
+
+
+def constraints_in(prose: str) -> list[str]:
+    """The rules that an earlier summary tells in the section for them, in any language, each with its label."""
+    found: list[str] = []
+    is_inside, label = False, ""
+    for line in prose.splitlines():
+        if line.startswith("## "):
+            is_inside, label = line[3:] in CONSTRAINTS, ""
+        elif is_inside and line.startswith("- "):
+            found.append(f"{label}{line[2:]}")
+        elif is_inside and line.strip():
+            label = f"{line} "  # rules that share one stand below it
+    return found
 
 
 def _ruling(facts: Sequence[Fact], limit: int, room: int, count: Count, wording: Words) -> tuple[list[Fact], int, bool]:

@@ -129,6 +129,10 @@ _WORDS = {
 }
 
 
+CONSTRAINTS = frozenset(words.constraints for words in _WORDS.values())
+"""The heading above the user's rules in each language."""
+
+
 def words(language: str) -> Words:
     """The words of a language given by its code (``pt-BR`` counts as ``pt``); English where there are none."""
     return _WORDS.get(language, _WORDS.get(language.partition("-")[0].lower(), ENGLISH))
