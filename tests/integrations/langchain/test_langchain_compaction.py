@@ -12,8 +12,8 @@ import anyio
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_scripted import SUMMARY, ScriptedModel, problems_of, read_file, talk, worker
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
+from langchain_scripted import SUMMARY, ScriptedModel, calling, problems_of, read_file, talk, worker
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, MessagesState, StateGraph
@@ -524,6 +524,73 @@ def test_sub_agents_that_one_node_runs_side_by_side_have_records_of_their_own() 
     )
     graph.compile(checkpointer=InMemorySaver()).invoke({"messages": []}, config_of())
     assert sorted(shelf.texts) == ["t|agent|h0", "t|agent|h100", "t|agent|h200"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_branches_that_begin_with_the_same_message_each_go_on_with_their_own_record(is_async: bool) -> None:
+    """A store has one place for all of them: what another branch put there costs none a summary, and is no news."""
+
+    def branches(records: Shelf | None) -> int:
+        def script(messages: list[BaseMessage], number: int) -> Any:
+            branch = next(message.id for message in messages if str(message.id).startswith("b"))
+            calls[str(branch)] = done = calls.get(str(branch), 0) + 1
+            return calling(f"src/module_{done}.py", f"call_{branch}_{done}") if done < 24 else f"done {branch}"
+
+        calls: dict[str, int] = {}
+        summaries = writer()
+        middleware = CompactionMiddleware(
+            window=WINDOW, summarizer=summaries, records=records, on_event=lambda event: events.append(event.name)
+        )
+        graph = StateGraph(MessagesState)
+        graph.add_node("agent", create_agent(ScriptedModel(script=script), [read_file], middleware=[middleware]))
+        task = HumanMessage("Read the modules.", id="task")
+        graph.add_conditional_edges(
+            START, lambda state: [Send("agent", {"messages": [task, *talk_of(n)]}) for n in range(3)], ["agent"]
+        )
+        outer: Any = graph.compile(checkpointer=InMemorySaver())
+        given: Any = {"messages": []}
+        anyio.run(outer.ainvoke, given, config_of()) if is_async else outer.invoke(given, config_of())
+        return len(summaries.sent)
+
+    def talk_of(branch: int) -> list[BaseMessage]:
+        return [HumanMessage(f"You have part {branch}.", id=f"b{branch}")]
+
+    events: list[str] = []
+    in_state = branches(None)
+    assert branches(Shelf()) == in_state > 3
+    # A branch that begins behind another's record is told so once.
+    assert events.count("compaction_set_aside") <= 2
+
+
+@pytest.mark.parametrize("is_in_store", [False, True])
+def test_a_record_that_an_edited_thread_does_not_fit_is_set_aside_once_and_stays_for_other_branches(
+    is_in_store: bool,
+) -> None:
+    shelf, summaries, events = Shelf(), writer(), list[str]()
+    middleware = CompactionMiddleware(
+        window=WINDOW,
+        summarizer=summaries,
+        records=shelf if is_in_store else None,
+        on_event=lambda event: events.append(event.name),
+    )
+    model = ScriptedModel()
+    agent = agent_of(model, middleware)
+    seed(agent, talk(20))
+    ask(agent, "and now?")
+    before = agent.get_state(config_of())
+    agent.update_state(config_of(), {"messages": [RemoveMessage(id=f"{who}{n}") for who in "ha" for n in range(3, 16)]})
+    for number in range(4):
+        ask(agent, f"and then {number}?")
+    assert events.count("compaction_set_aside") == 1
+    assert len(summaries.sent) == 1
+    assert summaries_in(model.sent[-1]) == 0
+    agent.invoke({"messages": [HumanMessage("and on the other branch?")]}, before.config)
+    assert summaries_in(model.sent[-1]) == 1
+    assert len(summaries.sent) == 1
+
+
+def summaries_in(messages: Sequence[BaseMessage]) -> int:
+    return sum(str(message.content).count("SUMMARYTOKEN") for message in messages)
 
 
 def test_an_archive_that_fails_is_said_and_the_thread_has_everything(caplog: pytest.LogCaptureFixture) -> None:

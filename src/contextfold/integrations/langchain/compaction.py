@@ -307,14 +307,16 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
         seen = _Seen(Receiving.of(request.model), system_text(request), declarations(request.tools))
         # For ``compact`` from outside of a run, which is given neither the model nor what is sent beside the messages.
         self._seen.put(key, seen)
-        return self._turn_of(key, request.messages, seen, self._records.remembered(key, request.state))
+        return self._turn_of(
+            key, request.messages, seen, self._records.remembered(key, request.state, request.messages)
+        )
 
     def _manual(self, snapshot: Any, config: Any, instructions: str) -> _Turn:
         """What a call outside of a run is about. System prompt and tools are those of the thread's last run here."""
         messages = snapshot.values.get("messages") or []
         key = thread_key(messages, config)
         seen = self._seen.get(key) or _Seen(Receiving(), None, [])
-        remembered = replace(self._records.remembered(key, snapshot.values), requested=instructions)
+        remembered = replace(self._records.remembered(key, snapshot.values, messages), requested=instructions)
         return self._turn_of(key, messages, seen, remembered)
 
     def _turn_of(self, key: ThreadKey, messages: Sequence[Any], seen: _Seen, remembered: Remembered) -> _Turn:
@@ -365,7 +367,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _after(self, turn: _Turn, made: Made) -> Any:
         """Remember a record that is paid for, before anything else can fail; then archive, then the user's hook."""
-        self._records.keep(turn.key, turn.remembered, made.compaction)
+        self._records.keep(turn.key, turn.remembered, made.compaction, turn.messages)
         archived = self._archived(turn, made.evicted)
         if self.after_compaction is None:
             return None
@@ -395,9 +397,8 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _with_update(self, turn: _Turn, result: CompactionResult | None, response: Any, is_shared: bool) -> Any:
         """The response, with an update of the state where there is something new to remember."""
-        update = self._records.update(
-            turn.key, turn.remembered, result.compaction if result else None, is_shared=is_shared
-        )
+        record = result.compaction if result else None
+        update = self._records.update(turn.key, turn.remembered, record, turn.messages, is_shared=is_shared)
         return with_update(response, {self._key: update.text} if update is not None else None)
 
     def _check_can_write(self, state: Any) -> None:

@@ -5,6 +5,9 @@ where the state does not have it yet. What does not: making records.
 
 A middleware can change the state only together with an answer. Where the model call fails, the record it was made with
 is here, and the next attempt begins with it. So does a second run on the thread that was waiting meanwhile.
+
+A store has one record for a conversation, which runs side by side may put there in turn, and which an edited thread may
+not fit any more. So each run also has its own here: where the store's does not fit, it goes on with that.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from contextfold.conversation.history import History
 from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.integrations.langchain.state import Remembered
-from contextfold.integrations.langchain.threads import ThreadKey
+from contextfold.integrations.langchain.threads import ThreadKey, task_id
 from contextfold.passes.prepared import Prepared
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import TokenCounter
@@ -50,13 +53,29 @@ class Records:
         self.store = store
         self._made: Bounded[Prepared] = Bounded()
         self._read: Bounded[Remembered] = Bounded()
+        self._own: Bounded[_Own] = Bounded()
 
-    def remembered(self, key: ThreadKey, state: Mapping[str, Any]) -> Remembered:
+    def remembered(self, key: ThreadKey, state: Mapping[str, Any], messages: Sequence[Any]) -> Remembered:
         """What is remembered of a thread. Raises ``InputError`` for a text that was not written here."""
         in_state = self._from_text(state.get(self.state_key))
         if self.store is None:
             return in_state
-        return replace(self._from_text(self.store.get(key.address)), requested=in_state.requested)
+        stored = self._instead_of(self._from_text(self.store.get(key.address)), key, messages)
+        return replace(stored, requested=in_state.requested)
+
+    def _instead_of(self, stored: Remembered, key: ThreadKey, messages: Sequence[Any]) -> Remembered:
+        """What a store remembers; where that is of other messages, what this run had itself."""
+        run = key, task_id()
+        own = self._own.get(run)
+        if stored.current is None or own is None or not own.continues(messages):
+            return stored
+        if own.remembered.current is not None and own.remembered.current.id == stored.current.id:
+            return stored
+        if own.refused != stored.current.id:  # else it was read before: once for each record, not at each call
+            if fits(stored.current, messages):
+                return stored
+            self._own.put(run, replace(own, refused=stored.current.id))
+        return own.remembered
 
     def unsaved(self, key: ThreadKey, remembered: Remembered, messages: Sequence[Any]) -> Compaction | None:
         """A record that continues the remembered one, made here, and not in this state; None if there is none."""
@@ -66,36 +85,48 @@ class Records:
             return None
         return found.made if _continues(found, remembered.current, messages) else None
 
-    def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction) -> None:
+    def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction, messages: Sequence[Any]) -> None:
         """Keep a record that is paid for, whatever becomes of the call that it was made for."""
         if self.store is not None:
-            self.store.put(key.address, following(remembered, record).to_text())
+            new = following(remembered, record)
+            self.store.put(key.address, new.to_text())
+            self._own.put((key, task_id()), _Own.of(new, messages))
             return
         self._made.put(key, Prepared(record, remembered.current.pass_id if remembered.current else None))
 
     def update(
-        self, key: ThreadKey, remembered: Remembered, record: Compaction | None, *, is_shared: bool = False
+        self,
+        key: ThreadKey,
+        remembered: Remembered,
+        record: Compaction | None,
+        messages: Sequence[Any],
+        *,
+        is_shared: bool = False,
     ) -> StateUpdate | None:
         """What to change in the state after an answer to the view of ``record``; None where there is nothing to.
 
-        Without a record, one in the state does not fit the thread any more, because it was edited: it goes.
+        Without a record, one in the state does not fit the thread any more, because it was edited: it goes. One in a
+        store stays, for branches that it fits, and this run goes on without it.
         ``is_shared``: another run of the thread began with a state that has no such record, and may need it.
         """
         if not is_shared:
             self._made.drop(key)
         is_new = record is not None and (remembered.current is None or record.id != remembered.current.id)
         new = following(remembered, record) if is_new else replace(remembered, requested=None)
-        if record is None and remembered.current is not None and self.store is None:
+        refused = remembered.current if record is None else None
+        if refused is not None:
             new = Remembered()
         if self.store is not None:
             if is_new:
                 self.store.put(key.address, new.to_text())
+            self._own.put((key, task_id()), _Own.of(new, messages, refused))
             return StateUpdate(None) if remembered.requested is not None else None
         return StateUpdate(new.to_text()) if new != remembered else None
 
     def replace(self, key: ThreadKey, remembered: Remembered) -> dict[str, Any] | None:
         """Put what is remembered in place of what was; the update of the state that this takes, None if none."""
         self._made.drop(key)
+        self._own.drop((key, task_id()))
         if self.store is None:
             return {self.state_key: remembered.to_text()}
         self.store.put(key.address, remembered.to_text())
@@ -108,6 +139,26 @@ class Records:
             known = Remembered.from_text(text)
             self._read.put(text, known)
         return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What one run had last, and the end of its messages then. ``refused``: id of a record that did not fit them."""
+
+    remembered: Remembered
+    count: int
+    last_id: str | None
+    refused: str | None = None
+
+    @classmethod
+    def of(cls, remembered: Remembered, messages: Sequence[Any], refused: Compaction | None = None) -> _Own:
+        """Of a run with these messages."""
+        last_id = getattr(messages[-1], "id", None) if messages else None
+        return cls(remembered, len(messages), last_id, refused.id if refused else None)
+
+    def continues(self, messages: Sequence[Any]) -> bool:
+        """Whether the messages are still those, perhaps with more behind them, and not those of another branch."""
+        return 0 < self.count <= len(messages) and getattr(messages[self.count - 1], "id", None) == self.last_id
 
 
 def following(remembered: Remembered, record: Compaction | None) -> Remembered:

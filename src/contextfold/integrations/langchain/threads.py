@@ -37,12 +37,26 @@ class ThreadKey(NamedTuple):
 
 def thread_key(messages: Sequence[Any], config: Mapping[str, Any] | None = None) -> ThreadKey:
     """The key of a conversation: of the one that is running in this context, or of the one that ``config`` names."""
-    configurable = (config or var_child_runnable_config.get() or {}).get("configurable") or {}
-    graphs = str(configurable.get("checkpoint_ns") or "").split("|")[:-1]  # the last part is this very step
+    configurable = _configurable(config)
     # Without the ids of tasks: an agent that is a node of another graph has another one at each run.
-    namespace = "|".join(graph.partition(":")[0] for graph in graphs)
+    namespace = "|".join(graph.partition(":")[0] for graph in _graphs(configurable))
     first = getattr(messages[0], "id", None) if messages else None
     return ThreadKey(str(configurable.get("thread_id") or ""), namespace, str(first or ""))
+
+
+def task_id(config: Mapping[str, Any] | None = None) -> str:
+    """The task that is this run of an agent inside another graph: it tells apart runs side by side that have the same
+    ``ThreadKey``. Empty for an agent that is no node of another graph.
+    """
+    return "|".join(_graphs(_configurable(config)))
+
+
+def _configurable(config: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return (config or var_child_runnable_config.get() or {}).get("configurable") or {}
+
+
+def _graphs(configurable: Mapping[str, Any]) -> list[str]:
+    return str(configurable.get("checkpoint_ns") or "").split("|")[:-1]  # the last part is this very step
 
 
 _inside: ContextVar[frozenset[Any]] = ContextVar("_inside", default=frozenset())
