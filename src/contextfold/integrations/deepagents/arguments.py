@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil, floor
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
 from contextfold.formats import values
+from contextfold.integrations.langchain.constructor import whole
 from contextfold.integrations.langchain.counting import FORMAT
 from contextfold.messages import Part, ToolCall
 from contextfold.policy import Size, parse_size
@@ -46,8 +48,8 @@ class Arguments:
         given = settings or {}
         trigger = given.get("trigger")
         return cls(
-            trigger=None if trigger is None else parse_size(trigger),
-            keep=parse_size(given.get("keep", DEFAULT_KEEP)),
+            trigger=None if trigger is None else parse_size(whole(trigger, ceil)),
+            keep=parse_size(whole(given.get("keep", DEFAULT_KEEP), floor)),
             max_length=given.get("max_length", 2000),
             text=given.get("truncation_text", "...(argument truncated)"),
         )
