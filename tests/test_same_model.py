@@ -329,6 +329,34 @@ def test_how_an_answer_of_langchain_ended_is_read_alike_behind_a_view_and_from_t
     assert answer_of(message).finish_reason == to_answer(message).finish_reason == reason
 
 
+REFUSED = [{"type": "text", "text": "The user asked, and"}, {"type": "refusal", "refusal": "I cannot go on."}]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        AIMessage(REFUSED, response_metadata={"status": "completed"}),
+        AIMessage(
+            "The user asked, and",
+            additional_kwargs={"refusal": "I cannot go on."},
+            response_metadata={"finish_reason": "stop"},
+        ),
+        {
+            "choices": [
+                {"message": {"content": "The user asked, and", "refusal": "I cannot go on."}, "finish_reason": "stop"}
+            ]
+        },
+        {"status": "completed", "output": [{"type": "message", "content": REFUSED}]},
+    ],
+    ids=["LangChain's block", "LangChain's field", "openai-chat", "openai-responses"],
+)
+def test_a_refusal_beside_words_is_one_on_every_way_in(response: Any) -> None:
+    """The words before it are the beginning of a summary, and the reason for which it ended says nothing."""
+    assert answer_of(response).finish_reason == "refusal"
+    if isinstance(response, AIMessage):
+        assert to_answer(response).finish_reason == "refusal"
+
+
 def adk(**options: Any) -> Any:
     from contextfold.integrations.google_adk import CompactionPlugin
 

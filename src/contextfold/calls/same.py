@@ -21,7 +21,7 @@ from contextfold.calls.usage import get, read_usage
 from contextfold.formats import gemini_shapes
 from contextfold.formats.base import Format
 from contextfold.messages import Message, Text
-from contextfold.summary.summarizer import Answer, to_answer
+from contextfold.summary.summarizer import REFUSAL, Answer, is_refusal, to_answer
 
 SAME = "same"
 
@@ -114,24 +114,29 @@ def answer_of(response: Any) -> Answer:
     if isinstance(results, list | tuple) and results:  # LangChain's ModelResponse
         response = results[-1]
     usage = read_usage(response)
-    text, called = _read(response)
-    return Answer(text, usage.finish, called, usage.input_tokens, usage.output_tokens)
+    text, called, is_refused = _read(response)
+    finish = REFUSAL if is_refused else usage.finish
+    return Answer(text, finish, called, usage.input_tokens, usage.output_tokens)
 
 
-def _read(response: Any) -> tuple[str, bool]:
+def _read(response: Any) -> tuple[str, bool, bool]:
+    """(the words, whether a tool is called, whether the model refuses beside what it says)."""
     # By the field that only one provider has; `content` comes last, since Anthropic and LangChain both use it.
     choices = get(response, "choices")
     if isinstance(choices, list | tuple) and choices:
         message = get(choices[0], "message")
-        return _text_of(get(message, "content")), bool(get(message, "tool_calls") or get(message, "function_call"))
+        content, called = get(message, "content"), bool(get(message, "tool_calls") or get(message, "function_call"))
+        return _text_of(content), called, is_refusal(message, content)
     candidates = get(response, "candidates")
     if isinstance(candidates, list | tuple):
-        return _read_candidate(candidates[0] if candidates else None)
+        return *_read_candidate(candidates[0] if candidates else None), False
     output = get(response, "output")
     if isinstance(output, list | tuple):
         said = [item for item in output if get(item, "type") == "message"]
         calls = [item for item in output if str(get(item, "type") or "").endswith("_call")]
-        return "".join(_text_of(get(item, "content")) for item in said), bool(calls)
+        contents = [get(item, "content") for item in said]
+        is_refused = any(is_refusal(None, content) for content in contents)
+        return "".join(map(_text_of, contents)), bool(calls), is_refused
     content = get(response, "content")
     if isinstance(said := get(output, "message"), Mapping):  # Bedrock's Converse
         content = get(said, "content")
@@ -139,7 +144,7 @@ def _read(response: Any) -> tuple[str, bool]:
     called = bool(get(response, "tool_calls")) or any(
         get(block, "type") == "tool_use" or get(block, "toolUse") is not None for block in blocks
     )
-    return _text_of(content), called
+    return _text_of(content), called, is_refusal(get(response, "additional_kwargs"), content)
 
 
 def _read_candidate(candidate: Any) -> tuple[str, bool]:

@@ -129,6 +129,8 @@ def _from_message(message: Any) -> Answer:
     content = message.content
     if not isinstance(content, str | list | tuple):  # a test double, of which a text alone is set
         content = getattr(message, "text", None)
+    if is_refusal(_mapping(message, "additional_kwargs"), content):
+        reason = REFUSAL
     return Answer(
         _text_of(content),
         finish_reason=str(reason) if reason else None,
@@ -136,6 +138,23 @@ def _from_message(message: Any) -> Answer:
         input_tokens=_whole(usage.get("input_tokens")),
         output_tokens=_whole(usage.get("output_tokens")),
     )
+
+
+REFUSAL = "refusal"
+
+
+def is_refusal(said: Any, content: Any) -> bool:
+    """Whether a model refuses beside what it says: OpenAI's field or part of that name, which LangChain hands through.
+
+    ``said``: what holds the field. The reason for which such an answer ended is none ("stop").
+    """
+    blocks = content if isinstance(content, list | tuple) else ()
+    field = _field(said, REFUSAL)
+    return (isinstance(field, str) and bool(field)) or any(_field(block, "type") == REFUSAL for block in blocks)
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def why_ended(told: Mapping[str, Any]) -> Any:
