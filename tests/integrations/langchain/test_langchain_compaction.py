@@ -526,6 +526,29 @@ def test_sub_agents_that_one_node_runs_side_by_side_have_records_of_their_own() 
     assert sorted(shelf.texts) == ["t|agent|h0", "t|agent|h100", "t|agent|h200"]
 
 
+@pytest.mark.parametrize("is_in_store", [False, True])
+def test_runs_side_by_side_of_an_agent_in_another_graph_leave_the_next_runs_their_record(is_in_store: bool) -> None:
+    """LangGraph keeps no private state of such an agent: without this each turn would pay for the same summary."""
+    summaries = writer()
+    middleware = CompactionMiddleware(window=WINDOW, summarizer=summaries, records=Shelf() if is_in_store else None)
+    answer = "answer " + "word " * 150
+    agent = create_agent(ScriptedModel(script=lambda messages, number: answer), [], middleware=[middleware])
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda state: {"messages": agent.invoke(state)["messages"][-1:]})
+    graph.add_conditional_edges(
+        START,
+        lambda state: [
+            Send("agent", {"messages": [*state["messages"], HumanMessage(f"Look at it as {who}.", id=who)]})
+            for who in ("a writer", "a judge", "a clerk")
+        ],
+        ["agent"],
+    )
+    outer: Any = graph.compile(checkpointer=InMemorySaver())
+    for turn in range(30):
+        outer.invoke({"messages": [HumanMessage(f"question {turn}", id=f"q{turn}")]}, config_of())
+    assert 1 < len(summaries.sent) < 8
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 def test_branches_that_begin_with_the_same_message_each_go_on_with_their_own_record(is_async: bool) -> None:
     """A store has one place for all of them: what another branch put there costs none a summary, and is no news."""

@@ -83,7 +83,9 @@ class Records:
         # After an undo, the record that was undone must not come back from here.
         if found is None or remembered.is_held:
             return None
-        return found.made if _continues(found, remembered.current, messages) else None
+        # An agent inside another graph begins each run with nothing, and goes on with what its last run had.
+        is_next_run = bool(key.namespace) and remembered == Remembered()
+        return found.made if _continues(found, remembered.current, messages, is_next_run=is_next_run) else None
 
     def keep(self, key: ThreadKey, remembered: Remembered, record: Compaction, messages: Sequence[Any]) -> None:
         """Keep a record that is paid for, whatever becomes of the call that it was made for."""
@@ -109,7 +111,7 @@ class Records:
         store stays, for branches that it fits, and this run goes on without it.
         ``is_shared``: another run of the thread began with a state that has no such record, and may need it.
         """
-        if not is_shared:
+        if not is_shared and (record is None or not key.namespace):
             self._made.drop(key)
         is_new = record is not None and (remembered.current is None or record.id != remembered.current.id)
         new = following(remembered, record) if is_new else replace(remembered, requested=None)
@@ -183,6 +185,9 @@ def fits(record: Compaction, messages: Sequence[Any]) -> bool:
     return record.mismatch(history) is None
 
 
-def _continues(made: Prepared, current: Compaction | None, messages: Sequence[Any]) -> bool:
+def _continues(
+    made: Prepared, current: Compaction | None, messages: Sequence[Any], *, is_next_run: bool = False
+) -> bool:
     """Whether the state is still the one that a record was made from, perhaps with more messages."""
-    return made.base == (current.pass_id if current else None) and fits(made.made, messages)
+    is_of_state = is_next_run or made.base == (current.pass_id if current else None)
+    return is_of_state and fits(made.made, messages)
