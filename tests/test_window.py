@@ -48,6 +48,30 @@ def test_models_with_colons_slashes_and_dots_in_their_names_are_known() -> None:
     assert (registered("bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0") or 0) >= 200_000
 
 
+BEDROCKS = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(BEDROCKS, f"us.{BEDROCKS}", f"global.{BEDROCKS}", f"bedrock/{BEDROCKS}", f"bedrock/converse/us.{BEDROCKS}"),
+        f"arn:aws:bedrock:us-east-1:123456789012:inference-profile/eu.{BEDROCKS}",
+    ],
+)
+def test_a_model_of_bedrock_is_known_by_the_id_that_its_own_clients_take(model: str) -> None:
+    assert registered(model) == 200_000
+    assert registered(f"{model}[1m]") == 1_000_000
+
+
+@pytest.mark.parametrize("name", ["gemini-2.5-pro", "gemini-3.1-pro-preview", "gemini-2.5-flash"])
+@pytest.mark.parametrize(
+    "written",
+    ["{}", "models/{}", "google:{}", "gemini/{}", "vertex_ai/{}", "projects/p/locations/l/publishers/google/models/{}"],
+)
+def test_a_window_that_the_makers_own_entry_leaves_out_is_found_by_every_name(name: str, written: str) -> None:
+    assert registered(written.format(name)) == 1_048_576
+
+
 @pytest.mark.parametrize("model", ["", ":", "/", "a:b:c", "ollama:my-model", "\n", "模型", "openai:"])
 def test_an_unknown_model_never_fails(model: str) -> None:
     assert resolve(None, model) == Window(DEFAULT_WINDOW, "default")

@@ -264,16 +264,26 @@ def registered(model: str) -> int | None:
     """The context window of a model as genai-prices knows it, in tokens, or None. Uses no network."""
     if model.endswith(LARGE_MARK):
         return max(LARGE_WINDOW, registered(model.removesuffix(LARGE_MARK)) or 0)
-    from genai_prices import Usage, calc_price  # 1.6 MB of tables: only when a model is to be looked up
-
     for provider, name in _readings(model):
-        try:
-            known = calc_price(Usage(), name, provider_id=provider).model.context_window
-        except LookupError:
+        if (found := _entry(provider, name)) is None:
             continue
+        known: int | None = found.model.context_window
+        # OpenRouter lists windows that the makers' own entries leave out, such as those of Gemini's largest.
+        if not known and (listed := _entry("openrouter", f"{found.provider.id}/{found.model.id}")) is not None:
+            known = listed.model.context_window
         if known:
             return known
     return None
+
+
+def _entry(provider: str | None, name: str) -> Any:
+    """What the registry has of a model; None where it knows none by this name."""
+    from genai_prices import Usage, calc_price  # 1.6 MB of tables: only when a model is to be looked up
+
+    try:
+        return calc_price(Usage(), name, provider_id=provider)
+    except LookupError:
+        return None
 
 
 def _readings(model: str) -> Iterator[tuple[str | None, str]]:
@@ -285,7 +295,11 @@ def _readings(model: str) -> Iterator[tuple[str | None, str]]:
     yield None, model.strip()
     if mark and name:
         yield None, name
-        yield "openrouter", f"{provider.split('_')[0]}/{name}"  # lists windows that the makers' own entries leave out
+        yield "openrouter", f"{provider.split('_')[0]}/{name}"
+    # boto3 and Strands give Bedrock's ids bare: what stands before their colon is no provider.
+    yield "aws", model.strip()
+    if "/" in name:
+        yield None, name.rpartition("/")[2]  # Vertex: "projects/.../models/gemini-2.5-flash"
 
 
 # ---- a policy in a window ----
