@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from contextfold.compactor import Compactor
-from contextfold.errors import InputError, held
-from contextfold.integrations.wrapping import Dialect, WithCompaction
+from contextfold.errors import InputError
+from contextfold.integrations.wrapping import Dialect, WithCompaction, stands_for
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -49,7 +49,7 @@ def with_compaction(
             instead of refusing it: beta ``thinking-binding-controls-2026-08-01``. Without it, a pass leaves out such
             thinking by itself, and a refusal is answered once without any.
     """
-    if held(method, "__name__") == "tool_runner":  # it sends one request after the other, and is called once
+    if stands_for(method, "tool_runner"):  # it sends one request after the other, and is called once
         raise InputError(
             "tool_runner makes its requests by itself, and none of them would be compacted: put the compaction around "
             "the method that it sends them with, as in client.beta.messages.create = "

@@ -12,6 +12,7 @@ dictionary. What does not: all else (``wrapping``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,7 +20,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import reading
 from contextfold.integrations.streams import OpenedStream
-from contextfold.integrations.wrapping import Dialect, WithCompaction
+from contextfold.integrations.wrapping import Dialect, WithCompaction, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -68,8 +69,9 @@ class _Conversation(WithCompaction[P, R]):
         previous: Compaction | None,
         calibration: Calibration | None,
     ) -> None:
+        inner, given = unbound(method)
         super().__init__(
-            _Method(method),  # type: ignore[arg-type]  # it takes the flat names
+            partial(_Method(inner), **given),
             compactor,
             lambda arguments: CONVERSE,
             previous=previous,
@@ -80,7 +82,7 @@ class _Conversation(WithCompaction[P, R]):
         if args:
             raise InputError("give all arguments by name, as boto3 takes them")
         with reading("the arguments"):
-            flat = _flat(arguments)
+            flat = _flat({**self._given, **arguments})
         answer: Any = self.send(flat)
         if type(answer) is OpenedStream:  # it poses as the stream that it gives
             answer = {**answer.response, "stream": answer}

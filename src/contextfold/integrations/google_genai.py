@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from contextfold.compactor import CompactionResult, Compactor
@@ -24,7 +25,7 @@ from contextfold.errors import InputError
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.given import checked_compactor, filled, reading
 from contextfold.integrations.streams import Generated
-from contextfold.integrations.wrapping import Dialect, WithCompaction
+from contextfold.integrations.wrapping import Dialect, WithCompaction, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -75,12 +76,14 @@ def with_compaction(
 def _wrapped(target: Any, compactor: Compactor, previous: Compaction | None, calibration: Calibration | None) -> Any:
     name = type(target).__name__
     made: Any
-    if callable(owner := getattr(target, "__self__", None)) or hasattr(owner, "generate_content"):
-        method = getattr(target, "__name__", "")
+    inner, given = unbound(target) if isinstance(target, partial) else (target, {})
+    if callable(owner := getattr(inner, "__self__", None)) or hasattr(owner, "generate_content"):
+        method = getattr(inner, "__name__", "")
         if method not in ("generate_content", "generate_content_stream"):
             raise InputError(f"{method} of google.genai sends no conversation: {_REMEDY}")
         state = _Conversation(owner, compactor, previous, calibration)
-        made = _Stood(target, state, getattr(state.models, method))
+        ask = getattr(state.models, method)
+        made = _Stood(target, state, partial(ask, **given) if given else ask)
     elif hasattr(target, "send_message") and hasattr(target, "_modules"):
         state = _Conversation(target._modules, compactor, previous, calibration)
         chat = copy.copy(target)

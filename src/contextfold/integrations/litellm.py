@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,7 +21,7 @@ from contextfold.calls.thinking import IS_CLAUDE
 from contextfold.compactor import Compactor
 from contextfold.errors import InputError, shown
 from contextfold.integrations.given import filled
-from contextfold.integrations.wrapping import Dialect, WithCompaction, is_async
+from contextfold.integrations.wrapping import Dialect, WithCompaction, is_async, unbound
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 
@@ -32,6 +33,9 @@ R = TypeVar("R")
 COMPLETION = Dialect(
     format="openai-chat", messages="messages", system=None, answer_limits=("max_tokens", "max_completion_tokens")
 )
+
+BY_PLACE = ("model", "messages")
+"""What LiteLLM takes by place, too."""
 
 
 def with_compaction(
@@ -72,9 +76,10 @@ class _Conversation(WithCompaction[P, R]):
         previous: Compaction | None,
         calibration: Calibration | None,
     ) -> None:
-        closable: Callable[..., Any] = _async_closable(method) if is_async(method) else _closable(method)
+        inner, given = unbound(method, BY_PLACE)
+        closable: Callable[..., Any] = _async_closable(inner) if is_async(inner) else _closable(inner)
         super().__init__(
-            closable,
+            partial(closable, **given),
             compactor,
             lambda arguments: COMPLETION,
             previous=previous,
@@ -83,10 +88,11 @@ class _Conversation(WithCompaction[P, R]):
         )
 
     def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
-        by_place = dict(zip(("model", "messages"), args, strict=False))
+        free = [name for name in BY_PLACE if name not in self._given]
+        by_place = dict(zip(free, args, strict=False))
         if len(args) > len(by_place):
             raise InputError("give all arguments behind the model and the messages by name")
-        given: dict[str, Any] = {**by_place, **arguments}
+        given: dict[str, Any] = {**self._given, **by_place, **arguments}
         if (thinking := _thinking(given)) is not None:
             given["thinking"] = thinking
         answer: Any = self.asend(given) if is_async(self._method) else self.send(given)

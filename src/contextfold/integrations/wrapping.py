@@ -66,6 +66,8 @@ class WithCompaction(Generic[P, R]):
     ) -> None:
         self.compaction = previous
         self.adjust = adjust
+        # What a partial gives is of the request like all else: a summary may leave it out, and a model has its window.
+        method, self._given = unbound(method)
         self.calibration = calibration
         self.result: CompactionResult | None = None
         self._method: Callable[..., Any] = method
@@ -79,13 +81,14 @@ class WithCompaction(Generic[P, R]):
     def __call__(self, *args: P.args, **arguments: P.kwargs) -> R:
         if args:
             raise InputError("give all arguments by name: by its name it is told which one is the conversation")
+        given = {**self._given, **arguments}
         answer: Any
         if not is_async(self._method):
-            answer = Manager(self, arguments) if self._makes_managers else self.send(arguments)
+            answer = Manager(self, given) if self._makes_managers else self.send(given)
         elif self._makes_managers or (self._is_raw and not inspect.iscoroutinefunction(self._method)):
-            answer = AsyncManager(self, arguments)
+            answer = AsyncManager(self, given)
         else:
-            answer = self.asend(arguments)
+            answer = self.asend(given)
         return answer  # type: ignore[no-any-return]
 
     def send(self, arguments: Mapping[str, Any]) -> Any:
@@ -316,6 +319,15 @@ class AsyncManager:
             await aleave(self._stream, kind, error, traceback)
 
 
+def unbound(method: Callable[..., Any], places: Sequence[str] = ()) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A method, and what ``functools.partial`` gives it, by name. ``places``: names of what it takes by place."""
+    given: dict[str, Any] = {}
+    while type(method) is partial and len(method.args) <= len(places):
+        given = {**dict(zip(places, method.args, strict=False)), **method.keywords, **given}
+        method = method.func
+    return method, given
+
+
 def is_async(method: Callable[..., Any]) -> bool:
     """Whether a method belongs to an async client. Its ``stream`` is no coroutine function, its class says it."""
     if isinstance(method, type):
@@ -330,7 +342,12 @@ def makes_managers(method: Callable[..., Any]) -> bool:
     """
     if isinstance(method, type):
         return hasattr(method, "__enter__") or hasattr(method, "__aenter__")
-    return any(held(one, "__name__") == "stream" for one in _behind(method))
+    return stands_for(method, "stream")
+
+
+def stands_for(method: Callable[..., Any], name: str) -> bool:
+    """Whether a method has this name, or one that decorators and ``functools.partial`` hide."""
+    return any(held(one, "__name__") == name for one in _behind(method))
 
 
 def is_raw(method: Callable[..., Any]) -> bool:
