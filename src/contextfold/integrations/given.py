@@ -13,7 +13,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from contextfold.compactor import Compactor
-from contextfold.errors import InputError, PolicyError, border
+from contextfold.errors import ContextfoldError, InputError, PolicyError, border
+from contextfold.observe import logger
+from contextfold.record.compaction import Compaction
 
 
 def reading(what: str) -> AbstractContextManager[None]:
@@ -42,6 +44,19 @@ def sending_nothing(value: Any) -> Compactor:
     compactor = checked_compactor(value)
     compactor._needs_no_model()
     return compactor
+
+
+def stored_record(where: str, text: Any) -> Compaction | None:
+    """A record out of a place that a framework keeps for us, and others may write to. One that cannot be read is as
+    good as none, and the log says so: the messages themselves are all there.
+    """
+    if text is None:
+        return None
+    try:
+        return Compaction.from_json(text)
+    except (ContextfoldError, TypeError, ValueError) as failed:
+        logger.warning("the record in %s cannot be read, so the whole history is: %s", where, failed)
+        return None
 
 
 def filled(stand_in: Any, inner: str, name: str) -> Any:

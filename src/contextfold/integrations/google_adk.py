@@ -37,7 +37,7 @@ from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, is_control_flow, text_of
 from contextfold.formats import gemini_shapes as shapes
-from contextfold.integrations.given import listed, reading, sending_nothing
+from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.google_genai import declared, system_text
 from contextfold.integrations.known_lists import shared
 from contextfold.overflow import classify
@@ -163,7 +163,8 @@ class CompactionPlugin(BasePlugin):
         # Another process may have made it, and a rewind may have taken it back. One that was paid for before a model
         # failed is not there, and is used all the same.
         if text not in (known.text, known.stored):
-            known.text, known.record = text, _read(text) if _has_spoken(context) else None
+            readable = text if _has_spoken(context) else None
+            known.text, known.record = text, stored_record("the session's state", readable)
         known.stored = text
         return known.record
 
@@ -187,17 +188,6 @@ def _has_spoken(context: Any) -> bool:
     before.
     """
     return any(event.author == context.agent_name for event in context.session.events)
-
-
-def _read(text: Any) -> Compaction | None:
-    """A record out of a session's state; one that cannot be read is as good as none, and says so."""
-    if text is None:
-        return None
-    try:
-        return Compaction.from_json(text)
-    except (ContextfoldError, TypeError, ValueError) as failed:
-        _log.warning("the record in the session's state cannot be read, so the whole history is: %s", failed)
-        return None
 
 
 def _same_objects(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:

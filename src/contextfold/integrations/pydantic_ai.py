@@ -44,7 +44,7 @@ from contextfold.compactor import After, Before, CompactionResult, Compactor
 from contextfold.errors import held
 from contextfold.formats.pydantic_ai import split
 from contextfold.integrations.bounded import Bounded
-from contextfold.integrations.given import checked_compactor, listed, reading
+from contextfold.integrations.given import checked_compactor, listed, reading, stored_record
 from contextfold.integrations.rewritten import Originals
 from contextfold.integrations.wrapping import betas_in
 from contextfold.ports import AsyncPorts, hand_over
@@ -584,12 +584,12 @@ def _limited(settings: ModelSettings | None, max_tokens: int | None) -> ModelSet
 
 
 def _saved(messages: Sequence[ModelMessage]) -> Record | None:
-    """The record that the newest response with one carries."""
+    """The record that the newest response with a readable one carries: an earlier one still says what it covers."""
     for message in reversed(messages):
         beside = message.metadata
         text = beside.get(KEY) if isinstance(beside, dict) else None
-        if isinstance(text, str):
-            return Record.from_json(text)
+        if (record := stored_record("a response's metadata", text)) is not None:
+            return record
     return None
 
 

@@ -24,7 +24,7 @@ from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, held, text_of
-from contextfold.integrations.given import listed, reading, sending_nothing
+from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.rewritten import Originals
 from contextfold.integrations.wrapping import betas_in
 from contextfold.observe import logger
@@ -145,7 +145,7 @@ class CompactionManager(ConversationManager):
         # With a count the session would leave out as many messages, and a record is read against all of them.
         self.removed_message_count = 0
         stored = state.get("compaction")
-        self.compaction = Compaction.from_json(stored) if isinstance(stored, str) else None
+        self.compaction = stored_record("the manager's state", stored)
         self._history, self._view, self._shown, self._refusals = [], [], [], 0
         return None
 
