@@ -35,7 +35,7 @@ from contextfold.calls.thinking import thinking_beside
 from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
-from contextfold.errors import ContextfoldError, is_control_flow, text_of
+from contextfold.errors import ContextfoldError, held, is_control_flow, text_of
 from contextfold.formats import gemini_shapes as shapes
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.google_genai import declared, system_text
@@ -95,6 +95,9 @@ class CompactionPlugin(BasePlugin):
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """The contents of a request become their view. Raises ``CannotFit`` where no view can fit."""
         known = self._conversation(callback_context)
+        if _is_elsewhere(llm_request):
+            known.result = None
+            return
         with reading("the request"):
             known.contents = _same_objects(known.contents, listed("contents", llm_request.contents))
             record, options = self._record(known, callback_context), _options(llm_request, known)
@@ -119,7 +122,7 @@ class CompactionPlugin(BasePlugin):
 
         Any other error is the agent's, and so is a refusal that nothing can mend.
         """
-        if classify(error) is None:
+        if classify(error) is None or _is_elsewhere(llm_request):
             return None
         known = self._conversation(callback_context)
         refusals, results = [error], list[CompactionResult]()
@@ -180,6 +183,13 @@ class CompactionPlugin(BasePlugin):
 
 def _given(view: list[Any]) -> None:
     """Sends nothing: the view is all that is wanted."""
+
+
+def _is_elsewhere(request: Any) -> bool:
+    """Whether the provider keeps the conversation (the Interactions API) and is sent what is new in it alone. There is
+    nothing to compact here then: a summary would be paid for, and left out by ADK.
+    """
+    return bool(held(request, "previous_interaction_id"))
 
 
 def _has_spoken(context: Any) -> bool:

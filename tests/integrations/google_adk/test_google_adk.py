@@ -23,8 +23,9 @@ from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps.app import App, EventsCompactionConfig
 from google.adk.events import Event
+from google.adk.models import LlmResponse
 from google.adk.models.google_llm import Gemini
-from google.adk.runners import Runner
+from google.adk.runners import InMemoryRunner, Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import LongRunningFunctionTool
 from google.adk.tools.agent_tool import AgentTool
@@ -499,3 +500,44 @@ def test_several_hundred_requests(window: int) -> None:
         assert statuses.count(200) == 300
         assert statuses.count(400) == (0 if window == WINDOW else 1)
     assert len(RAN) == len(set(RAN)) == 400
+
+
+@crossed(stream=(False, True), quick=1)
+def test_a_conversation_that_google_keeps_goes_through_as_it_is_and_pays_for_no_summary(stream: bool) -> None:
+    sent: list[Any] = []
+    asked: list[str] = []
+    failing: list[Exception] = []
+
+    def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        return "SUMMARYTOKEN Files were read."
+
+    class Interactions(Gemini):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            sent.append((llm_request.previous_interaction_id, list(llm_request.contents)))
+            if failing:
+                raise failing.pop()
+            number = len(sent)
+            call = types.Part.from_function_call(name="read_file", args={"path": f"{number}"})
+            said = types.ModelContent(types.Part(text="Done.") if number % 12 == 1 else call)
+            yield LlmResponse(content=said, interaction_id=f"i{number}")
+
+    async def play() -> Any:
+        model = Interactions(model=MODEL, use_interactions_api=True)
+        agent = LlmAgent(name="clerk", model=model, tools=[read_file])
+        plugin = CompactionPlugin(window=3_000, summarizer=summarizer)
+        runner = InMemoryRunner(app=App(name="app", root_agent=agent, plugins=[plugin]))
+        talk = Talk(runner, await runner.session_service.create_session(app_name="app", user_id="u"))
+        for turn in range(3):
+            await talk.say(f"question {turn}", stream=stream)
+        failing.append(ValueError("The input token count (2000) exceeds the maximum number of tokens allowed (1000)"))
+        with pytest.raises((RuntimeError, ValueError), match="exceeds"):
+            await talk.say("question 3", stream=stream)
+        await runner.close()
+
+    asyncio.run(play())
+    assert [previous for previous, _ in sent] == [None, *(f"i{n}" for n in range(1, len(sent)))]
+    assert not asked
+    newest = [contents[-1].parts[0] for _, contents in sent]
+    assert all(part.text or "word word" in str(part.function_response.response) for part in newest)
+    assert "SUMMARYTOKEN" not in str(sent)
