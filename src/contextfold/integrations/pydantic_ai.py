@@ -266,7 +266,7 @@ class _CompactingModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         call = _Call(self, messages, model_settings, model_request_parameters)
-        if call.is_resumed:
+        if call.is_elsewhere:
             return await self.wrapped.request(messages, model_settings, model_request_parameters)
 
         async def send(view: list[Any], max_tokens: int | None) -> _Whole:
@@ -285,7 +285,7 @@ class _CompactingModel(WrapperModel):
     ) -> RequestUsage:
         """Of the view, which is what would be sent: limits of a run are held against it before the request."""
         call = _Call(self, messages, model_settings, model_request_parameters)
-        if call.is_resumed:
+        if call.is_elsewhere:
             return await self.wrapped.count_tokens(messages, model_settings, model_request_parameters)
 
         async def count(view: list[Any], max_tokens: int | None) -> _Counted:
@@ -324,7 +324,7 @@ class _CompactingModel(WrapperModel):
                     stack.push_async_exit(attempt.pop_all())
                 return stream
 
-            stream = await (send(messages, None) if call.is_resumed else call.answered(send))
+            stream = await (send(messages, None) if call.is_elsewhere else call.answered(send))
             yield stream
 
 
@@ -373,14 +373,25 @@ class _Call:
 
     def _take_apart(self, messages: Sequence[ModelMessage]) -> None:
         last = messages[-1] if messages else None
-        self.is_resumed = isinstance(last, ModelResponse) and last.state == "suspended"
-        """The provider goes on with its own answer to the view that it had: there is nothing to compact."""
+        is_resumed = isinstance(last, ModelResponse) and last.state == "suspended"
+        self.is_elsewhere = is_resumed or self._is_kept_by_openai(messages)
+        """The provider goes on with its own answer to the view that it had, or keeps the conversation: nothing can be
+        compacted here."""
         named = (name for message in reversed(messages) if isinstance(name := message.conversation_id, str) and name)
         self.conversation = self.owner._conversation or next(named, None)
         self.kept = self.owner._remembered(self.conversation)
         self.pieces = _pieces(messages, self.kept.pieces or {})
         self.wire = [piece for pieces in self.pieces.values() for piece in pieces]
         self.saved = _saved(messages)
+
+    def _is_kept_by_openai(self, messages: Sequence[ModelMessage]) -> bool:
+        """Whether these messages go behind others that OpenAI has, and this list may not."""
+        own: dict[str, Any] = {**(self.model.settings or {}), **(self.settings or {})}
+        if own.get("openai_conversation_id") == "auto":
+            return any((held(message, "provider_details") or {}).get("conversation_id") for message in messages)
+        # "auto" goes on from a response in this list as long as all before it is as it was: it sends a view whole.
+        kept = own.get("openai_conversation_id") or own.get("openai_previous_response_id")
+        return bool(kept) and kept != "auto"
 
     async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
         """The response to the view, or to the one that follows a refusal."""

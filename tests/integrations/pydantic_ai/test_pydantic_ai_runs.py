@@ -545,3 +545,35 @@ def test_what_a_model_for_tests_makes_up_about_its_usage_is_never_taken_for_a_pr
     assert "compaction_finished" in events
     assert not {"request_overflowed", "request_resent", "summary_overflowed", "usage_distrusted"} & set(events)
     assert results[-1].calibration.observations == 0
+
+
+KEPT = {
+    "a conversation": {"openai_conversation_id": "conv_1"},
+    "the conversation of a response": {"openai_conversation_id": "auto"},
+    "a response": {"openai_previous_response_id": "resp_1"},
+    "the newest response, all of which is here": {"openai_previous_response_id": "auto"},
+}
+
+
+@pytest.mark.parametrize("of", ["the run", "the model"])
+@pytest.mark.parametrize("kept", KEPT)
+def test_a_conversation_that_openai_keeps_goes_through_as_it_is_and_pays_for_no_summary(kept: str, of: str) -> None:
+    seen: list[int] = []
+
+    def answer(messages: list[Any], info: Any) -> ModelResponse:
+        seen.append(len(messages))
+        return ModelResponse([TextPart("Fine.")])
+
+    settings: Any = KEPT[kept]
+    details = {"conversation_id": "conv_1"} if kept == "the conversation of a response" else None
+    history: list[Any] = []
+    for turn in range(60):
+        asked = ModelRequest.user_text_prompt(rooms.question(turn))
+        history += [asked, ModelResponse([TextPart("Fine.")], provider_details=details)]
+    writer = Writer()
+    model = FunctionModel(answer, settings=settings if of == "the model" else None)
+    agent = Agent(model, capabilities=[Compaction(window=TOLD, summarizer=writer)])
+    agent.run_sync("And now?", message_history=history, model_settings=settings if of == "the run" else None)
+    is_here = kept == "the newest response, all of which is here"
+    assert bool(writer.prompts) is is_here
+    assert (seen[0] < 121) is is_here
