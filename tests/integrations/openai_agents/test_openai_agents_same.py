@@ -73,3 +73,23 @@ def test_the_model_itself_is_asked_as_the_run_asks_it_or_for_words_alone(is_json
     assert all(asked["handoffs"] == handoffs and asked["tools"] == tools for asked in behind)
     assert not any(asked["handoffs"] or asked["tools"] or asked["output_schema"] for asked in alone)
     assert "Every room was seen" in str(wrapped.asked[-1]["input"])
+
+
+@pytest.mark.parametrize("choice", [None, "required"])
+def test_a_summary_does_not_end_at_the_stop_words_of_the_task(choice: str | None) -> None:
+    wrapped = Recording("<summary>Every room was seen.</summary>")
+    model = compaction(window=4_000, summarizer="same").model(wrapped)
+    settings = ModelSettings(extra_args={"stop": ["Observation:"], "seed": 7}, tool_choice=choice)
+    items = [{"role": "user", "content": f"Look at room {n}. " + "It has a window. " * 30} for n in range(60)]
+
+    async def run() -> None:
+        await model.get_response(
+            None, items, settings, [function_tool(rooms.look)], None, [], ModelTracing.DISABLED,
+            previous_response_id=None, conversation_id=None, prompt=None,
+        )  # fmt: skip
+
+    asyncio.run(run())
+    *summaries, task = [asked["model_settings"] for asked in wrapped.asked]
+    assert summaries
+    assert [made.extra_args for made in summaries] == [{"seed": 7}] * len(summaries)
+    assert task.extra_args == {"stop": ["Observation:"], "seed": 7}

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents import Model, ModelProvider, ModelSettings, ModelTracing
 
-from contextfold.calls.same import is_shaped
+from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
 from contextfold.calls.usage import Usage
 from contextfold.integrations.streams import aopened
 from contextfold.summary.summarizer import Answer
@@ -123,6 +123,9 @@ class CompactingModel(Model):
             if whole and (is_json or is_shaped({"tool_choice": settings.tool_choice})):
                 return None
             limit = max(settings.max_tokens, answer_tokens) if settings.max_tokens and answer_tokens else None
+            # The framework has no field of its own for words at which answers end.
+            more = {name: one for name, one in (settings.extra_args or {}).items() if name not in NOT_FOR_A_SUMMARY}
+            endless = replace(settings, extra_args=more) if settings.extra_args else settings
             nothing: dict[str, Any] = {
                 "system_instructions": None,
                 "tools": [],
@@ -133,7 +136,7 @@ class CompactingModel(Model):
             response = await self.wrapped.get_response(
                 input=messages,
                 # OpenAI refuses a choice among tools where none are sent.
-                model_settings=_limited(settings, limit) if whole else replace(settings, tool_choice=None),
+                model_settings=_limited(endless, limit) if whole else replace(endless, tool_choice=None),
                 **(beside if whole else {**beside, **nothing}),
             )
             return _answer(response)
