@@ -88,12 +88,24 @@ def is_preparing() -> bool:
     return "contextfold-background" in {thread.name for thread in threading.enumerate()}
 
 
-def test_no_request_waits_for_a_summary_in_threads() -> None:
+WAYS = ("compact", "call")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_request_waits_for_a_summary_in_threads(way: str) -> None:
     talk = Conversation()
+
+    def view() -> Any:
+        if way == "compact":
+            return talk.subject.compact(talk.messages, talk.previous)
+        results: list[Any] = []
+        talk.subject.call(lambda view: None, talk.messages, talk.previous, on_result=results.append)
+        return results[-1]
+
     talk.slow.gate.clear()
     for number in range(TURNS):
         talk.next_turn(number)
-        talk.answered(talk.subject.compact(talk.messages, talk.previous))
+        talk.answered(view())
         while is_preparing() and not talk.is_at_the_gate:
             time.sleep(0.001)
     assert talk.passes > 5
@@ -102,13 +114,21 @@ def test_no_request_waits_for_a_summary_in_threads() -> None:
     assert not {"summary_failed", "fallback_used", "background_failed"} & set(talk.told)
 
 
-def test_no_request_waits_for_a_summary_in_async_code() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_no_request_waits_for_a_summary_in_async_code(way: str) -> None:
+    async def view(talk: Conversation) -> Any:
+        if way == "compact":
+            return await talk.subject.acompact(talk.messages, talk.previous)
+        results: list[Any] = []
+        await talk.subject.acall(lambda view: None, talk.messages, talk.previous, on_result=results.append)
+        return results[-1]
+
     async def conversation() -> Conversation:
         talk = Conversation()
         talk.slow.gate.clear()
         for number in range(TURNS):
             talk.next_turn(number)
-            talk.answered(await talk.subject.acompact(talk.messages, talk.previous))
+            talk.answered(await view(talk))
             while len(asyncio.all_tasks()) > 1 and not talk.is_at_the_gate:
                 await asyncio.sleep(0.001)
         return talk

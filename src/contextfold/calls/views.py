@@ -173,6 +173,7 @@ class _Call:
         conversation, request = self.conversation, self.request
         overhead = overhead_of(conversation.history.counter, request)
         before = self._size(overhead)
+        base = conversation.record.pass_id if conversation.record else None
         made: Compaction | None = None
         if revise is None and self._is_for_another_model():
             made = await self._from_the_originals(overhead)
@@ -196,7 +197,7 @@ class _Call:
         _report_faults(conversation, self.observer)
         target = formats.get(request.to) if request.to else conversation.history.format
         wire, mended = await self._wire(target)
-        if revise is None and self._is_soon(overhead):
+        if revise is None and self._is_soon(overhead, base):
             await self._start_preparing(overhead)
         return self._result(made, before, overhead, wire, mended, target, came_back)
 
@@ -354,10 +355,15 @@ class _Call:
 
     # ---- in the background ----
 
-    def _is_soon(self, overhead: Mapping[str, int]) -> bool:
-        """Whether to prepare a pass now: the view is near its trigger, and none was tried under this record."""
+    def _is_soon(self, overhead: Mapping[str, int], base: str | None) -> bool:
+        """Whether to prepare a pass now: the view is near its trigger, and none was tried under the record that the
+        caller came with, whose ``pass_id`` is ``base``.
+        """
         share, conversation = self.policy.soft_share, self.conversation
-        if share is None or self.request.forced or conversation.attempt is not None or self._is_preparing():
+        if share is None or self.request.forced or self._is_preparing():
+            return False
+        # One that was prepared under another record is in force by now.
+        if conversation.attempt is not None and (conversation.prepared is None or conversation.prepared.base == base):
             return False
         # The view is scaled up rather than the trigger down, so that each kind of trigger is asked the same question.
         tokens, messages = math.ceil(self._size(overhead) / share), math.ceil(len(conversation.view.wire) / share)
