@@ -16,6 +16,7 @@ What belongs here: when Strands asks, and which of its messages are which of our
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +32,13 @@ from contextfold.observe import logger
 from contextfold.overflow import classify
 from contextfold.passes.question import Proposal
 from contextfold.policy import Pins
+from contextfold.ports import AsyncPorts
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window
 
 try:
+    from strands._async import is_run_async_bridge
     from strands.agent.conversation_manager import ConversationManager
     from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
 except ImportError as error:
@@ -185,7 +188,13 @@ class CompactionManager(ConversationManager):
         """The result whose view Strands is about to send."""
         results: list[CompactionResult] = []
         asked = self._asked(agent, on_result=results.append)
-        await self.compactor.acall(_given, self._history, self.compaction, **asked)
+        if is_run_async_bridge():
+            # `agent(...)` has an event loop of its own, which ends with the answer, and what was begun on it with it: a
+            # summary that is being prepared would be paid for and lost. On a thread it lives on.
+            call = partial(self.compactor.call, _given, self._history, self.compaction, **asked)
+            await AsyncPorts().wait_for(call)
+        else:
+            await self.compactor.acall(_given, self._history, self.compaction, **asked)
         return results[-1]
 
     def _asked(self, agent: Agent, **options: Any) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import copy
 import itertools
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 from emulator import Answer, Fault, ProviderServer, ToolCall
 
-from contextfold import Compactor
+from contextfold import Compactor, Policy
 from contextfold.errors import PolicyError
 from effort import crossed
 
@@ -518,3 +520,41 @@ def test_without_strands_the_error_names_the_extra() -> None:
     code = "import sys; sys.modules['strands'] = None\nimport contextfold.integrations.strands"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'contextfold[strands]'" in done.stderr
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_summary_that_is_prepared_outlives_the_answer_and_is_not_paid_for_again(color: str) -> None:
+    asked: list[str] = []
+    gate = threading.Event()
+
+    def summarizer(prompt: str) -> str:
+        asked.append(prompt)
+        gate.wait(10)
+        return "The user asks one question after the other."
+
+    def is_preparing() -> bool:
+        return any(thread.name == "contextfold-background" for thread in threading.enumerate())
+
+    manager = CompactionManager(window=WINDOW, summarizer=summarizer, policy=Policy(background=True))
+    with provider(answers=lambda request: Answer("Fine.")) as server:
+        agent = agent_of(server, manager, tools=[])
+
+        async def play() -> None:
+            for turn in range(60):
+                question = f"Question {turn}: " + f"word{turn} " * 150
+                agent(question) if color == "sync" else await agent.invoke_async(question)
+                while not asked and is_preparing():
+                    time.sleep(0.001)
+                if asked:  # the answer is there before the summary
+                    gate.set()
+                while is_preparing():
+                    time.sleep(0.001)
+                if color == "async":
+                    await asyncio.sleep(0.05)
+                if manager.compaction is not None:
+                    return
+
+        asyncio.run(play())
+    assert manager.compaction is not None
+    assert manager.compaction.trigger == "background"
+    assert sum("Question 1: " in prompt for prompt in asked) == 1
