@@ -35,7 +35,7 @@ from contextfold.policy import Pins
 from contextfold.ports import AsyncPorts
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
-from contextfold.window import by_window
+from contextfold.window import LARGE_MARK, LARGE_WINDOW, LEAST_WINDOW, by_window
 
 try:
     from strands._async import is_run_async_bridge
@@ -66,7 +66,8 @@ class CompactionManager(ConversationManager):
 
     Args:
         compactor: the engine, which may serve any number of managers; or give its settings instead:
-        settings: of ``Compactor``, such as ``window``, ``trigger``, ``target``, ``summarizer``, ``policy``.
+        settings: of ``Compactor``, such as ``window``, ``trigger``, ``target``, ``summarizer``, ``policy``. Without a
+            window, the agent's model is asked for its ``context_window_limit``, else the registry by its name.
         previous: the record of this conversation, where it is stored elsewhere than in a session of Strands.
 
     ``removed_message_count`` is how many of the conversation's messages the view does not hold in any form. After a
@@ -83,6 +84,10 @@ class CompactionManager(ConversationManager):
         if compactor is not None and settings:
             raise PolicyError(f"give either a compactor or {', '.join(settings)}: they are settings of a compactor")
         self.compactor = sending_nothing(Compactor(**settings) if compactor is None else compactor)
+        is_given = compactor is not None or settings.get("window") is not None or settings.get("model") is not None
+        self._settings = None if is_given else settings
+        """Of a compactor for what the model says that it takes; None where the caller said it."""
+        self._window: int | None = None
         self.compaction = previous
         """The record in force."""
         self.calibration: Calibration | None = None
@@ -200,10 +205,22 @@ class CompactionManager(ConversationManager):
     def _asked(self, agent: Agent, **options: Any) -> dict[str, Any]:
         """The options of a call for the agent's conversation, which is read."""
         with reading("the agent's messages and settings"):
+            self._fit(agent)
             self._read(listed("agent.messages", agent.messages))
             said = {"calibration": self.calibration, "model": _model_name(agent), "system": agent.system_prompt}
             before = _pinning if any(map(_has_pin, self._history)) else None
             return {"format": FORMAT, "tools": _tools(agent), "before": before, **said, **options}
+
+    def _fit(self, agent: Agent) -> None:
+        """The compactor for the window that the agent's model says it has, if it says one."""
+        window = held(agent.model, "context_window_limit")
+        if self._settings is None or not isinstance(window, int) or window < LEAST_WINDOW:
+            return
+        if (_model_name(agent) or "").endswith(LARGE_MARK):  # the model knows nothing of what its requests ask for
+            window = max(window, LARGE_WINDOW)
+        if window != self._window:
+            self._window = window
+            self.compactor = Compactor(**{**self._settings, "window": window})
 
     def _read(self, messages: Messages) -> None:
         """Learn what the agent's list has behind the view."""

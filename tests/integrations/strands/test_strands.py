@@ -558,3 +558,27 @@ def test_a_summary_that_is_prepared_outlives_the_answer_and_is_not_paid_for_agai
     assert manager.compaction is not None
     assert manager.compaction.trigger == "background"
     assert sum("Question 1: " in prompt for prompt in asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "settings", "window"),
+    [
+        ({"context_window_limit": 9_000}, {}, 9_000),
+        ({"context_window_limit": 9_000}, {"window": 7_000}, 7_000),
+        ({"context_window_limit": 9_000}, {"compactor": Compactor(window=7_000)}, 7_000),
+        ({"context_window_limit": None}, {}, 200_000),
+        ({}, {}, 200_000),
+        ({"additional_request_fields": {"anthropic_beta": ["context-1m-2025-08-07"]}}, {}, 1_000_000),
+    ],
+)
+def test_the_window_is_what_the_model_says_that_it_takes_unless_the_caller_says_it(
+    config: dict[str, Any], settings: dict[str, Any], window: int
+) -> None:
+    manager = CompactionManager(**settings)
+    with provider(answers=lambda request: Answer("Fine.")) as server:
+        agent = agent_of(server, manager, tools=[])
+        agent.model.update_config(**config)
+        agent("Hello")
+        agent("Again")
+    assert manager.result is not None
+    assert manager.result.window == window
