@@ -79,6 +79,36 @@ def test_rows_that_no_model_was_sent_are_left_out_and_compaction_boundaries_are_
     ]
 
 
+def test_what_was_said_while_claude_code_worked_is_a_message_of_the_users() -> None:
+    """It is written as an attachment, and never as a message: the user's words were nowhere in the conversation."""
+
+    def queued(prompt: Any, **fields: Any) -> dict[str, Any]:
+        attached = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt"}
+        return {"type": "attachment", "attachment": attached, "sessionId": "s", **fields}
+
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    found = one(
+        rows(
+            claude("user", "go"),
+            claude("assistant", [use("a"), use("b")]),
+            claude("user", [result("a")]),
+            queued("never touch main", uuid="q"),
+            queued("never touch main", uuid="q"),
+            claude("user", [result("b")]),
+            queued([{"type": "text", "text": "like this"}, image]),
+            queued("of a sub-agent", isSidechain=True),
+            queued(""),
+            {"type": "attachment", "attachment": {"type": "date_change", "newDate": "2026-05-01"}, "sessionId": "s"},
+            claude("assistant", "done"),
+        )
+    )
+    assert found.messages[2:-1] == [
+        {"role": "user", "content": [result("a"), result("b")]},
+        {"role": "user", "content": "never touch main"},
+        {"role": "user", "content": [{"type": "text", "text": "like this"}, image]},
+    ]
+
+
 def test_a_summary_that_a_file_begins_with_is_all_there_is_of_what_came_before() -> None:
     summary = claude("user", "what was done", isCompactSummary=True, isVisibleInTranscriptOnly=True)
     found = one(rows(summary, claude("user", "on"), claude("user", "once more", isCompactSummary=True)))

@@ -1,10 +1,11 @@
 """Claude Code session files: JSON Lines, one row for each content block, in the order in which things happened.
 
 Rows of one answer share ``message.id`` and become one assistant message; the results of its calls become one user
-message behind it. Left out: sub-agents' rows (``isSidechain``) beside those of the session, summaries that replaced
-nothing in the file (``isCompactSummary``: the raw rows go on), errors shown to the person and never sent
-(``<synthetic>``), rows that were only displayed, and everything that is not a message. ``toolUseResult`` repeats the
-result and is ignored.
+message behind it. What was said while the agent worked stands there as an attachment (``queued_command``), and becomes
+a user message.
+Left out: sub-agents' rows (``isSidechain``) beside those of the session, summaries that replaced nothing in the file
+(``isCompactSummary``: the raw rows go on), errors shown to the person and never sent (``<synthetic>``), rows that were
+only displayed, and everything that is not a message. ``toolUseResult`` repeats the result and is ignored.
 A summary that a file begins with is all there is of what came before, and stays. A file that holds nothing but
 sub-agents' rows is a sub-agent's own.
 
@@ -49,6 +50,8 @@ def read(document: TranscriptFile) -> list[Conversation]:
             seen.add(uuid)
         if row["type"] == "assistant":
             _add_answer(turns, row["message"])
+        elif row["type"] == "attachment":
+            _add_user(turns, row["attachment"]["prompt"])
         else:
             _add_user(turns, row["message"].get("content"))
     return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND)]
@@ -60,7 +63,17 @@ def _is_message(row: dict[str, Any]) -> bool:
     return row.get("type") in ("user", "assistant") and isinstance(message, dict) and "content" in message
 
 
+def _is_queued(row: dict[str, Any]) -> bool:
+    """Whether this row holds what was said while the agent worked, which reached it behind the next result."""
+    attached = row.get("attachment")
+    if row.get("type") != "attachment" or not isinstance(attached, dict) or attached.get("type") != "queued_command":
+        return False
+    return isinstance(attached.get("prompt"), str | list) and bool(attached["prompt"])
+
+
 def _is_sent(row: dict[str, Any]) -> bool:
+    if _is_queued(row):
+        return True
     if not _is_message(row) or row.get("isApiErrorMessage"):
         return False
     return bool(row["message"].get("content")) and row["message"].get("model") != "<synthetic>"
