@@ -198,6 +198,55 @@ def test_codex_files_of_the_first_versions_hold_bare_items() -> None:
     assert one(rows({**head, "instructions": "rules"}, item)).messages[0]["content"] == "rules"
 
 
+def test_codex_files_that_are_one_object_begin_with_the_instructions() -> None:
+    """They are JSON of the first versions; the items were read as any list, without what led them."""
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}
+    session = {"timestamp": "t", "id": "x", "instructions": "rules"}
+    found = one(json.dumps({"session": session, "items": [item]}).encode())
+    assert (found.kind, found.format) == ("codex", "openai-responses")
+    assert found.messages == [{"type": "message", "role": "system", "content": "rules"}, item]
+    bare = one(json.dumps({"session": {**session, "instructions": ""}, "items": [item]}).encode())
+    assert bare.messages == [item]
+
+
+@pytest.mark.parametrize(
+    ("taken", "left"),
+    [
+        ([1], "n 1 a on"),
+        ([2], "n on"),
+        ([9], "n on"),
+        ([1, 1], "n on"),
+        ([0], "n 1 a 2 b note on"),
+        ([], "n 1 a 2 b note on"),
+    ],
+)
+def test_what_was_taken_back_in_codex_is_gone_and_nothing_else(taken: list[int], left: str) -> None:
+    """The person went back and said something else: both were read as one conversation that no model had."""
+
+    def said(text: str, role: str = "user") -> dict[str, Any]:
+        kind = "input_text" if role == "user" else "output_text"
+        content = [{"type": kind, "text": text}]
+        return {"type": "response_item", "payload": {"type": "message", "role": role, "content": content}}
+
+    def event(kind: str, **fields: Any) -> dict[str, Any]:
+        return {"type": "event_msg", "payload": {"type": kind, **fields}}
+
+    asked = event("user_message", message="...")
+    turns = [
+        said("n"),
+        said("1"),
+        asked,
+        said("a", "assistant"),
+        said("2"),
+        asked,
+        said("b", "assistant"),
+        said("note"),
+    ]
+    back = [event("thread_rolled_back", num_turns=count) for count in taken]
+    found = one(rows({"type": "session_meta", "payload": {"id": "x"}}, *turns, *back, said("on"), asked))
+    assert " ".join(message["content"][0]["text"] for message in found.messages) == left
+
+
 # ---- pi --------------------------------------------------------------------------------------------------------------
 
 

@@ -2,9 +2,10 @@
 
 The session's instructions become a leading system message. The row ``compacted`` holds what the product's own
 compaction left; the raw items before it are in the file as well, and the conversation goes on from those. Where a file
-begins with it, it is all there is of what came before.
-Files of the first versions hold the items bare, after one row with the instructions. States of the working tree
-(``ghost_snapshot``) stand among the items, and were never sent.
+begins with it, it is all there is of what came before. ``thread_rolled_back`` takes back the newest turns of the user,
+and all behind them: the person went back and said something else.
+Files of the first versions hold the items bare, after one row with the instructions, or are one object with both.
+States of the working tree (``ghost_snapshot``) stand among the items, and were never sent.
 """
 
 from __future__ import annotations
@@ -21,24 +22,42 @@ ROW_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "comp
 
 def recognizes(document: TranscriptFile) -> bool:
     rows = document.objects
-    return any(_is_wrapped(row) for row in rows) or (len(rows) > 1 and _is_bare_head(rows[0]))
+    return any(_is_wrapped(row) for row in rows) or (len(rows) > 1 and _is_bare_head(rows[0])) or _is_whole(document)
 
 
 def read(document: TranscriptFile) -> list[Conversation]:
     rows = document.objects
-    wrapped = any(_is_wrapped(row) for row in rows)
+    wrapped = [row for row in rows if _is_wrapped(row)]
     if wrapped:
-        heads = [row["payload"] for row in rows if _is_wrapped(row) and row["type"] == "session_meta"]
-        items: list[dict[str, Any]] = []
-        for row in (row for row in rows if _is_wrapped(row)):
-            if row["type"] == "response_item":
-                items.append(row["payload"])
-            elif row["type"] == "compacted" and not items:
-                items.extend(_left(row["payload"]))
+        heads = [row["payload"] for row in wrapped if row["type"] == "session_meta"]
+        items = _logged(wrapped)
+    elif _is_whole(document):
+        heads, items = [document.value["session"]], document.value["items"]
     else:
         heads, items = rows[:1], [row for row in rows[1:] if "record_type" not in row]
     sent = [item for item in items if item.get("type") != "ghost_snapshot"]
     return [Conversation(document.name, OpenAIResponses.name, [*_instructions(heads), *sent], KIND)]
+
+
+def _logged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items as they stand at the end."""
+    items: list[dict[str, Any]] = []
+    turns: list[int] = []  # where what a person said begins: harnesses write as users as well, and no event tells it
+    for row in rows:
+        payload = row["payload"]
+        if row["type"] == "response_item":
+            items.append(payload)
+        elif row["type"] == "compacted" and not items:
+            items.extend(_left(payload))
+        elif row["type"] == "event_msg" and payload.get("type") == "user_message":
+            said = (n for n in range(len(items) - 1, -1, -1) if items[n].get("role") == "user")
+            turns += [n for n in (next(said, -1),) if n >= 0 and n not in turns[-1:]]
+        elif row["type"] == "event_msg" and payload.get("type") == "thread_rolled_back":
+            taken = payload.get("num_turns")
+            if turns and isinstance(taken, int) and taken > 0:
+                del items[turns[-taken:][0] :]
+                del turns[-taken:]
+    return items
 
 
 def _left(compacted: dict[str, Any]) -> list[dict[str, Any]]:
@@ -52,6 +71,14 @@ def _left(compacted: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _is_wrapped(row: dict[str, Any]) -> bool:
     return row.get("type") in ROW_TYPES and isinstance(row.get("payload"), dict)
+
+
+def _is_whole(document: TranscriptFile) -> bool:
+    value = document.value
+    if not isinstance(value, dict) or not isinstance(value.get("session"), dict):
+        return False
+    items = value.get("items")
+    return "instructions" in value["session"] and isinstance(items, list) and all(isinstance(i, dict) for i in items)
 
 
 def _is_bare_head(row: dict[str, Any]) -> bool:
