@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from emulator import ProviderServer
 from talks import tool_loop
 from typer.testing import CliRunner, Result
 
@@ -53,6 +54,32 @@ def test_two_settings_are_compared(file: Path, tmp_path: Path) -> None:
     assert (other["settings"]["window"], other["settings"]["keep"]) == (6000, "fraction:0.2")
 
 
+def test_the_settings_of_a_file_are_those_of_the_replay_its_model_too(file: Path, tmp_path: Path) -> None:
+    """As for ``compact`` and ``batch``: the model that the file names was not asked, and no one said so."""
+    out, config = tmp_path / "document.json", tmp_path / "settings.yaml"
+    options = [file, "--window", 3000, "--config", config, "--out", out]
+    config.write_text(
+        "summarization: {enabled: true, model_name: 'openai:small', trigger: {type: fraction, value: 0.6}}",
+        encoding="utf-8",
+    )
+    with ProviderServer() as server:
+        assert run(*options, "--base-url", server.openai_url).exit_code == 0
+        first, *_ = json.loads(out.read_bytes())["runs"][0]["states"][1:]
+        assert first["summary"]["algorithm"] == "bisect_v1"
+        assert first["summary"]["text"].startswith("Digest of ")
+        asked = len(server.requests)
+        assert asked
+        assert run(*options, "--summarizer", "extractive").exit_code == 0
+        assert len(server.requests) == asked, "what is typed goes before the file"
+    config.write_text(config.read_text(encoding="utf-8").replace("openai:", "nobody:"), encoding="utf-8")
+    refused = run(*options)
+    assert refused.exit_code == 2
+    assert "settings.yaml, line 1: model_name: summarizer 'nobody:small'" in refused.output
+    config.write_text("summarization: {enabled: false, model_name: 'openai:small'}", encoding="utf-8")
+    assert run(*options).exit_code == 0
+    assert len(json.loads(out.read_bytes())["runs"][0]["states"]) == 1, "switched off is off"
+
+
 def test_a_recorded_session_becomes_a_report_or_is_replayed(tmp_path: Path) -> None:
     url, out = f"sqlite:///{tmp_path / 'sessions.db'}", tmp_path / "report.html"
     session = Compactor(window=3_000).session("demo", url)
@@ -80,10 +107,15 @@ def test_a_recorded_session_becomes_a_report_or_is_replayed(tmp_path: Path) -> N
         (["FILE", "--out", "/nowhere/report.html"], "there is no folder /nowhere"),
         (["/nowhere/session.json"], "cannot be read"),
         (["--store", "sqlite:///:memory:", "--out", "report.html"], "name its thread"),
+        (["--store", "STORE", "--allow-changes", "--keep", "bogus"], "'bogus' is not a size"),
+        (["--store", "STORE", "--allow-changes", "--summarizer", "gpt"], "it names no provider and model"),
     ],
 )
 def test_a_mistake_ends_in_one_line_that_says_the_way_out(file: Path, arguments: list[str], said: str) -> None:
-    done = run(*[file if argument == "FILE" else argument for argument in arguments])
+    url = f"sqlite:///{file.with_name('sessions.db')}"
+    Compactor(window=3_000).session("demo", url).append(MESSAGES[:2])
+    named = {"FILE": str(file), "STORE": url}
+    done = run(*[named.get(argument, argument) for argument in arguments])
     assert done.exit_code == 2
     assert said in done.output
     assert len(done.output.strip().splitlines()) == 1

@@ -354,6 +354,21 @@ def test_sessions_whose_names_look_like_keys_are_told_apart_and_opened_from_the_
             assert not any(name in listed + body + page for name in names)
 
 
+def test_a_session_is_compacted_from_the_page_under_the_settings_that_were_typed(tmp_path: Path) -> None:
+    """``--keep``, ``--target`` and ``--config`` were taken, and did nothing there."""
+    url, kept = url_of(tmp_path), []
+    for number, keep in enumerate(("messages:2", "messages:12")):
+        one = session(url, f"talk-{number}")
+        one.append(MESSAGES[:30])
+        options = ("--window", str(WINDOW), "--keep", keep, "--target", "fraction:0.7")
+        with serving("--store", url, "--allow-changes", *options) as address:
+            where = {"thread": f"talk-{number}", "namespace": ""}
+            status, body = asked(address, "/api/compact", "POST", {"x-contextfold": "view"}.items(), **where)
+            assert (status, json.loads(body)["said"][:10]) == (200, "Compacted:")
+        kept.append(len(one.view()))
+    assert kept[0] < kept[1]
+
+
 def test_a_session_that_is_not_there_is_said_so(store: str) -> None:
     done = ran("--store", store, "nobody", "--no-open")
     assert done.returncode == 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,6 +35,7 @@ from contextfold.errors import InputError
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from contextfold.compactor import Compactor
     from contextfold.inspector.replayed import Setting
     from contextfold.store import Thread
     from contextfold.transcripts import Conversation
@@ -72,7 +74,7 @@ def view(
     target: Target = None,
     keep: Keep = None,
     config: Config = None,
-    summarizer: SummarizerName = EXTRACTIVE,
+    summarizer: SummarizerName = None,
     base_url: BaseUrl = None,
     source_format: From = None,
     pick: Pick = None,
@@ -89,16 +91,16 @@ def view(
     with plain_errors(file or store or ""):
         options = {"window": window, "model": model, "trigger": trigger, "target": target, "keep": keep}
         given = {name: value for name, value in options.items() if value is not None}
-        named = Named(summarizer or EXTRACTIVE, base_url)
+        asked = _Asked(given, config, summarizer, base_url)
         # Before the replay, which may take a while.
         if out is not None and out != files.STANDARD:
             files.check_writable(out, "--out", read=file if store is None else files.of_database(store))
         if store is not None and out is None and compare is None:
-            _serve(_live(store, file, namespace, given, named, allow_changes), port, no_open)
+            _serve(_live(store, file, namespace, asked, allow_changes), port, no_open)
             return
         if store is None:
             conversation = _loaded(file, source_format, pick, allow_changes)
-            document = _replayed(conversation, _settings(compare, given, config, named))
+            document = _replayed(conversation, _settings(compare, asked))
         elif file is None:
             raise InputError("--out and --compare show one session: name its thread")
         else:
@@ -106,7 +108,7 @@ def view(
 
             opened = open_existing(store)
             thread = _thread(opened, store, file, namespace)
-            document = _of_store(opened, thread, compare, given, config, named)
+            document = _of_store(opened, thread, compare, asked)
         if out is not None:
             _write(document, out)
         else:
@@ -116,16 +118,38 @@ def view(
 # ---- settings ----
 
 
-def _settings(
-    compare: tuple[str, str] | None, given: Mapping[str, Any], config: str | None, named: Named
-) -> list[Setting]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The setting that was typed: options by name, the file of ``--config``, and who summarizes."""
+
+    given: Mapping[str, Any]
+    config: str | None
+    summarizer: str | None
+    base_url: str | None
+
+    def compactor(self, differing: Mapping[str, Any] | None = None) -> Compactor:
+        """A compactor with it. ``differing``: what one of the compared settings says instead."""
+        from contextfold.compactor import Compactor
+        from contextfold.settings import load
+
+        given = {**self.given, **(differing or {})}
+        found = load(self.config, **{key: value for key, value in given.items() if key not in ("window", "model")})
+        name = self.summarizer or (found.enabled and found.summary_model) or EXTRACTIVE
+        place = found.place("model_name") if self.summarizer is None else None
+        return Compactor(
+            window=given.get("window"),
+            model=given.get("model"),
+            policy=found.policy,
+            summarizer=Named(name, self.base_url).summarizer(place),
+        )
+
+
+def _settings(compare: tuple[str, str] | None, asked: _Asked) -> list[Setting]:
     """The one setting of the options, or two that each say what differs from it."""
     if compare is None:
-        return [_setting(_shown(given), given, config, named)]
+        return [_setting(_shown(asked.given), asked, {})]
     both = [_parsed(text) for text in compare]
-    return [
-        _setting(text, {**given, **differing}, config, named) for text, differing in zip(compare, both, strict=True)
-    ]
+    return [_setting(text, asked, differing) for text, differing in zip(compare, both, strict=True)]
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -146,19 +170,11 @@ def _parsed(text: str) -> dict[str, Any]:
     return found
 
 
-def _setting(name: str, given: Mapping[str, Any], config: str | None, named: Named) -> Setting:
-    from contextfold.compactor import Compactor
+def _setting(name: str, asked: _Asked, differing: Mapping[str, Any]) -> Setting:
     from contextfold.inspector.replayed import Setting
-    from contextfold.settings import load
 
-    policy = {key: value for key, value in given.items() if key not in ("window", "model")}
-    compactor = Compactor(
-        window=given.get("window"),
-        model=given.get("model"),
-        policy=load(config, **policy).policy,
-        summarizer=named.summarizer(),
-    )
-    return Setting(name, compactor, {key: str(value) for key, value in given.items()})
+    shown = {key: str(value) for key, value in {**asked.given, **differing}.items()}
+    return Setting(name, asked.compactor(differing), shown)
 
 
 def _shown(given: Mapping[str, Any]) -> str:
@@ -187,9 +203,7 @@ def _of_store(
     opened: Any,
     thread: Thread,
     compare: tuple[str, str] | None,
-    given: Mapping[str, Any],
-    config: str | None,
-    named: Named,
+    asked: _Asked,
 ) -> dict[str, Any]:
     """What was recorded of a thread; or its history replayed, where settings are compared."""
     from contextfold.inspector import records
@@ -207,7 +221,7 @@ def _of_store(
     state = opened.load(thread)
     wire = [found.wire for found in opened.read_messages(thread, [range(state.message_count)])]
     talk = Conversation(thread.id, state.format or "openai-chat", wire, "session")
-    return _replayed(talk, _settings(compare, given, config, named))
+    return _replayed(talk, _settings(compare, asked))
 
 
 @contextmanager
@@ -241,7 +255,7 @@ def _thread(opened: Any, store: str, name: str, namespace: str) -> Thread:
 
 
 def _live(
-    store: str, name: str | None, namespace: str, given: Mapping[str, Any], named: Named, allow_changes: bool
+    store: str, name: str | None, namespace: str, asked: _Asked, allow_changes: bool
 ) -> Callable[[str], Starlette]:
     from contextfold.store import open_existing
 
@@ -254,20 +268,20 @@ def _live(
     source: server.Source = sessions
     if namespace in ("", records.THROUGH_GATEWAY) and records.has_records(opened.database):
         source = server.Together(sessions, server.GatewayRecords(opened.database, shown))
-    changes = _changes(sessions, given, named) if allow_changes else {}
+    changes = _changes(sessions, asked) if allow_changes else {}
     return lambda token: server.live_app(server.Live(source, thread, changes), token)
 
 
-def _changes(source: Any, given: Mapping[str, Any], named: Named) -> dict[str, Callable[[Thread], str]]:
+def _changes(source: Any, asked: _Asked) -> dict[str, Callable[[Thread], str]]:
     """What the page may do to a session where that was allowed."""
-    from contextfold.compactor import Compactor
     from contextfold.errors import ContextfoldError
     from contextfold.store import Session, SessionOptions
 
+    asked.compactor()  # what is wrong with it is said before the page is served
+
     def session(thread: Thread) -> Session:
-        compactor = Compactor(window=given.get("window"), model=given.get("model"), summarizer=named.summarizer())
         only_on_request = SessionOptions(enable_context_optimization=False)
-        return compactor.session(thread.id, source.store, namespace=thread.namespace, options=only_on_request)
+        return asked.compactor().session(thread.id, source.store, namespace=thread.namespace, options=only_on_request)
 
     def compact(thread: Thread) -> str:
         result = session(thread).compact()
