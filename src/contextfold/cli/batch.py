@@ -39,6 +39,7 @@ from contextfold.cli.options import (
     whole,
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.cli.terminal import say
 from contextfold.errors import StoreError
 
 if TYPE_CHECKING:
@@ -319,7 +320,7 @@ def _show(outcome: JobOutcome, report: ReportKind) -> None:
         files.write_json(outcome.to_dict())
         return
     for line in summary_lines(outcome):
-        typer.echo(line)
+        say(line)
 
 
 def summary_lines(outcome: JobOutcome) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from contextfold.cli import files
+from contextfold.cli.terminal import say
 from contextfold.errors import CannotFit, ContextfoldError, PolicyError, SummaryFailed
 from contextfold.observe import scrub
 
@@ -165,4 +166,4 @@ def plain_errors(file: str) -> Iterator[None]:
 def complain(problem: str, place: str | None = None) -> None:
     # what was typed is quoted, and may be an address with a password
     line = scrub(" ".join(problem.split()))
-    typer.echo(f"contextfold: {place}: {line}" if place else f"contextfold: {line}", err=True)
+    say(f"contextfold: {place}: {line}" if place else f"contextfold: {line}", err=True)

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from contextfold.cli import charts
+from contextfold.cli.terminal import visible
 from contextfold.observe import LEVELS
 
 if TYPE_CHECKING:
@@ -60,9 +62,18 @@ FATES = {
 }
 
 
+class VisibleConsole(Console):
+    """A console whose colors are its own, and no one else's."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            # segments with a control are rich's own, such as those that draw a bar anew
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that says in plain text what it would say in color."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False, markup=False)
+    return VisibleConsole(stderr=stderr, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
 # ---- compact ----

@@ -27,6 +27,7 @@ from contextfold.cli.options import (
     whole,
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.cli.terminal import say
 from contextfold.errors import InputError
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ def show(
                 {**_row(state), "fates": dict(counts), "summaries": [_summary_row(one) for one in summaries]}
             )
             return
-        typer.echo(f"{thread}: {state.message_count:,} messages, {state.token_count:,} tokens, {state.format}")
-        typer.echo(", ".join(f"{count:,} {fate}" for fate, count in counts.items() if count))
+        say(f"{thread}: {state.message_count:,} messages, {state.token_count:,} tokens, {state.format}")
+        say(", ".join(f"{count:,} {fate}" for fate, count in counts.items() if count))
         # Not by its id: what came back by itself stands in a row of its own, which then is the one in force.
         used = [one.id for one in summaries if one.used_at is not None and one.undone_at is None]
         in_force = used[-1] if used else None
@@ -124,7 +125,7 @@ def show(
         ]
         _print_table(columns, rows, empty="never compacted")
         if state.summary_text:
-            typer.echo(f"\n{state.summary_text}")
+            say(f"\n{state.summary_text}")
 
 
 @app.command("import")
@@ -157,7 +158,7 @@ def import_file(
                 except InputError as error:
                     raise InputError(f"{place}: {error}") from error
             there = ", there already" if is_there else ""
-            typer.echo(f"{name}: {len(conversation.messages):,} messages{there}")
+            say(f"{name}: {len(conversation.messages):,} messages{there}")
 
 
 @app.command()
@@ -181,7 +182,7 @@ def export(
             messages = shown = session.view()
             if shown.over_window:
                 size, most = shown.result.tokens_after, shown.result.window
-                typer.echo(f"the view takes {size:,} tokens, more than the window of {most:,}", err=True)
+                say(f"the view takes {size:,} tokens, more than the window of {most:,}", err=True)
         else:
             messages = session.history()
         files.write_json([payload.plain(message) for message in messages], output)
@@ -197,7 +198,7 @@ def undo(thread: Thread, store: Store = DEFAULT_STORE, namespace: Namespace = ""
             if undone is None
             else f"summary {undone.id} is undone ({undone.message_count:,} messages)"
         )
-        typer.echo(f"{thread}: {said}")
+        say(f"{thread}: {said}")
 
 
 @app.command()
@@ -229,7 +230,7 @@ def prune(
         rows = [(state.thread.id, f"{state.message_count:,}", _when(state.updated_at)) for state in found]
         _print_table(("thread", "messages", "last written"), rows, empty=f"no session is idle for {idle_days:g} days")
         if found:
-            typer.echo("deleted" if delete else "nothing is deleted yet: repeat it with --delete")
+            say("deleted" if delete else "nothing is deleted yet: repeat it with --delete")
 
 
 @app.command()
@@ -252,7 +253,7 @@ def compact(
         session = _existing(thread, store, namespace, window=window, summarizer=named, archive=archive)
         result = session.compact(instructions)
         became = f"{result.tokens_before:,} tokens became {result.tokens_after:,}"
-        typer.echo(f"{thread}: {became if result.changed else 'there is nothing to compact'}")
+        say(f"{thread}: {became if result.changed else 'there is nothing to compact'}")
 
 
 class Order(StrEnum):
@@ -424,7 +425,7 @@ def _state_of(summary: Any, in_force: int | None) -> str:
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
     if not rows:
-        typer.echo(empty)
+        say(empty)
         return
     from rich.table import Table
 

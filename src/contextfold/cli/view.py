@@ -30,6 +30,7 @@ from contextfold.cli.options import (
     whole,
 )
 from contextfold.cli.summarizers import EXTRACTIVE, Named
+from contextfold.cli.terminal import say
 from contextfold.errors import InputError
 
 if TYPE_CHECKING:
@@ -323,7 +324,7 @@ def _write(document: Mapping[str, Any], out: str) -> None:
     else:
         files.write_atomically(out, data, "--out")
         hint = "" if out.endswith(".json") else "; open it in a browser, no network is needed"
-        typer.echo(f"{out}: {len(data):,} bytes{hint}", err=True)
+        say(f"{out}: {len(data):,} bytes{hint}", err=True)
 
 
 def _report(document: Mapping[str, Any]) -> Callable[[str], Starlette]:
