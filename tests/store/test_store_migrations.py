@@ -39,12 +39,12 @@ def test_a_database_of_every_earlier_version_is_brought_to_the_newest(url: str, 
     with engine.begin() as connection:
         if version:
             migrate(connection, 1.0, version)
-            key = ("", "0" * 32)
+            key = ("", Thread("", "old").key)
             connection.execute(
                 text(
                     "INSERT INTO agent_sessions"
-                    " (namespace, session_id, thread_id, message_count, created_at, updated_at)"
-                    " VALUES (:n, :s, 'old', 1, 1.0, 1.0)"
+                    " (namespace, session_id, thread_id, message_count, format, created_at, updated_at)"
+                    " VALUES (:n, :s, 'old', 1, 'openai-chat', 1.0, 1.0)"
                 ),
                 {"n": key[0], "s": key[1]},
             )

@@ -83,7 +83,7 @@ def list_sessions(store: Store = DEFAULT_STORE, namespace: Namespace = "", repor
                 f"{state.message_count:,}",
                 f"{state.token_count:,}",
                 "" if state.summary_until_index is None else f"{state.summary_until_index:,}",
-                _when(state.updated_at),
+                state.damage or _when(state.updated_at),
             )
             for state in states
         ]
@@ -403,6 +403,7 @@ def _row(state: SessionState) -> dict[str, Any]:
         "summary_tokens": state.summary_tokens,
         "is_summarizing": state.is_summarizing,
         "updated_at": state.updated_at,
+        **({"damage": state.damage} if state.damage else {}),
     }
 
 

@@ -65,6 +65,11 @@ OF_REQUESTS: Mapping[str, Format] = _Formats({"anthropic-request": "anthropic:An
 """Formats as clients send them, which go by the names of the formats themselves."""
 
 
+def exists(name: str) -> bool:
+    """Whether there is a format of this name, without loading it."""
+    return any(name in tuple(home) for home in (FORMATS, OF_FRAMEWORKS, OF_REQUESTS))
+
+
 def get(name: str) -> Format:
     """The format of this name, or an ``InputError`` that lists the names there are."""
     homes = (FORMATS, OF_FRAMEWORKS, OF_REQUESTS)

@@ -26,6 +26,7 @@ from contextfold.inspector.wire import Wire
 from contextfold.messages import Message
 from contextfold.record.compaction import Edit, reduce, summary_message
 from contextfold.store import SessionState, StoredSummary, Thread
+from contextfold.store.reading import reading, source_of
 from contextfold.store.recording import account, lineage
 
 PAGE = 2_000
@@ -52,10 +53,13 @@ def stored(store: Any, thread: Thread, *, keys: Iterable[str] = ()) -> dict[str,
 
 class _Talk:
     def __init__(self, store: Any, thread: Thread, state: SessionState) -> None:
-        format = formats.get(state.format or "openai-chat")
+        format = source_of(state)
+        self.thread = thread
         ranges = [range(at, min(at + PAGE, state.message_count)) for at in range(0, state.message_count, PAGE)]
-        self.wire = [found.wire for some in ranges for found in store.read_messages(thread, [some])]
-        self.messages: list[Message] = formats.decode(self.wire, format)
+        found = [one for some in ranges for one in store.read_messages(thread, [some])]
+        self.wire = [one.wire for one in found]
+        with reading(thread, format, found):
+            self.messages: list[Message] = formats.decode(self.wire, format)
         shape = Wire(format)
         shape.remember(self.wire, self.messages)
         self.format = format
@@ -63,7 +67,7 @@ class _Talk:
         self.recording = Recording(self.wire, shape)
         self.sizes = [self.recording.known.tokens(number) for number in self.recording.numbers]
         self.summaries: list[StoredSummary] = list(store.read_summaries(thread))
-        self.line = lineage(self.summaries, state.summary_id)[::-1]
+        self.line = lineage(thread, self.summaries, state.summary_id)[::-1]
         self.links = {summary.id: list(store.read_links(thread, summary.id)) for summary in self.line}
         ended = max((answer.stop for answer in self.recording.answers.values()), default=0)
         self.pending = bool(self.wire) and ended < len(self.wire)
@@ -128,7 +132,7 @@ class _Run:
                 edits.setdefault(index, []).append(edit)
         changed = {index: reduce(talk.messages[index], found) for index, found in edits.items()}
         request = self._first[len(self._states)]
-        runs, kept = self._accounted(account(len(talk.messages), summary, links), changed)
+        runs, kept = self._accounted(account(talk.thread, len(talk.messages), summary, links), changed)
         entry = state_entry(
             request,
             runs,
@@ -260,6 +264,7 @@ def _last(values: Sequence[int]) -> int:
 
 def row(state: SessionState, found: StoredFigures | None, error: str, now: float) -> dict[str, Any]:
     """A line of the list. ``found`` is None until it was computed; ``error``: what failed last, as far as is known."""
+    error = state.damage or error
     if not error and state.is_summarizing and state.lease_until is not None and state.lease_until < now:
         error = "a worker ended while it was summarizing; the next one takes over"
     return {

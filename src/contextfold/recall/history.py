@@ -25,10 +25,14 @@ from contextfold.summary.render import without_blobs
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MOST_NEIGHBORS = 20
 
+UNREADABLE = "unreadable"
+"""In the place of a role: nobody said this. The text says why a stored message cannot be read, and the way out."""
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A message as people read it."""
+    """A message as people read it. Of one that a damaged store cannot give, the ``role`` is ``"unreadable"`` and the
+    text says what is wrong."""
 
     index: int
     role: str
@@ -37,7 +41,8 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message that a search found: its number, who said it, and the place in it."""
+    """A message that a search found: its number, who said it, and the place in it. Of one that a damaged store cannot
+    give, the ``role`` is ``"unreadable"`` and the snippet says what is wrong."""
 
     index: int
     role: str

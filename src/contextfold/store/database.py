@@ -288,12 +288,22 @@ def _make_private(path: str, name: str) -> None:
 
 def _on_sqlite_connection(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin and end where SQLAlchemy says so
+    connection.text_factory = _text_of
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA synchronous=FULL")
     if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         _to_wal(cursor)
     cursor.close()
+
+
+def _text_of(raw: bytes) -> str | bytes:
+    """A text that is stored; what is none as it is, for its reader to tell. SQLite's driver would end the whole query
+    with it, and with it all the other rows."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
 
 
 def _to_wal(cursor: Any) -> None:

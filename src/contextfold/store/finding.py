@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from contextfold import formats
-from contextfold.errors import InputError, shown, whole_number
+from contextfold.errors import InputError, StoreCorrupt, shown, whole_number
+from contextfold.messages import Message
 from contextfold.ports import Ports
-from contextfold.recall.history import HistoryEntry, Hit, beside, checked, readable, said_by
+from contextfold.recall.history import UNREADABLE, HistoryEntry, Hit, beside, checked, readable, said_by
 from contextfold.recall.memory import MemoryIndex
 from contextfold.recall.ranking import Order, Ranked, rank
 from contextfold.recall.snippets import snippet
 from contextfold.recall.words import Query
 from contextfold.store.layout import as_ranges
-from contextfold.store.reading import PAGE, Reader, ask
-from contextfold.store.values import Search, SessionState, StoredMessage
+from contextfold.store.reading import PAGE, Reader, ask, source_of
+from contextfold.store.values import DamagedMessage, Search, SessionState, StoredMessage
 
 __all__ = ["Finder", "HistoryEntry", "Hit", "Wanted", "readable"]
 
@@ -56,7 +56,10 @@ class Finder:
         since, until = _seconds("since", wanted.since), _seconds("until", wanted.until)
         state = await self._reader.state(ports)
         found = await self.ranked(Search(asked, wanted.limit, wanted.order, roles, since, until), state, ports)
-        gone = await self._gone(state.summary_id, ports)
+        try:
+            gone = await self._gone(state.summary_id, ports)
+        except StoreCorrupt:  # there is no view to be had: whatever is found can be read here alone
+            gone = {one.index for one in found}
         shown = await self._shown([one.index for one in found], wanted.neighbors, state, ports)
         return await ports.compute(partial(_hits, found, asked, shown, gone, wanted.neighbors))
 
@@ -67,7 +70,7 @@ class Finder:
             raise InputError(f"{given} must be 1 to {LONGEST_PAGE:,}")
         state = await self._reader.state(ports)
         wanted = range(start, min(start + count, state.message_count))
-        return await self._entries(wanted, state.format or "", ports)
+        return list((await self._entries(wanted, state, ports)).values())
 
     async def ranked(self, asked: Search, state: SessionState, ports: Ports) -> list[Ranked]:
         """From the store's index, or by reading all of it where it has none."""
@@ -76,20 +79,24 @@ class Finder:
             return found
         if asked.since is not None or asked.until is not None:
             raise InputError("this store cannot search by time, since it has no method search: leave since and until")
-        index = MemoryIndex()
+        index, damaged = MemoryIndex(), []
         stop = state.message_count if asked.before is None else min(asked.before, state.message_count)
         for first in range(0, stop, PAGE):
             page = range(first, min(first + PAGE, stop))
-            for entry in await self._entries(page, state.format or "", ports):
-                index.add(entry.index, entry.text, found=asked.roles is None or entry.role in asked.roles)
-        return await ports.compute(rank, asked.query, index, asked.limit, asked.order)
+            for entry in (await self._entries(page, state, ports)).values():
+                if entry.role == UNREADABLE:
+                    damaged.append(Ranked(entry.index, 0.0))
+                else:
+                    index.add(entry.index, entry.text, found=asked.roles is None or entry.role in asked.roles)
+        ranked: list[Ranked] = await ports.compute(rank, asked.query, index, asked.limit, asked.order)
+        return [*ranked, *damaged][: asked.limit]  # what cannot be read may answer as well
 
     async def _shown(
         self, indices: Sequence[int], neighbors: int, state: SessionState, ports: Ports
     ) -> dict[int, HistoryEntry]:
         total = state.message_count
         wanted = {n for index in indices for n in (index, *beside(index, neighbors, total)) if n < total}
-        return {entry.index: entry for entry in await self._entries(wanted, state.format or "", ports)}
+        return await self._entries(wanted, state, ports)
 
     async def _gone(self, summary_id: int | None, ports: Ports) -> set[int]:
         gone: set[int] = set()
@@ -100,9 +107,10 @@ class Finder:
             summary_id = summary.parent_id if summary else None
         return gone
 
-    async def _entries(self, sequences: Iterable[int], source: str, ports: Ports) -> list[HistoryEntry]:
-        messages = await self._reader.messages(as_ranges(set(sequences)), ports)
-        return await ports.compute(_decoded, messages, source)
+    async def _entries(self, sequences: Iterable[int], state: SessionState, ports: Ports) -> dict[int, HistoryEntry]:
+        """Messages by their numbers, as people read them. One that cannot be read says so in its place."""
+        found = await self._reader.readable(as_ranges(set(sequences)), source_of(state), ports)
+        return await ports.compute(_shown, found)
 
 
 def _hits(
@@ -113,7 +121,8 @@ def _hits(
     for one in found:
         # A message that came meanwhile waits for the next search.
         if (entry := shown.get(one.index)) is not None:
-            hit = Hit(one.index, entry.role, snippet(entry.text, asked), one.index in gone, round(one.score, 4))
+            said = entry.text if entry.role == UNREADABLE else snippet(entry.text, asked)
+            hit = Hit(one.index, entry.role, said, one.index in gone, round(one.score, 4))
             near = [shown[n] for n in beside(one.index, neighbors, one.index + neighbors + 1) if n in shown]
             hits.append(replace(hit, neighbors=tuple(near)))
     return hits
@@ -132,12 +141,12 @@ def _seconds(name: str, moment: Time | None) -> float | None:
     return moment
 
 
-def _decoded(messages: Sequence[StoredMessage], source: str) -> list[HistoryEntry]:
-    if not messages:
-        return []
-    decode = formats.get(source).decode
-    entries = []
-    for stored in messages:
-        message = decode(stored.wire, stored.sequence)
-        entries.append(HistoryEntry(stored.sequence, said_by(message), readable(message)))
+def _shown(found: Sequence[tuple[StoredMessage, Message] | DamagedMessage]) -> dict[int, HistoryEntry]:
+    entries = {}
+    for one in found:
+        if isinstance(one, DamagedMessage):
+            entries[one.sequence] = HistoryEntry(one.sequence, UNREADABLE, one.problem)
+        else:
+            number, message = one[0].sequence, one[1]
+            entries[number] = HistoryEntry(number, said_by(message), readable(message))
     return entries

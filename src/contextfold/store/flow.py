@@ -45,9 +45,9 @@ from contextfold.store.layout import WHOLE, Layout, as_ranges, gone_from
 from contextfold.store.lease import Loan
 from contextfold.store.loading import Loaded, Material
 from contextfold.store.options import SessionOptions
-from contextfold.store.reading import Reader, ask
+from contextfold.store.reading import Reader, ask, reading
 from contextfold.store.request import EngineParts, SessionRequest, Settled
-from contextfold.store.values import NewSummary, Search, SessionState, StoredSummary, Thread, Trigger
+from contextfold.store.values import DamagedMessage, NewSummary, Search, SessionState, StoredSummary, Thread, Trigger
 from contextfold.window import bounds
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 0.5
@@ -346,11 +346,12 @@ class _Settling:
             one for one in await Finder(self.reader).ranked(search, state, self.ports) if one.index not in present
         ]
         ranked = ranked[:CONSIDERED]
-        found = await self.reader.messages(as_ranges({one.index for one in ranked}), self.ports)
-        said = {one.sequence: one for one in found}
-        decode = history.format.decode
+        wanted = as_ranges({one.index for one in ranked})
+        found = await self.reader.readable(wanted, history.format, self.ports)
+        # A damaged message that has left the view must not end this one: it cannot be quoted, that is all.
+        said = {one[0].sequence: one for one in found if not isinstance(one, DamagedMessage)}
         return [
-            Evicted(n, decode(said[n].wire, n), one.share, one.held, _day(said[n].created_at))
+            Evicted(n, said[n][1], one.share, one.held, _day(said[n][0].created_at))
             for one in ranked
             if (n := one.index) in said
         ]
@@ -425,7 +426,8 @@ class _Settling:
             layout, _ = loading.pass_layout(before)
             for folded in layout.folded:
                 async for page in self.reader.pages(folded, self.ports):
-                    said = await self.ports.compute(loading.decoded, source, page)
+                    with reading(self.flow.thread, source, page):
+                        said = await self.ports.compute(loading.decoded, source, page)
                     if not await saved(said, question, by_sequence):
                         return False
         return await archived(record, question, means)
@@ -515,7 +517,8 @@ class _Settling:
         messages = await self.reader.messages(loading.pass_ranges(layout, until), self.ports)
         source = loaded.conversation.history.format
         build_history = partial(loading.pass_history, source, layout, folded, messages, self.reader.count_text)
-        return await self.ports.compute(build_history)
+        with reading(self.flow.thread, source, messages):
+            return await self.ports.compute(build_history)
 
     async def _folded(self, layout: Layout, loaded: Loaded) -> StoredSummary | None:
         if loaded.summary is not None and layout.summary_id == loaded.summary.id:

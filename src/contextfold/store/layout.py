@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Any
 
 from contextfold.conversation.ledger import runs
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.record.compaction import Compaction, Edit, FateRun
 
 
@@ -82,9 +82,15 @@ class Layout:
         try:
             data: Any = json.loads(text)
             found = tuple((int(first), int(stop)) for first, stop in data["runs"])
-            return cls(found, int(data["start"]), data["summary_id"])
-        except (ValueError, TypeError, KeyError) as error:
+            layout = cls(found, int(data["start"]), data["summary_id"])
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise InputError(f"not a layout: {type(error).__name__}: {error}") from None
+        places = [0, *(place for run in found for place in run), layout.start]
+        if places != sorted(places):
+            raise InputError(f"not a layout: its runs do not follow each other up to {layout.start:,}")
+        if not isinstance(layout.summary_id, int | None):
+            raise InputError(f"not a layout: its summary is {shown(layout.summary_id)}")
+        return layout
 
 
 WHOLE = Layout()

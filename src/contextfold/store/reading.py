@@ -7,15 +7,20 @@ with it (``flow``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from contextfold import formats
+from contextfold.errors import FormatError, StoreCorrupt
+from contextfold.formats.base import Format
+from contextfold.messages import Message
 from contextfold.ports import Ports
 from contextfold.store import loading
+from contextfold.store.layout import as_ranges
 from contextfold.store.loading import Loaded
-from contextfold.store.values import SessionState, StoredMessage, StoredSummary, Thread
+from contextfold.store.values import DamagedMessage, SessionState, StoredMessage, StoredSummary, Thread, unreadable
 
 PAGE = 2_000
 """Messages that are read at a time."""
@@ -27,6 +32,25 @@ async def ask(ports: Ports, method: Callable[..., Any], *arguments: Any, **named
     if inspect.iscoroutinefunction(method):
         return await ports.call(work)
     return await ports.wait_for(work)
+
+
+@contextmanager
+def reading(thread: Thread, source: Format, messages: Sequence[StoredMessage]) -> Iterator[None]:
+    """Around work on stored messages: one that is none in the session's format is named as the row that is damaged,
+    and not as something that the caller gave."""
+    try:
+        yield
+    except FormatError:
+        for message in messages:
+            _decoded(thread, source, message)
+        raise
+
+
+def _decoded(thread: Thread, source: Format, message: StoredMessage) -> Message:
+    try:
+        return source.decode(message.wire, message.sequence)
+    except FormatError as error:
+        raise unreadable(thread, message.sequence, error) from error
 
 
 class Reader:
@@ -47,6 +71,42 @@ class Reader:
         found: list[StoredMessage] = []
         for some in _paged(ranges):
             found += await ask(ports, self.store.read_messages, self.thread, some)
+        return found
+
+    async def readable(
+        self, ranges: Iterable[range], source: Format, ports: Ports
+    ) -> list[tuple[StoredMessage, Message] | DamagedMessage]:
+        """All messages of these ranges that can be read, each as it is stored and decoded; and of the others, why not.
+
+        For whoever looks messages up: what is asked for stands in any of them. A view must have each of its messages.
+        """
+        found: list[tuple[StoredMessage, Message] | DamagedMessage] = []
+        for some in _paged(ranges):
+            for one in await self._apart(some, ports):
+                found += [one] if isinstance(one, DamagedMessage) else await ports.compute(self._each, one, source)
+        return found
+
+    async def _apart(self, some: Sequence[range], ports: Ports) -> list[list[StoredMessage] | DamagedMessage]:
+        """Messages in portions, so that those that cannot be read stand alone."""
+        try:
+            return [await ask(ports, self.store.read_messages, self.thread, some)]
+        except StoreCorrupt as error:
+            sequences = [sequence for one in some for sequence in one]
+            if len(sequences) == 1:
+                return [DamagedMessage(sequences[0], str(error))]
+        middle = len(sequences) // 2
+        halves = (as_ranges(sequences[:middle]), as_ranges(sequences[middle:]))
+        return [found for half in halves for found in await self._apart(half, ports)]
+
+    def _each(
+        self, messages: Sequence[StoredMessage], source: Format
+    ) -> list[tuple[StoredMessage, Message] | DamagedMessage]:
+        found: list[tuple[StoredMessage, Message] | DamagedMessage] = []
+        for message in messages:
+            try:
+                found.append((message, _decoded(self.thread, source, message)))
+            except StoreCorrupt as error:
+                found.append(DamagedMessage(message.sequence, str(error)))
         return found
 
     async def pages(self, wanted: range, ports: Ports) -> AsyncIterator[list[StoredMessage]]:
@@ -71,25 +131,32 @@ class Reader:
             return known
         summary = await self.summary(state.summary_id, ports)
         messages = await self.messages(loading.view_ranges(summary), ports)
-        return await ports.compute(loading.view_conversation, state, summary, messages, self.count_text)
+        with reading(self.thread, source_of(state), messages):
+            return await ports.compute(loading.view_conversation, state, summary, messages, self.count_text)
 
     async def next_page(self, loaded: Loaded, ports: Ports) -> None:
         """Some more messages at the end of what is loaded."""
         stop = min(loaded.until + PAGE, loaded.state.message_count)
         messages = await self.messages([range(loaded.until, stop)], ports)
-        if len(messages) > FEW:  # decoding takes long enough to hold up an event loop
-            await ports.compute(loaded.extend, messages)
-        else:
-            loaded.extend(messages)
+        with reading(self.thread, source_of(loaded.state), messages):
+            if len(messages) > FEW:  # decoding takes long enough to hold up an event loop
+                await ports.compute(loaded.extend, messages)
+            else:
+                loaded.extend(messages)
 
     def ids(self, messages: Sequence[StoredMessage], state: SessionState) -> list[str | None]:
         """The messages' own ids."""
-        source = formats.get(state.format or "")
-        return [source.decode(message.wire, message.sequence).id for message in messages]
+        source = source_of(state)
+        return [_decoded(self.thread, source, message).id for message in messages]
 
     def remember(self, loaded: Loaded) -> None:
         """Keep a view for the next call."""
         self._remembered["view"] = loaded
+
+
+def source_of(state: SessionState) -> Format:
+    """The format of a session; that of most while it has no messages."""
+    return formats.get(state.format or "openai-chat")
 
 
 FEW = 64

@@ -17,7 +17,7 @@ from contextfold.record.compaction import Compaction, Recalled
 from contextfold.store.layout import Layout
 from contextfold.store.loading import Material
 from contextfold.store.payload import storable
-from contextfold.store.values import Link, NewSummary, StoredSummary, Trigger
+from contextfold.store.values import Link, NewSummary, StoredSummary, Thread, Trigger
 
 GONE: tuple[Fate, ...] = ("summarized", "dropped")
 
@@ -121,19 +121,19 @@ def _beside(summary: StoredSummary, record: Compaction, trigger: Trigger, reason
     return NewSummary(**{**fields, **took, **own})
 
 
-def lineage(summaries: Sequence[StoredSummary], newest: int | None) -> list[StoredSummary]:
+def lineage(thread: Thread, summaries: Sequence[StoredSummary], newest: int | None) -> list[StoredSummary]:
     """The summary in force and those it was built on, newest first. Raises ``StoreCorrupt`` where one is missing."""
     by_id = {summary.id: summary for summary in summaries}
     found: list[StoredSummary] = []
     while newest is not None:
         if newest not in by_id:
-            raise StoreCorrupt(f"there is no summary {newest}, though the session refers to it")
+            raise StoreCorrupt(f"summary {newest} of session {thread} is missing; restore it from a backup")
         found.append(by_id[newest])
         newest = by_id[newest].parent_id
     return found
 
 
-def account(length: int, summary: StoredSummary | None, links: Iterable[Link]) -> tuple[Run, ...]:
+def account(thread: Thread, length: int, summary: StoredSummary | None, links: Iterable[Link]) -> tuple[Run, ...]:
     """The fate of each of ``length`` messages of a thread: by the record in force, and the links of its lineage.
 
     Raises ``StoreCorrupt`` where these speak of a message behind the last one.
@@ -146,6 +146,6 @@ def account(length: int, summary: StoredSummary | None, links: Iterable[Link]) -
         for link in links:
             fates[link.sequence] = (link.fate, link.reason)
     except IndexError:
-        text = f"a summary of the session speaks of more messages than the {length:,} that it has"
-        raise StoreCorrupt(text) from None
+        text = f"a summary of session {thread} speaks of more messages than the {length:,} that it has"
+        raise StoreCorrupt(f"{text}; restore it from a backup") from None
     return runs(fates)

@@ -18,9 +18,10 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from contextfold.errors import StoreError
+from contextfold.errors import StoreCorrupt, StoreError
 from contextfold.recall.memory import OVERLAP, rows_of
 from contextfold.recall.ranking import PIECE_BITS, PIECES, Ask, Ranked, RankedText, Row, places_of, rank, sequence_of
+from contextfold.store.rows import REMEDY, counts
 from contextfold.store.values import Search, Thread
 
 SESSION, ROLE, MARKS = "\ue000", "\ue001", "\ue020"
@@ -98,8 +99,8 @@ def ranked(
         # one takes longer than running it.
         connection.execute(text("SET LOCAL enable_seqscan = off"))
         connection.execute(text("SET LOCAL jit = off"))
-    number, messages, words = map(int, found)
-    where = _Index(connection, number, messages, words, asked.roles, within, but)
+    number, messages, words = counts(thread, found)
+    where = _Index(connection, thread, (number, messages, words), asked.roles, within, but)
     return rank(asked.query, where, asked.limit, asked.order)
 
 
@@ -137,15 +138,14 @@ class _Index:
     def __init__(
         self,
         connection: Connection,
-        number: int,
-        messages: int,
-        words: int,
+        thread: Thread,
+        numbers: Sequence[int],
         roles: Sequence[str] | None,
         within: range | None,
         but: frozenset[int],
     ) -> None:
-        self.messages = messages
-        self.words = words
+        number, self.messages, self.words = numbers
+        self._thread = thread
         self._connection = connection
         self._dialect = connection.dialect.name
         self._number = number
@@ -181,14 +181,16 @@ class _Index:
         return sorted(row - self._base for row in found if first <= row < stop)
 
     def texts(self, sequences: Sequence[int]) -> Mapping[int, RankedText]:
-        rows: dict[int, list[tuple[Sequence[str], int, Sequence[str]]]] = {}
+        found: dict[int, list[tuple[Sequence[str], int, Sequence[str]]]] = {}
         for row, content in self._contents(sequences):
+            if not isinstance(content, str):
+                raise StoreCorrupt(f"the search index of session {self._thread} cannot be read; {REMEDY}")
             place = row - self._base
             piece = (place >> _LENGTH_BITS) & (PIECES - 1)
             words, _, marks = content.partition(f" {MARKS} ")
             one = (words.split(" "), OVERLAP if piece else 0, marks.split(" ") if marks else ())
-            rows.setdefault(sequence_of(place), []).append(one)
-        return {sequence: RankedText.of(found) for sequence, found in rows.items()}
+            found.setdefault(sequence_of(place), []).append(one)
+        return {sequence: RankedText.of(pieces) for sequence, pieces in found.items()}
 
     def _contents(self, sequences: Sequence[int]) -> list[Any]:
         spans = [places_of(range(n, n + 1)) for n in sequences]

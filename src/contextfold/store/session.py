@@ -422,12 +422,12 @@ class Session:
 
     async def _ledger(self, ports: Ports) -> Ledger:
         state = await self._flow.reader.state(ports)
-        line = recording.lineage(await self._summaries(ports), state.summary_id)
+        line = recording.lineage(self.thread, await self._summaries(ports), state.summary_id)
         links = [link for found in line for link in await ask(ports, self.store.read_links, self.thread, found.id)]
         ids: list[str | None] = []
         async for page in self._flow.reader.pages(range(state.message_count), ports):
             ids += await ports.compute(self._flow.reader.ids, page, state)
-        runs = recording.account(state.message_count, line[0] if line else None, links)
+        runs = recording.account(self.thread, state.message_count, line[0] if line else None, links)
         return Ledger.of_ids(runs, ids, await self._flow.mended(state, ports))
 
     def _blocking(self, cancel: Cancellation | None = None) -> Ports:

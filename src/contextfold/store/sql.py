@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    RowMapping,
     Table,
     and_,
     delete,
@@ -30,10 +29,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from contextfold import formats
-from contextfold.errors import InputError, StoreConflict, StoreCorrupt, reason
+from contextfold.errors import StoreConflict, StoreCorrupt, shown
 from contextfold.recall.history import readable
 from contextfold.recall.ranking import Ranked
-from contextfold.store import payload, search
+from contextfold.store import payload, rows, search
 from contextfold.store.database import Database
 from contextfold.store.schema import LINKS, MESSAGES, SESSIONS, SUMMARIES, WINDOWS
 from contextfold.store.values import (
@@ -46,6 +45,7 @@ from contextfold.store.values import (
     StoredSummary,
     Thread,
     checked_namespace,
+    unreadable,
 )
 
 _RANGES_AT_ONCE = 100
@@ -70,22 +70,23 @@ class SQLStore:
     def load(self, thread: Thread) -> SessionState:
         with self.database.read() as connection:
             row = connection.execute(_sessions_with_prepared().where(_of(SESSIONS, thread))).mappings().first()
-        return _state(thread, row) if row else SessionState(thread)
+        return rows.state(thread, row) if row else SessionState(thread)
 
     def sessions(self, namespace: str = "") -> list[SessionState]:
-        """All sessions of a namespace, the one that was written to last first."""
+        """All sessions of a namespace, the one that was written to last first. One whose row is damaged says so
+        (``SessionState.damage``)."""
         query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace))
         with self.database.read() as connection:
-            rows = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id)).mappings()
-            return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
+            found = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id)).mappings()
+            return [rows.listed(namespace, row) for row in found]
 
     def idle(self, seconds: float, namespace: str = "") -> list[SessionState]:
         """The idle sessions of a namespace that are not being summarized; the oldest first."""
         with self.database.read() as connection:
             unused = _is_idle(self.database.now(connection), seconds)
             query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace), unused)
-            rows = connection.execute(query.order_by(SESSIONS.c.updated_at, SESSIONS.c.thread_id)).mappings()
-            return [_state(Thread(namespace, row["thread_id"]), row) for row in rows]
+            found = connection.execute(query.order_by(SESSIONS.c.updated_at, SESSIONS.c.thread_id)).mappings()
+            return [rows.listed(namespace, row) for row in found]
 
     def delete_idle(self, thread: Thread, seconds: float) -> bool:
         """Delete a session, unless it was written to within ``seconds`` (below 0: ever so late) or is being summarized.
@@ -192,8 +193,8 @@ class SQLStore:
                     and_(_of(MESSAGES, thread), MESSAGES.c.sequence.between(one.start, one.stop - 1)) for one in some
                 )
                 query = select(MESSAGES.c.sequence, MESSAGES.c.payload, MESSAGES.c.created_at).where(or_(*within))
-                rows = connection.execute(query.order_by(MESSAGES.c.sequence))
-                found += _checked(thread, rows, (sequence for one in some for sequence in one))
+                stored = connection.execute(query.order_by(MESSAGES.c.sequence))
+                found += _checked(thread, stored, (sequence for one in some for sequence in one))
         return found
 
     def search(self, thread: Thread, asked: Search) -> list[Ranked]:
@@ -210,17 +211,21 @@ class SQLStore:
         """
         if asked.since is None and asked.until is None:
             return None if asked.before is None else range(asked.before), frozenset()
-        times = []
+        times: list[ColumnElement[bool]] = [MESSAGES.c.created_at.between(0, rows.LATEST)]
+        damaged = or_(MESSAGES.c.created_at.is_(None), not_(times[0]))
         if asked.since is not None:
             times.append(MESSAGES.c.created_at >= asked.since)
         if asked.until is not None:
             times.append(MESSAGES.c.created_at < asked.until)
+        # A time that is damaged may have been any: whoever reads the message is told so.
+        wanted = or_(and_(*times), damaged)
         query = select(func.min(MESSAGES.c.sequence), func.max(MESSAGES.c.sequence))
-        first, last = connection.execute(query.where(_of(MESSAGES, thread), *times)).one()
+        query = query.where(_of(MESSAGES, thread), MESSAGES.c.sequence.between(0, rows.LARGEST))
+        first, last = connection.execute(query.where(wanted)).one()
         if first is None:
             return range(0), frozenset()
         within = range(first, last + 1 if asked.before is None else min(last + 1, asked.before))
-        others = select(MESSAGES.c.sequence).where(_of(MESSAGES, thread), not_(and_(*times)))
+        others = select(MESSAGES.c.sequence).where(_of(MESSAGES, thread), not_(wanted))
         others = others.where(MESSAGES.c.sequence.between(first, last))
         return within, frozenset(connection.scalars(others))
 
@@ -231,25 +236,25 @@ class SQLStore:
             query = select(SUMMARIES).where(_of(SUMMARIES, thread), SUMMARIES.c.id == summary_id)
             row = connection.execute(query).mappings().first()
         if row is None:
-            raise StoreCorrupt(f"session {thread} has no summary {summary_id}, though something refers to it")
-        return _summary(thread, row)
+            raise StoreCorrupt(f"summary {summary_id} of session {thread} is missing; {rows.REMEDY}")
+        return rows.summary(thread, row)
 
     def read_summaries(self, thread: Thread) -> list[StoredSummary]:
         with self.database.read() as connection:
             query = select(SUMMARIES).where(_of(SUMMARIES, thread)).order_by(SUMMARIES.c.id)
-            return [_summary(thread, row) for row in connection.execute(query).mappings()]
+            return [rows.summary(thread, row) for row in connection.execute(query).mappings()]
 
     def read_links(self, thread: Thread, summary_id: int) -> list[Link]:
         with self.database.read() as connection:
             query = select(LINKS.c.sequence, LINKS.c.fate, LINKS.c.reason)
             query = query.where(_of(LINKS, thread), LINKS.c.summary_id == summary_id).order_by(LINKS.c.sequence)
-            return [Link(*row) for row in connection.execute(query)]
+            return [rows.link(thread, summary_id, row) for row in connection.execute(query)]
 
     def record_summary(self, thread: Thread, summary: NewSummary) -> StoredSummary:
         with self.database.write() as connection:
             columns = {**_key(thread), **summary.columns(), "created_at": self.database.now(connection)}
             row = connection.execute(insert(SUMMARIES).values(**columns).returning(SUMMARIES)).mappings().one()
-            return _summary(thread, row)
+            return rows.summary(thread, row)
 
     def put_in_force(
         self,
@@ -289,7 +294,7 @@ class SQLStore:
             query = select(*(SUMMARIES.c[name] for name in names))
             found = connection.execute(query.where(_of(SUMMARIES, thread), SUMMARIES.c.id == summary_id)).first()
             if found is None:
-                raise StoreCorrupt(f"session {thread} has no summary {summary_id} that could be put in force")
+                raise StoreCorrupt(f"summary {summary_id} of session {thread} is missing; {rows.REMEDY}")
             values = tuple(found)
         columns = ("summary_id", "summary_text", "summary_until_index", "summary_tokens", "summary_created_at")
         return dict(zip(columns, values, strict=True))
@@ -347,17 +352,18 @@ class SQLStore:
         """An insert that may say what to do when the row is there already."""
         return postgresql.insert(table) if self.database.dialect == "postgresql" else sqlite.insert(table)
 
-    def _row(self, connection: Connection, thread: Thread) -> RowMapping | None:
+    def _row(self, connection: Connection, thread: Thread) -> rows.Row | None:
         """The session row, locked until the transaction ends."""
         query = self._locked(select(SESSIONS).where(_of(SESSIONS, thread)))
-        return connection.execute(query).mappings().first()
+        row = connection.execute(query).mappings().first()
+        return None if row is None else rows.locked(thread, row)
 
     def _locked(self, query: Any) -> Any:
         # FOR NO KEY UPDATE: a plain FOR UPDATE would make rows wait that only refer to the session, such as a summary
         # that is being recorded.
         return query.with_for_update(key_share=True) if self.database.dialect == "postgresql" else query
 
-    def _created(self, connection: Connection, thread: Thread, now: float) -> RowMapping:
+    def _created(self, connection: Connection, thread: Thread, now: float) -> rows.Row:
         """The row of a new session, unless another writer has just made it."""
         values = {**_key(thread), "thread_id": thread.id, "created_at": now, "updated_at": now}
         connection.execute(self._insert(SESSIONS).values(**values).on_conflict_do_nothing())
@@ -394,18 +400,6 @@ def _sessions_with_prepared() -> Any:
     return select(SESSIONS, prepared.scalar_subquery().label("prepared_id"))
 
 
-def _state(thread: Thread, row: RowMapping) -> SessionState:
-    fields = {name: row[name] for name in SessionState.__dataclass_fields__ if name != "thread"}
-    return SessionState(thread, **fields)
-
-
-def _summary(thread: Thread, row: RowMapping) -> StoredSummary:
-    try:
-        return StoredSummary.of(dict(row))
-    except InputError as error:
-        raise StoreCorrupt(f"summary {row['id']} of session {thread} cannot be read: {error}") from error
-
-
 def _message_rows(thread: Thread, messages: Sequence[NewMessage], first: int, now: float) -> Iterator[dict[str, Any]]:
     for sequence, message in enumerate(messages, first):
         yield {
@@ -438,16 +432,19 @@ def _link_rows(thread: Thread, summary_id: int | None, links: Sequence[Link]) ->
         }
 
 
-def _checked(thread: Thread, rows: Any, wanted: Iterator[int]) -> Iterator[StoredMessage]:
+def _checked(thread: Thread, stored: Any, wanted: Iterator[int]) -> Iterator[StoredMessage]:
     """Rows as messages. Raises ``StoreCorrupt`` unless they are the wanted ones, and readable."""
-    found = iter(rows)
+    found = iter(stored)
     for sequence in wanted:
         row = next(found, None)
         if row is None or row[0] != sequence:
-            raise StoreCorrupt(f"message {sequence:,} of session {thread} is missing; restore it from a backup")
+            raise StoreCorrupt(f"message {sequence:,} of session {thread} is missing; {rows.REMEDY}")
+        _, text, created_at = row
         try:
-            yield StoredMessage(sequence, payload.loads(row[1]), row[2] if len(row) > 2 else None)
+            if not isinstance(text, str):
+                raise ValueError(f"payload is {shown(text, 60)}")
+            if not rows.is_time(created_at):
+                raise ValueError(f"created_at is {shown(created_at, 60)}")
+            yield StoredMessage(sequence, payload.loads(text), created_at)
         except Exception as error:
-            raise StoreCorrupt(
-                f"message {sequence:,} of session {thread} cannot be read ({reason(error)}); restore it from a backup"
-            ) from error
+            raise unreadable(thread, sequence, error) from error

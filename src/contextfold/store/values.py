@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from contextfold.conversation.ledger import Fate
-from contextfold.errors import InputError, shown
+from contextfold.errors import InputError, StoreCorrupt, reason, shown
 from contextfold.recall.ranking import Order
 from contextfold.recall.words import Query
 from contextfold.record.compaction import Compaction
@@ -98,6 +98,9 @@ class SessionState:
     held_until: int = 0
     created_at: float | None = None
     updated_at: float | None = None
+    damage: str = ""
+    """In a list of sessions: what of the row cannot be read, and the way out; empty where all can. Fields that cannot
+    be read are as in a new session, and a thread whose id cannot be read has the key of its row for an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,21 @@ class StoredMessage:
         from contextfold.store import payload  # reads formats, which values need for nothing else
 
         return cls(sequence, payload.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedMessage:
+    """A message that was asked for and cannot be read, beside others that can: what is wrong, and the way out."""
+
+    sequence: int
+    problem: str
+
+
+def unreadable(thread: Thread, sequence: int, error: Exception) -> StoreCorrupt:
+    """What is raised where a stored message cannot be read."""
+    return StoreCorrupt(
+        f"message {sequence:,} of session {thread} cannot be read ({reason(error)}); restore it from a backup"
+    )
 
 
 @dataclass(frozen=True, slots=True)

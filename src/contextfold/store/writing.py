@@ -14,7 +14,7 @@ from contextfold.ports import Ports
 from contextfold.recall.history import readable, said_by
 from contextfold.store import payload
 from contextfold.store.loading import counter_for
-from contextfold.store.reading import Reader, ask
+from contextfold.store.reading import Reader, ask, reading, source_of
 from contextfold.store.values import NewMessage
 
 
@@ -56,9 +56,10 @@ class Writer:
 
     async def _check_earlier(self, source: Format, ports: Ports) -> None:
         """What is there already must read in the format that has just turned out to be the session's."""
-        count = (await self._reader.state(ports)).message_count
-        async for page in self._reader.pages(range(count), ports):
-            await ports.compute(formats.decode, [message.wire for message in page], source)
+        state = await self._reader.state(ports)
+        async for page in self._reader.pages(range(state.message_count), ports):
+            with reading(self._reader.thread, source_of(state), page):
+                await ports.compute(formats.decode, [message.wire for message in page], source)
 
 
 def encoded(wire: Sequence[Any], source: Format, count_text: Callable[[str], int] | None) -> list[NewMessage]:
