@@ -273,16 +273,18 @@ def lines_as_text(lines: Sequence[Line], chosen: Iterable[int]) -> str:
 
 class Clip(NamedTuple):
     """Part of a line, word for word. ``quality``: as in ``choice``, 1 where plain words stand beside the name.
-    ``speaker``: who said it, by the place in ``SOURCES``.
+    ``speaker``: who said it, by the place in ``SOURCES``. ``line``: the number of its line.
     """
 
     text: str
     quality: float
     speaker: int
+    line: int
 
 
 def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count: Callable[[str], int]) -> str:
-    """The parts of lines most worth their tokens, under the mark; at most ``room`` tokens, and empty if nothing fits.
+    """The parts of lines most worth their tokens, under marks and in the order of the lines; at most ``room`` tokens,
+    and empty if nothing fits.
 
     ``weights``: the names that no chosen line shows, and how much each will be missed. ``lines``: all that may be
     quoted, oldest first; of several lines with a name the newest counts that has plain words beside it.
@@ -309,10 +311,15 @@ def clips(weights: Mapping[str, float], lines: Sequence[Line], room: int, count:
         taken = {o: one for o, one in taken.items() if o not in named or one.text not in clip.text} | {name: clip}
         marked.add(clip.speaker)
         shown |= named
-    kept = [(clip.speaker, clip.text) for clip in taken.values()]
-    while kept and (excess := count("\n".join(parts_under_marks(kept))) - room) > 0:
+    kept = list(taken.values())
+    while (excess := count(text := _in_order(kept, lines)) - room) > 0:
         del kept[-max(1, excess // 8) :]
-    return "\n".join(parts_under_marks(kept))
+    return text
+
+
+def _in_order(clips: Sequence[Clip], lines: Sequence[Line]) -> str:
+    ordered = sorted(clips, key=lambda clip: (clip.line, lines[clip.line].text.find(clip.text)))
+    return "\n".join(parts_under_marks([(clip.speaker, clip.text) for clip in ordered]))
 
 
 def _heaviest(weights: Mapping[str, float], room: int) -> set[str]:
@@ -322,21 +329,21 @@ def _heaviest(weights: Mapping[str, float], room: int) -> set[str]:
 
 def _newest(names: set[str], lines: Sequence[Line]) -> dict[str, Clip]:
     found: dict[str, Clip] = {}
-    for line in reversed(lines):
+    for number, line in reversed(list(enumerate(lines))):
         wanted = [name for name in line.names if name in names and found.get(name, _NOTHING).quality < 1]
         if wanted:
             rest = list(_plain_words(line.text))
             for name in wanted:
-                clip = _cut(line, name, rest)
+                clip = _cut(line, number, name, rest)
                 if clip.quality > found.get(name, _NOTHING).quality:
                     found[name] = clip
     return found
 
 
-_NOTHING = Clip("", 0.0, 0)
+_NOTHING = Clip("", 0.0, 0, 0)
 
 
-def _cut(line: Line, name: str, words: Sequence[tuple[int, int]]) -> Clip:
+def _cut(line: Line, number: int, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     """The name with the two nearest of the plain ``words`` (where each begins and ends), on one side or one on each."""
     text, speaker = line.text, SOURCES.index(line.source)
     start = text.find(name)
@@ -350,8 +357,8 @@ def _cut(line: Line, name: str, words: Sequence[tuple[int, int]]) -> Clip:
     spans += [(left[-1][0], right[0][1])] if left and right else []
     first, last = min(spans, key=lambda span: span[1] - span[0], default=(start, end))
     if spans and last - first <= len(name) + REACH:
-        return Clip(text[first:last], 1.0, speaker)
-    return Clip(name, BARE, speaker)
+        return Clip(text[first:last], 1.0, speaker, number)
+    return Clip(name, BARE, speaker, number)
 
 
 def _plain_words(text: str) -> Iterator[tuple[int, int]]:

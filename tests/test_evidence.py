@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -307,6 +308,21 @@ def test_parts_of_lines_stand_under_who_said_them() -> None:
     ]
 
 
+@pytest.mark.parametrize("heaviest", range(4))
+def test_parts_of_lines_stand_in_the_order_of_their_lines_whatever_they_are_worth(heaviest: int) -> None:
+    """By worth, a name without words beside it stood among names that it has nothing to do with."""
+    names = ["CacheWriter", "read_cache", "MaxEntries", "evict_oldest"]
+    output = "class CacheWriter:\ndo read_cache(), then stop\nin MaxEntries: if full {\ndef evict_oldest()"
+    weights = {name: 1.0 + (n == heaviest) for n, name in enumerate(names)}
+    text = parts(names, [answered(output)], 80, weights)
+    assert re.findall("|".join(names), text) == names
+    # and so they do where the least worth give way
+    few = re.findall("|".join(names), parts(names, [answered(output)], 14, weights))
+    assert few == [name for name in names if name in few]
+    assert names[heaviest] in few
+    assert len(few) < len(names)
+
+
 def test_a_part_that_stands_in_another_one_gives_way() -> None:
     messages = [said("assistant", "the key is held by vault-7731 at 10.4.19.77, no more")]
     for names in (["vault-7731", "10.4.19.77"], ["10.4.19.77", "vault-7731"]):
@@ -339,12 +355,15 @@ def test_a_part_is_the_newest_line_that_has_words_beside_the_name() -> None:
     assert parts(["conf_value"], messages[2:], 40) == "[assistant, parts of lines]\nconf_value"
 
 
-def parts(names: Sequence[str], messages: Sequence[Message], room: int) -> str:
-    """Parts of the lines of messages for these names, all of the same weight."""
+def parts(
+    names: Sequence[str], messages: Sequence[Message], room: int, weights: Mapping[str, float] = MappingProxyType({})
+) -> str:
+    """Parts of the lines of messages for these names, all of the same weight unless another one is given."""
     words = Vocabulary()
     blocks = [Block(lines_of(message), words) for message in messages]
     missing = np.array(words.numbers(names))
-    return clips(missing, np.ones(len(words)), Blocks(blocks), words, room, Sizes(count))
+    each = np.array([weights.get(text, 1.0) for text in words.texts])
+    return clips(missing, each, Blocks(blocks), words, room, Sizes(count))
 
 
 @given(st.integers(min_value=0, max_value=60))
