@@ -271,12 +271,46 @@ def of_langchain(messages: list[Any]) -> list[Any]:
     return messages_from_dict(parsed(said))
 
 
-@pytest.mark.parametrize("read", [parsed, of_langchain])
+def copied(messages: list[Any]) -> list[Any]:
+    return [one.model_copy() for one in messages]
+
+
+def with_the_mark_moved(messages: list[Any]) -> list[Any]:
+    """The newest message has the mark of Anthropic's cache, and no other: callers move it at every request."""
+    plain = [{**one, "content": text_of(one)} for one in messages]
+    newest = {"type": "text", "text": text_of(messages[-1]), "cache_control": {"type": "ephemeral"}}
+    return [*plain[:-1], {**messages[-1], "content": [newest]}]
+
+
+def of_bedrock(messages: list[Any]) -> list[Any]:
+    return [{**one, "content": [{"text": text_of(one)}]} for one in messages]
+
+
+def with_the_point_moved(messages: list[Any]) -> list[Any]:
+    """The same for Bedrock, where the mark is a block of its own."""
+    *before, newest = of_bedrock(messages)
+    return [*before, {**newest, "content": [*newest["content"], {"cachePoint": {"type": "default"}}]}]
+
+
+def text_of(message: Any) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else str(content[0]["text"])
+
+
+@pytest.mark.parametrize(
+    ("read", "again"),
+    [
+        (parsed, parsed),
+        (of_langchain, copied),
+        (parsed, with_the_mark_moved),
+        (of_bedrock, with_the_point_moved),
+    ],
+)
 @pytest.mark.parametrize("background", [True, 0.5])
 def test_a_summary_is_paid_for_once_where_each_turn_reads_the_messages_again(
-    read: Callable[[list[Any]], list[Any]], background: Any
+    read: Callable[[list[Any]], list[Any]], again: Callable[[list[Any]], list[Any]], background: Any
 ) -> None:
-    """What is prepared belongs to what the messages say, not to the objects that say it."""
+    """What is prepared belongs to what the messages say, not to the objects that say it, or the marks on them."""
 
     def paid(is_read_again: bool) -> int:
         slow, told, messages, record = Slow(), list[str](), list[Any](), None
@@ -284,7 +318,7 @@ def test_a_summary_is_paid_for_once_where_each_turn_reads_the_messages_again(
         for number in range(120):
             messages += read(turn(number))
             if is_read_again:
-                messages = parsed(messages) if read is parsed else [one.model_copy() for one in messages]
+                messages = again(messages)
                 record = record and Compaction.from_json(record.to_json())
             record = subject.compact(messages, record).compaction
             for thread in threading.enumerate():

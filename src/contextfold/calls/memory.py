@@ -106,23 +106,21 @@ class KnownConversation:
         self.view.wire += self.history.wire[start:]
         self.view.tokens += sum(self.history.sizes[start:])
 
-    def begin_again(self, history: History) -> None:
-        """The same conversation in other objects: all is read again, but what was paid for or failed stays known."""
-        self.history, self.record = history, None
-        self.view, self.seen = View([], 0), Seen(history.format)
-        self.faults_told, self.has_news = 0, False
+    def begin_again(self, read: KnownConversation) -> None:
+        """The same conversation in other objects, as ``read`` has it: what was paid for or failed stays known."""
+        self.history, self.record = read.history, None
+        self.view, self.seen = read.view, read.seen
+        self.faults_told, self.has_news = 0, read.has_news
 
-    def is_equal(self, wire: Sequence[Any], source: Format) -> bool:
-        """Whether these messages say what the known ones say, perhaps with more behind them, in objects of their own:
-        loaded from where they are stored, as for each turn of a server.
+    def says_the_same(self, history: History) -> bool:
+        """Whether a history says what the known one says, perhaps with more behind it: read again from where it is
+        stored, or with the marks of the provider's cache on other messages, which callers move at every request.
         """
-        given = self.history.given
-        known = len(given)
-        if self.history.format is not source or not 0 < known <= len(wire):
+        known = len(self.history.messages)
+        if self.history.format is not history.format or not 0 < known <= len(history.messages):
             return False
-        return all(json_values.same([given[n]], [wire[n]]) for n in (0, known - 1)) and json_values.same(
-            given, list(wire[:known])
-        )
+        # One message first: most conversations are told apart by it, and the digests of all take a while.
+        return all(self.history.fingerprint(n) == history.fingerprint(n) for n in (1, known))
 
     def rebuild(self, record: Compaction | None) -> None:
         """The view under another record, or after something changed."""
@@ -194,27 +192,23 @@ class Memory:
             conversation.append(wire[known:])
             return conversation
         history = History(source, TokenCounter(self._count_text, media_rule=rule_of(source.name)))
-        conversation = self._equal(wire, source)
-        if conversation is None:
-            conversation = KnownConversation(history)
-        else:
-            conversation.begin_again(history)
+        conversation = read = KnownConversation(history)
+        read.append(wire)
+        if (waiting := self._waiting(history)) is not None:
+            conversation = waiting
+            conversation.begin_again(read)
         conversation.known_before = 0
-        conversation.append(wire)
         conversation.marked = formats.marked(wire)
         return conversation
 
-    def _equal(self, wire: Sequence[Any], source: Format) -> KnownConversation | None:
-        """The conversation that these messages are in other objects, taken out, if a summary of it is being prepared,
-        was paid for, or failed: asked for again, it would be paid for again.
+    def _waiting(self, history: History) -> KnownConversation | None:
+        """The conversation that this is in other objects, taken out, if a summary of it is being prepared, was paid
+        for, or failed: asked for again, it would be paid for again.
         """
-        with self._lock:
-            waiting = [(key, known) for key, known in self._known.items() if known.attempt or known.background]
-        for key, known in reversed(waiting):
-            if known.is_equal(wire, source):
-                with self._lock:
-                    if self._known.get(key) is known:
-                        return self._known.pop(key)
+        with self._lock:  # what is not taken out is no one's, so it may be looked at meanwhile
+            for key, known in reversed(self._known.items()):
+                if (known.attempt or known.background) and known.says_the_same(history):
+                    return self._known.pop(key)
         return None
 
     def put_back(self, conversation: KnownConversation) -> None:
