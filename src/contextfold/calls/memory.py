@@ -122,6 +122,16 @@ class KnownConversation:
         # One message first: most conversations are told apart by it, and the digests of all take a while.
         return all(self.history.fingerprint(n) == history.fingerprint(n) for n in (1, known))
 
+    def takes_moved_marks(self) -> bool:
+        """Whether the caller moved a mark in place that the view has on an object of ours: with one more than it takes,
+        Anthropic refuses the request.
+        """
+        if not self.view.has_moved_marks(self.history):
+            return False
+        for index in self.view.marked:
+            self.history.refresh(index, index + 1)
+        return True
+
     def rebuild(self, record: Compaction | None) -> None:
         """The view under another record, or after something changed."""
         self.record = record
@@ -186,7 +196,7 @@ class Memory:
             known = len(conversation.history.wire)
             # Of the known messages the newest alone is looked at for changes in place, where a client that streams
             # would make them; all of them are before a pass, which is rare enough for that.
-            if conversation.history.refresh(known - 1):
+            if conversation.history.refresh(known - 1) or conversation.takes_moved_marks():
                 conversation.rebuild(conversation.record)
             conversation.known_before = known
             conversation.append(wire[known:])

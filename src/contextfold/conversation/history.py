@@ -139,6 +139,8 @@ class History:
             self._marks[index] = mark
             message = self.format.decode(given, index)
             if message == self.messages[index] and _same_metadata(message, self.messages[index]):
+                if message.source is self.wire[index]:
+                    self.messages[index] = message  # says the same; the blocks that it is made of may be others
                 continue
             changed = True
             self.wire[index] = message.source

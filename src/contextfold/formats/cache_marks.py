@@ -26,6 +26,17 @@ def newest(wire: Sequence[Any]) -> Mapping[str, Any] | None:
     return None
 
 
+def standing(entry: Any) -> tuple[tuple[int, Any], ...]:
+    """All marks of a message, those inside of results of tools included: (place of the block, mark)."""
+    content = entry.get("content") if isinstance(entry, Mapping) else getattr(entry, "content", None)
+    found: list[tuple[int, Any]] = []
+    for place, block in enumerate(content if isinstance(content, list | tuple) else ()):
+        if isinstance(block, Mapping):
+            found += [(place, block[name]) for name in (CONTROL, POINT) if name in block]
+            found += [(place, mark) for _, mark in standing(block)]
+    return tuple(found)
+
+
 def marked(entry: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
     """A message with this mark at its end, if there is a place for it."""
     content = entry.get("content")

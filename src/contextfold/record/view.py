@@ -16,7 +16,7 @@ from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
 from contextfold.conversation.ledger import Account
 from contextfold.conversation.repair import EMPTY, REPEATED, answer_pending, awaited, bare_end, conform, repair
-from contextfold.formats import crossing
+from contextfold.formats import cache_marks, crossing
 from contextfold.formats.base import Format
 from contextfold.messages import Message
 from contextfold.record.compaction import Compaction, Edit, recalled_message, reduce_around, summary_message
@@ -123,13 +123,19 @@ class View:
     """Wire objects to send, and their size in tokens without system prompt and tools.
 
     ``mended``: messages that no record shortened or dropped, but that could not be sent as they stand in the history.
-    ``added``: what stands in the view for no message, in words.
+    ``added``: what stands in the view for no message, in words. ``marked``: the marks of the provider's cache of
+    messages that are in the view as objects of ours, which go on with them where the caller moves them in place.
     """
 
     wire: list[Any]
     tokens: int
     mended: Mapping[int, Account] = field(default_factory=dict)
     added: tuple[str, ...] = ()
+    marked: Mapping[int, Any] = field(default_factory=dict)
+
+    def has_moved_marks(self, history: History) -> bool:
+        """Whether the caller has moved a mark that the view still has, or had, on an object of ours."""
+        return any(cache_marks.standing(history.wire[n]) != marks for n, marks in self.marked.items())
 
 
 def build(history: History, record: Compaction | None, *, sending: bool = False, stop: int | None = None) -> View:
@@ -146,7 +152,14 @@ def build(history: History, record: Compaction | None, *, sending: bool = False,
         for entry in wire
     )
     added = tuple(item.account[1] for item in items if item.account is not None and item.index is None)
-    return View(wire, tokens, _mended(history, record, items), added)
+    return View(wire, tokens, _mended(history, record, items), added, _marked(history, items, wire))
+
+
+def _marked(history: History, items: Sequence[ViewItem], wire: Sequence[Any]) -> dict[int, Any]:
+    handed_back = {id(entry) for entry in wire}
+    indices = (item.index for item in items if item.index is not None)
+    rebuilt = (n for n in indices if id(history.wire[n]) not in handed_back)
+    return {n: marks for n in rebuilt if (marks := cache_marks.standing(history.wire[n]))}
 
 
 def translate(
