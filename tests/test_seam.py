@@ -18,7 +18,7 @@ SEAM = {
     "contextfold.calls.memory": {"KnownConversation"},
     "contextfold.calls.recovery": {"UNLIMITED", "Exchange"},
     "contextfold.calls.request": {"UNLIMITED", "After", "Before", "CompactionResult", "CompactOptions", "Request"},
-    "contextfold.calls.same": {"NOT_FOR_A_SUMMARY", "is_shaped"},
+    "contextfold.calls.same": {"NOT_FOR_A_SUMMARY", "begins_as_given", "is_shaped"},
     "contextfold.calls.thinking": {
         "IS_CLAUDE",
         "LEAST_THINKING",

@@ -12,6 +12,7 @@ from emulator import Answer, ProviderServer
 from tests.gateway.conftest import WINDOW, settings_for
 from tests.gateway.requests_made import PATHS, body_of, compact, post, turns
 
+from contextfold import Policy
 from contextfold.gateway.serve import InThread
 
 SUMMARY = "<summary>The agent reads files one after the other and keeps to its task, as it was told.</summary>"
@@ -95,6 +96,30 @@ def test_behind_newest_results_all_but_the_instruction_comes_from_the_cache(tmp_
         assert request.usage is not None
         assert request.usage.cached > 0.9 * request.usage.prompt
         assert request.raw.count(b'"cache_control"') <= 2 + marked
+
+
+def test_a_summary_is_asked_for_with_the_thinking_of_the_view(opened: Any, provider: ProviderServer) -> None:
+    """A budget is refused behind calls whose thinking was summarized, and what is cached holds for one way of it."""
+    provider._provider.script = lambda request: Answer(SUMMARY if is_own(request) else "ok")
+    policy = Policy(trigger=("fraction", 0.6), target=("fraction", 0.3), background=False)
+    gateway = opened(policy=policy, summarizer="same")
+    edits = [{"type": "clear_thinking_20251015", "keep": "all"}]
+    own = {"max_tokens": 2_000, "thinking": {"type": "enabled", "budget_tokens": 1_024}}
+    messages: list[Any] = [{"role": "user", "content": "Read all logs."}]
+    for n in range(40):
+        thought = [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}] if n == 0 else []
+        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {"file": f"log_{n}.txt"}}
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"log_{n}.txt says {n * 7} " * 60}
+        messages += [{"role": "assistant", "content": [*thought, call]}, {"role": "user", "content": [result]}]
+        body = body_of("anthropic", messages, context_management={"edits": edits}, **own)
+        assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
+    requests = list(provider.requests)
+    behind = [number for number, request in enumerate(requests) if "Pause the task" in request.text]
+    assert len(behind) > 2
+    for number in behind:
+        before, asked = requests[number - 1].body, requests[number].body
+        assert {**asked, "messages": [], "max_tokens": 0} == {**before, "messages": [], "max_tokens": 0}
+    assert all(request.error is None for request in requests)
 
 
 def test_a_summary_is_asked_for_with_an_answer_limit_that_fits_beside_the_view(

@@ -12,8 +12,9 @@ will do (``summary.accept``), and when to summarize (``passes``).
 from __future__ import annotations
 
 import inspect
+import operator
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,6 +70,15 @@ class SameModel:
     @staticmethod
     async def _awaited(value: Awaitable[Any]) -> Answer:
         return answer_of(await value)
+
+
+def begins_as_given(messages: Sequence[Any], history: Sequence[Any]) -> bool:
+    """Whether what stands before the instruction is the caller's own list, which went out with the caller's fields.
+
+    Behind a view the fields of a request may be others, such as ``thinking``: what the provider has in its cache was
+    sent with those, and with any others it reads nothing there, or refuses the request.
+    """
+    return all(map(operator.is_, messages[:-1], history))
 
 
 def is_shaped(arguments: Mapping[str, Any]) -> bool:

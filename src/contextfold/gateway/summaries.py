@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
+from contextfold.calls.same import NOT_FOR_A_SUMMARY, begins_as_given, is_shaped
 from contextfold.gateway.body import Body, dumped
 from contextfold.gateway.settings import EXTRACTIVE, SAME, GatewaySettings
 from contextfold.gateway.upstream import UpstreamAnswer
@@ -66,6 +66,8 @@ def asking(
             changes: dict[str, Any] = {one: None for one in NOT_FOR_A_SUMMARY if one in body.fields}
             changes |= wire.limited(body.fields, max(limit, answer_tokens)) if limit is not None else {}
             changes |= {"store": False} if wire is RESPONSES else {}
+            if not begins_as_given(messages, body.open):
+                changes |= wire.beside({**body.fields, **changes}, messages, body.open)
             # Marks are counted: one more is refused. So it moves, and never beside the message that has it.
             newest = body.open[-1]
             is_left_out = not any(message is newest for message in messages)

@@ -38,6 +38,7 @@ except ImportError as error:
 
 from contextfold import formats
 from contextfold.archive import Archive as FileArchive
+from contextfold.calls.same import begins_as_given
 from contextfold.calls.thinking import IS_CLAUDE, LEAST_THINKING, shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import After, Before, CompactionResult, Compactor
@@ -462,7 +463,9 @@ class _Call:
             if not prepared.allow_text_output or prepared.output_mode in ("native", "prompted"):
                 return None
         limit = (self.settings or {}).get("max_tokens")
-        settings = _limited(self.settings, max(limit, answer_tokens) if limit and answer_tokens else None)
+        room = max(limit, answer_tokens) if limit and answer_tokens else None
+        is_given = not whole or begins_as_given(messages, self.wire)
+        settings = _limited(self.settings, room) if is_given else self.settings_beside(messages, room)
         if settings is not None:  # a summary may hold one, and would end there
             settings = cast("ModelSettings", {n: one for n, one in settings.items() if n != "stop_sequences"})
         parameters = self.parameters if whole else ModelRequestParameters()

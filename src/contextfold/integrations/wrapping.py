@@ -15,7 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from contextfold.calls.same import NOT_FOR_A_SUMMARY, is_shaped
+from contextfold.calls.same import NOT_FOR_A_SUMMARY, begins_as_given, is_shaped
 from contextfold.calls.thinking import shorter_thinking, thinking_beside, with_thinking_set
 from contextfold.calls.usage import Usage
 from contextfold.compactor import CompactionResult, Compactor
@@ -230,11 +230,16 @@ class _Call:
         config = kept.get("output_config")
         if not whole and isinstance(config, Mapping) and "format" in config:  # its effort is none of the task's
             kept["output_config"] = {name: value for name, value in config.items() if name != "format"}
+        thinking = self.arguments.get("thinking")
+        if whole and not begins_as_given(messages, self.wire):
+            thinking = thinking_beside(thinking, messages, self.wire, self.dialect.format, self.model)
+        kept |= with_thinking_set(kept, thinking)
+        kept = {name: value for name, value in kept.items() if value is not None or self.arguments.get(name) is None}
         limit = self.arguments.get(self.limit)
         if isinstance(limit, int):
             # A limit for short answers would cut the summary off, which is refused then after it was paid for.
             kept[self.limit] = max(limit, answer_tokens or LEAST_ANSWER)
-        return {**kept, self.dialect.messages: messages}
+        return self.owner.adjust({**kept, self.dialect.messages: messages})
 
     def on_usage(self, reply: Usage) -> None:
         """A stream has said its usage. What it gave before its first content was learned then."""

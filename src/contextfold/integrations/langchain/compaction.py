@@ -209,7 +209,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
                     return handler(with_view(request, view, turn.messages))
 
             def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
-                asked = for_summary(request, messages, whole)
+                asked = for_summary(request, messages, whole, turn.messages)
                 return None if asked is None else handler(asked)  # no stream shows it, and the next run waits
 
             with hidden_from_streams() as aloud:
@@ -232,7 +232,7 @@ class CompactionMiddleware(AgentMiddleware[Any, Any, Any]):
                     return await handler(with_view(request, view, turn.messages))
 
             async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
-                asked = for_summary(request, messages, whole)
+                asked = for_summary(request, messages, whole, turn.messages)
                 return None if asked is None else await handler(asked)
 
             with hidden_from_streams() as aloud:

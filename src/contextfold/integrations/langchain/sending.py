@@ -43,9 +43,11 @@ def with_update(response: Any, update: Mapping[str, Any] | None) -> Any:
     return ExtendedModelResponse(response, Command(update=dict(update)))
 
 
-def for_summary(request: ModelRequest[Any], messages: list[Any], whole: bool) -> ModelRequest[Any] | None:
-    """The request with messages that ask for a summary: ``whole``, as it would be sent itself, or with these messages
-    alone. None for a whole one whose answer could be no summary.
+def for_summary(
+    request: ModelRequest[Any], messages: list[Any], whole: bool, history: Sequence[Any]
+) -> ModelRequest[Any] | None:
+    """The request with messages that ask for a summary: ``whole``, as a view of ``history`` would be sent itself, or
+    with these messages alone. None for a whole one whose answer could be no summary.
     """
     settings = {name: value for name, value in request.model_settings.items() if name not in NOT_FOR_A_SUMMARY}
     if settings != request.model_settings:
@@ -57,7 +59,7 @@ def for_summary(request: ModelRequest[Any], messages: list[Any], whole: bool) ->
     shaped = {"tool_choice": request.tool_choice, **settings}
     # A schema becomes a tool that must be called, or a format of the answer.
     is_plain = request.response_format is None and not is_shaped(shaped)
-    return request.override(messages=messages) if is_plain else None
+    return with_view(request, messages, history) if is_plain else None
 
 
 def with_view(request: ModelRequest[Any], view: list[Any], history: Sequence[Any]) -> ModelRequest[Any]:
