@@ -98,6 +98,31 @@ def test_behind_newest_results_all_but_the_instruction_comes_from_the_cache(tmp_
         assert request.raw.count(b'"cache_control"') <= 2 + marked
 
 
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("inside", [False, True], ids=["on the block", "inside of the result"])
+def test_the_mark_that_moves_behind_the_instruction_is_the_one_that_came(
+    opened: Any, provider: ProviderServer, wire: str, inside: bool
+) -> None:
+    """It says how long the provider keeps what it has read; in chat messages, OpenRouter and litellm read it."""
+    provider._provider.script = lambda request: Answer(SUMMARY if is_own(request) else "ok")
+    gateway = opened(policy=Policy(background=False), summarizer="same")
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    for messages in turns(wire, 40):
+        told = json.loads(json.dumps(messages))
+        holder = told[-1]
+        if inside and isinstance(holder["content"], list):
+            holder = holder["content"][-1]
+        if isinstance(holder["content"], str):
+            holder["content"] = [{"type": "text", "text": holder["content"]}]
+        holder["content"][-1]["cache_control"] = mark
+        assert post(gateway.url, PATHS[wire], compact(body_of(wire, told))).status == 200
+    own = [request for request in provider.requests if "Pause the task" in request.text]
+    assert own
+    for request in own:
+        assert request.raw.count(b'"cache_control"') == 1
+        assert compact(mark) in compact(request.body["messages"][-1])
+
+
 def test_a_summary_is_asked_for_with_the_thinking_of_the_view(opened: Any, provider: ProviderServer) -> None:
     """A budget is refused behind calls whose thinking was summarized, and what is cached holds for one way of it."""
     provider._provider.script = lambda request: Answer(SUMMARY if is_own(request) else "ok")

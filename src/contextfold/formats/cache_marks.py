@@ -15,26 +15,31 @@ CONTROL, POINT = "cache_control", "cachePoint"
 
 def newest(wire: Sequence[Any]) -> Mapping[str, Any] | None:
     """The last mark in these messages, None if there is none."""
-    for entry in reversed(wire):
-        content = entry.get("content") if isinstance(entry, Mapping) else getattr(entry, "content", None)
-        for block in reversed(content if isinstance(content, list | tuple) else ()):
-            if isinstance(block, Mapping):
-                if CONTROL in block:
-                    return {CONTROL: block[CONTROL]}
-                if block.keys() == {POINT}:
-                    return block
-    return None
+    return next((marks[-1][1] for entry in reversed(wire) if (marks := standing(entry))), None)
 
 
-def standing(entry: Any) -> tuple[tuple[int, Any], ...]:
-    """All marks of a message, those inside of results of tools included: (place of the block, mark)."""
-    content = entry.get("content") if isinstance(entry, Mapping) else getattr(entry, "content", None)
-    found: list[tuple[int, Any]] = []
-    for place, block in enumerate(content if isinstance(content, list | tuple) else ()):
-        if isinstance(block, Mapping):
-            found += [(place, block[name]) for name in (CONTROL, POINT) if name in block]
-            found += [(place, mark) for _, mark in standing(block)]
+def standing(entry: Any) -> tuple[tuple[int, Mapping[str, Any]], ...]:
+    """All marks of a message: (place of the block that has it, mark). LiteLLM takes one of the message as well."""
+    found: list[tuple[int, Mapping[str, Any]]] = []
+    for place, block in enumerate(_content(entry)):
+        # a block inside of a tool's result may have one, too
+        found += [(place, mark) for one in (*_content(block), block) if (mark := _own(one)) is not None]
+    if (mark := _own(entry)) is not None:
+        found.append((-1, mark))
     return tuple(found)
+
+
+def _content(entry: Any) -> Sequence[Any]:
+    content = entry.get("content") if isinstance(entry, Mapping) else getattr(entry, "content", None)
+    return content if isinstance(content, list | tuple) else ()
+
+
+def _own(block: Any) -> Mapping[str, Any] | None:
+    if not isinstance(block, Mapping):
+        return None
+    if CONTROL in block:
+        return {CONTROL: block[CONTROL]}
+    return block if block.keys() == {POINT} else None
 
 
 def marked(entry: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:

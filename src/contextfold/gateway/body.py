@@ -75,6 +75,10 @@ class Body:
         begin, end = self.spans[index]
         return self.raw[begin:end]
 
+    def as_it_came(self, index: int) -> Any:
+        """A message with what ``messages`` have it without."""
+        return _parsed(self.message_bytes(index))
+
     def with_view(
         self,
         view: Sequence[Any],

@@ -37,7 +37,7 @@ from contextfold.gateway.shared import MOST_WINDOWS, SharedStore, StoreFailed
 from contextfold.gateway.summaries import Ask, asking, summarizer_of
 from contextfold.gateway.tracing import Tracing
 from contextfold.gateway.upstream import Client, RawHeaders, UpstreamAnswer, UpstreamFailed
-from contextfold.gateway.wires import MESSAGES, GatewayWire
+from contextfold.gateway.wires import GatewayWire
 from contextfold.observe import Event, Observer
 from contextfold.policy import Policy
 from contextfold.ports import AsyncPorts
@@ -269,7 +269,7 @@ class Exchanges:
         call, wire, body, state = conversation.call, conversation.wire, conversation.body, conversation.state
         limit = wire.limit(body.fields)[1]
         repeated = sent[-1] if sent else None
-        mark = _last_mark(body) if wire is MESSAGES else None
+        mark = _last_mark(body)
 
         async def send(view: list[Any], max_tokens: int | None) -> Accepted:
             nonlocal repeated
@@ -330,7 +330,7 @@ class Exchanges:
             return await self.client.send("POST", url, call.upstream.headers(headers), data)
 
         wire, body = conversation.wire, conversation.body
-        mark = _last_mark(body) if wire is MESSAGES else None
+        mark = _last_mark(body)
         return asking(post, wire, body, call.model, mark, conversation.state.answer_room)
 
     async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
@@ -523,7 +523,11 @@ def _of_body(name: bytes, value: bytes, data: bytes) -> tuple[bytes, bytes]:
 
 
 def _last_mark(body: Body) -> Callable[[Any], Any] | None:
-    """Puts the mark of the newest message on the one that stands in its place, if that is one of ours."""
-    if not body.messages or b'"cache_control"' not in body.message_bytes(len(body.messages) - 1):
+    """Puts the mark of the newest message on the one that stands in its place, if that is one of ours: the very mark,
+    since it says how long the provider keeps what it has read.
+    """
+    newest = len(body.messages) - 1
+    if newest < 0 or b'"cache_control"' not in body.message_bytes(newest):
         return None
-    return partial(cache_marks.marked, mark={cache_marks.CONTROL: {"type": "ephemeral"}})
+    mark = cache_marks.newest([body.as_it_came(newest)])
+    return None if mark is None else partial(cache_marks.marked, mark=mark)
