@@ -112,6 +112,16 @@ def test_a_chunked_body_arrives_whole(scene: Scene, path: str) -> None:
     assert scene.last.body == b"".join(pieces)
 
 
+@pytest.mark.parametrize("size", [0, 1, 3_000_000])
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/messages/batches", "/gemini/upload/v1beta/files"])
+def test_a_body_whose_length_is_told_arrives_with_its_length(scene: Scene, path: str, size: int) -> None:
+    """Some servers take nothing else (HTTP 411), and store an upload as it comes."""
+    scene.raw(head(path, f"content-length: {size}") + b"y" * size)
+    told = {name.lower(): value for name, value in scene.last.headers}
+    assert (told.get(b"content-length"), told.get(b"transfer-encoding")) == (b"%d" % size, None)
+    assert scene.last.body == b"y" * size
+
+
 def test_a_client_that_waits_for_100_continue_gets_it_and_the_upstream_is_not_asked_to(scene: Scene) -> None:
     with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5) as client:
         client.sendall(head(CHAT, f"content-length: {len(SHORT)}", "expect: 100-continue"))

@@ -25,7 +25,8 @@ HOP_BY_HOP = frozenset(
     | {b"trailer", b"transfer-encoding", b"upgrade"}
 )
 """RFC 9110, section 7.6.1: they are about one connection. Those that ``Connection`` names are too."""
-_OURS = frozenset({b"host", b"content-length", b"expect"})
+_LENGTH = b"content-length"
+_OURS = frozenset({b"host", _LENGTH, b"expect"})
 """Written again for each request, from the address and the body."""
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would add where a client sent none."""
@@ -138,12 +139,17 @@ class Client:
         )
 
     async def send(self, method: str, url: str, headers: RawHeaders, data: Any) -> UpstreamAnswer:
-        """The beginning of an answer. Raises ``UpstreamFailed``."""
+        """The beginning of an answer to a body of bytes, or one that comes in pieces. Raises ``UpstreamFailed``."""
+        given = _for_aiohttp(headers)
+        if data is not None and not isinstance(data, bytes):
+            # Of pieces aiohttp cannot tell the length: without the client's own word they would go out in chunks.
+            lengths = (value.decode("latin-1") for name, value in headers if name.lower() == _LENGTH)
+            given.extend({"Content-Length": length for length in lengths})
         try:
             # Redirects are the client's to follow: its credential goes where the client sent it, and nowhere else.
             to = URL(url, encoded=True)
             response = await self._session.request(
-                method, to, headers=_for_aiohttp(headers), data=data, allow_redirects=False, **self._proxy_for(to)
+                method, to, headers=given, data=data, allow_redirects=False, **self._proxy_for(to)
             )
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             raise UpstreamFailed("unreachable", 502, f"the upstream cannot be reached: {error}") from None
