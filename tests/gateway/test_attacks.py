@@ -204,6 +204,53 @@ def test_a_chunked_request_that_offers_another_protocol_is_read_to_its_end(scene
     assert scene.last.body == SHORT
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+OF_1_0 = b"POST %s HTTP/1.0\r\nhost: h\r\ncontent-length: %d\r\n\r\n%s"
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/files"])
+@pytest.mark.parametrize("is_counted", [False, True], ids=["stream", "length"])
+def test_a_client_of_http_1_0_gets_an_answer_without_chunks(scene: Scene, path: str, is_counted: bool) -> None:
+    """They came with it to proxies and programs that know no chunks, and stood in the text as lines of figures."""
+    first_arrived = threading.Event()
+
+    async def in_two(writer: Writer, seen: Seen) -> None:
+        if is_counted:
+            await writer.json(b"onetwo")
+            return
+        await writer.write(CHUNKED)
+        await writer.chunk(b"one")
+        while not first_arrived.is_set():  # a stream that is gathered first never arrives
+            await asyncio.sleep(0.01)
+        await writer.chunk(b"two")
+        await writer.write(b"0\r\n\r\n")
+
+    answers(in_two)
+    with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5) as client:
+        client.sendall(OF_1_0 % (path.encode(), len(SHORT), SHORT))
+        found = received(client, lambda found: b"\r\n\r\none" in found)
+        first_arrived.set()
+        found += received(client, lambda _: False)
+    head, _, body = found.partition(b"\r\n\r\n")
+    assert body == b"onetwo"
+    assert b"transfer-encoding" not in head
+    assert (b"content-length: 6" in head) == is_counted
+
+
+def test_a_client_of_http_1_0_does_not_take_half_an_answer_for_a_whole_one(scene: Scene) -> None:
+    """Its end is that of the connection, so one that breaks off has to break that as well."""
+
+    async def cut(writer: Writer, seen: Seen) -> None:
+        await writer.write(CHUNKED)
+        await writer.chunk(b"one")
+        await asyncio.sleep(0.02)
+        writer.reset()
+
+    answers(cut)
+    with pytest.raises(ConnectionResetError):
+        scene.raw(OF_1_0 % (CHAT.encode(), len(SHORT), SHORT))
+
+
 def test_a_websocket_is_declined_at_once_and_the_upstream_is_not_asked(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -27,7 +27,7 @@ from contextfold.gateway.exchange import Exchanges
 from contextfold.gateway.failures import StrictRefusal, told
 from contextfold.gateway.garbage import Garbage
 from contextfold.gateway.metrics import Metrics, WorkerFiles
-from contextfold.gateway.protocol import ABORT
+from contextfold.gateway.protocol import ABORT, OF_1_0
 from contextfold.gateway.settings import GatewaySettings, Upstream
 from contextfold.gateway.tap import UsageTap
 from contextfold.gateway.tracing import Tracing, number
@@ -186,7 +186,7 @@ class Gateway:
                 self.metrics.add("upstream_errors_total", kind=error.kind)
                 call.notes["upstream"] = error.kind
                 if client.started:
-                    raise BrokenOff(str(error)) from None
+                    raise _cut(scope, str(error)) from None
                 kind = "api_error" if refused_as is MESSAGES else f"upstream_{error.kind}"
                 await _refuse(send, refused_as, error.status, kind, str(error), _note_headers(call))
             except Exception as error:  # noqa: BLE001 - a mistake of ours; uvicorn would log its text
@@ -195,7 +195,7 @@ class Gateway:
                 call.notes["failure"] = "internal"
                 log.error("internal failed, and no answer could be given: %s", told(error))
                 if client.started:
-                    raise BrokenOff("an answer could not be given whole") from None
+                    raise _cut(scope, "an answer could not be given whole") from None
                 text = "contextfold failed, and could not pass the request on"
                 await _refuse(send, refused_as, 500, "api_error", text, _note_headers(call))
             finally:
@@ -365,6 +365,14 @@ def _wire_of_errors(upstream: Upstream, path: str) -> GatewayWire:
     """In whose shape a client of this path reads an error, also where the path is no conversation."""
     is_anthropic = upstream.name == "anthropic" or path.startswith(MESSAGES_PATH)
     return wire_of(path) or (MESSAGES if is_anthropic else CHAT)
+
+
+def _cut(scope: Scope, text: str) -> BrokenOff:
+    """What ends a connection in the middle of an answer."""
+    # In HTTP/1.0 an answer may end with its connection, so that a mere end would pass for that of the whole.
+    if scope["http_version"] == OF_1_0 and (abort := scope.get(ABORT)) is not None:
+        abort()
+    return BrokenOff(text)
 
 
 async def _decline_websocket(send: Send) -> None:

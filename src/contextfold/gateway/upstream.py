@@ -143,8 +143,7 @@ class Client:
         given = _for_aiohttp(headers)
         if data is not None and not isinstance(data, bytes):
             # Of pieces aiohttp cannot tell the length: without the client's own word they would go out in chunks.
-            lengths = (value.decode("latin-1") for name, value in headers if name.lower() == _LENGTH)
-            given.extend({"Content-Length": length for length in lengths})
+            given.extend([("Content-Length", _text(value)) for name, value in headers if name.lower() == _LENGTH])
         try:
             # Redirects are the client's to follow: its credential goes where the client sent it, and nowhere else.
             to = URL(url, encoded=True)
