@@ -1346,15 +1346,43 @@ def test_thinking_that_is_bound_to_another_beginning_is_not_sent(tmp_path: Path)
     assert "x-contextfold-failure" not in response.headers
 
 
+def with_reminder(messages: list[Any]) -> list[Any]:
+    """As clients send it that write something else behind the newest message in each turn."""
+    content = messages[-1]["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    reminder = {"type": "text", "text": f"There are {len(messages)} messages so far."}
+    return [*messages[:-1], {**messages[-1], "content": [*blocks, reminder]}]
+
+
+@pytest.mark.parametrize("kind", ["one conversation", "its newest message changes", "many conversations"])
 def test_an_answer_limit_beyond_the_window_is_refused_once_and_lowered_ever_after(
-    opened: Any, provider: ProviderServer
+    opened: Any, provider: ProviderServer, kind: str
 ) -> None:
     gateway = opened()
-    for messages in turns("anthropic", 30):
+    lists = list(turns("anthropic", 30))
+    if kind == "its newest message changes":
+        lists = [with_reminder(messages) for messages in lists]
+    elif kind == "many conversations":
+        lists = [list(turns("anthropic", 3, seed=seed))[-1] for seed in range(30)]
+    for messages in lists:
         body = body_of("anthropic", messages, max_tokens=64_000)
         assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
     refused = [request for request in provider.requests if request.error is not None]
     assert 1 <= len(refused) <= 6
+
+
+def test_an_answer_limit_is_lowered_for_the_model_alone_that_refused_it(opened: Any, provider: ProviderServer) -> None:
+    """A conversation may go on with another model, whose window is larger."""
+    provider._provider.windows = {"small": WINDOW, "large": 10 * WINDOW}
+    gateway = opened()
+    limits = []
+    for model in ("small", "large", "small", "large"):
+        body = body_of("anthropic", list(turns("anthropic", 4))[-1], model=model, max_tokens=WINDOW)
+        assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
+        limits.append(provider.requests[-1].answer_limit)
+    assert max(limits[0], limits[2]) < WINDOW
+    assert limits[1] == limits[3] == WINDOW
+    assert sum(request.error is not None for request in provider.requests) == 1
 
 
 def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(

@@ -76,6 +76,8 @@ def kinds(column: Any, dialect: str) -> dict[str, str]:
         known |= NUMBERS if not column.nullable else {k: v for k, v in NUMBERS.items() if v != NULL}
     elif kind == "Float":
         known |= {"endless": "9e999"} if dialect == "sqlite" else REALS
+        if column.nullable:
+            known.pop("null", None)
     known |= {"payload": PAYLOADS, "record": JSON, "layout": LAYOUTS}.get(column.name, {})
     if dialect == "sqlite":
         known |= IN_SQLITE if kind not in ("Text", "String") else {k: IN_SQLITE[k] for k in ("bytes", "no text")}
@@ -228,6 +230,9 @@ def test_each_kind_of_damage_in_each_column_is_told_and_all_else_can_be_read(
                     and all(state == listed.get(state.thread.id) or told(state.damage) for state in answer.values())
                     and (len(answer) == 2 or name == "what may go")
                 )
+            elif name == "history" and column == "payload" and isinstance(answer, list):
+                # It hands out what was stored, and reads no message: what is JSON comes as it stands.
+                fine = [n for n, one in enumerate(answer) if one != expected[name][n]] == [DAMAGED]
             elif name in LOOKING and table is not SESSIONS:
                 fine = isinstance(answer, list) and same_but_one(name, answer, expected[name])
             else:

@@ -14,7 +14,6 @@ from contextfold.gateway.body import Body
 from contextfold.gateway.settings import Upstream
 from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
 from contextfold.gateway.wires import GatewayWire
-from contextfold.overflow import Overflow
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
 from contextfold.window import by_window
@@ -92,8 +91,8 @@ class State:
     calibration: Calibration = field(default_factory=Calibration)
     sized: tuple[Body, int] | None = None
     """A body that was sent as it came, and the tokens of that request."""
-    both: tuple[int, float] | None = None
-    """What prompt and answer may have together, and tokens per byte of a request, once the provider has said so."""
+    rate: float | None = None
+    """Tokens per byte of a request, once the provider has said so."""
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.
@@ -105,20 +104,23 @@ class State:
             return False
         return record.covers < length or record.covers - 1 not in record.gone()
 
-    def learn_both(self, overflow: Overflow, length: int) -> None:
-        """From a refusal that names what both may have, about a body of ``length`` bytes."""
-        if overflow.limit is not None and overflow.used and length:
-            self.both = overflow.limit, overflow.used / length
 
-    def answer_room(self, limit: int | None, length: int) -> int | None:
-        """An answer limit that fits where the provider refused the client's before; None to leave it.
+@dataclass(slots=True)
+class Both:
+    """What prompt and answer may have together at one endpoint, for one model, as a refusal has said."""
+
+    limit: int
+    rate: float
+    """Tokens per byte of the request that was refused last: for conversations of which nothing was said yet."""
+
+    def room(self, limit: int | None, length: int, rate: float | None) -> int | None:
+        """An answer limit that fits beside a request of ``length`` bytes; None to leave the client's.
 
         Otherwise a client that always asks for more than the window has left would be refused once in every turn.
         """
-        if self.both is None or limit is None:
+        if limit is None:
             return None
-        both, rate = self.both
-        room = both - int(length * rate * ROOM_FOR_ERROR)
+        room = self.limit - int(length * (rate or self.rate) * ROOM_FOR_ERROR)
         return room if LEAST_ANSWER <= room < limit else None
 
 

@@ -27,7 +27,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
 from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
-from contextfold.gateway.call import SWITCH, GatewayCall, State, label_of, model_of, plain_name
+from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
@@ -84,8 +84,8 @@ class Exchanges:
             remembered=MOST_REMEMBERED,
         )
         self._bounds = Bounds(policy)
-        self._tight: set[tuple[str, str]] = set()
-        """Endpoints and models that refused an answer limit beside a prompt that fits: even a short request is looked
+        self._both: dict[tuple[str, str], Both] = {}
+        """By endpoint and model, what refused an answer limit beside a prompt that fits: even a short request is looked
         at there."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -145,14 +145,14 @@ class Exchanges:
         window = self.compactor.windows.assumed(call.model_by_window or None).tokens
         # The smaller of both: too small a bound costs a count, too large a one a refusal.
         window = min(window, learned) if learned else window
-        is_tight = (call.upstream.endpoint, call.model_by_window) in self._tight
+        is_tight = (call.upstream.endpoint, call.model_by_window) in self._both
         if not is_tight and self._bounds.is_short(raw, window):
             return True, None
         try:
             found = self.conversations.find(await self.shared.scope(call, wire), raw, wire.key)
         except Unreadable:
             return False, None
-        if found.known is None or not self._bounds.has_room(found.known.state, found, raw, window):
+        if is_tight or found.known is None or not self._bounds.has_room(found.known.state, found, raw, window):
             return False, found
         self.conversations.used(found.known)
         call.label = label_of(call, found.known.body.fields)
@@ -266,7 +266,7 @@ class Exchanges:
         """What sends a view. ``sent``: the refusals so far; those to come are added. ``made``: the record in force
         and those that were made for this request.
         """
-        call, wire, body, state = conversation.call, conversation.wire, conversation.body, conversation.state
+        call, wire, body = conversation.call, conversation.wire, conversation.body
         limit = wire.limit(body.fields)[1]
         repeated = sent[-1] if sent else None
         mark = _last_mark(body)
@@ -275,7 +275,7 @@ class Exchanges:
             nonlocal repeated
             changes = wire.limited(body.fields, max_tokens) if max_tokens is not None and max_tokens != limit else {}
             data = body.with_view(view, wire.key, changes, mark)
-            if not changes and (lowered := state.answer_room(limit, len(data))) is not None:
+            if not changes and (lowered := self._answer_room(conversation, limit, len(data))) is not None:
                 changes = wire.limited(body.fields, lowered)
                 data = body.with_view(view, wire.key, changes, mark)
             if data is not body.raw and (beside := wire.beside({**body.fields, **changes}, view, body.open)):
@@ -311,12 +311,19 @@ class Exchanges:
 
     def _learn(self, conversation: ManagedCall, refused: Refused, length: int) -> None:
         """A body of ``length`` bytes was refused for its size."""
+        call, said = conversation.call, refused.overflow
+        if said is not None and said.kind == "output_budget" and said.limit is not None and said.used and length:
+            # The limit is the model's, and a client may send each turn as another conversation.
+            conversation.state.rate = said.used / length
+            if len(self._both) >= MOST_WINDOWS:
+                self._both.clear()
+            self._both[call.upstream.endpoint, call.model_by_window] = Both(said.limit, said.used / length)
+
+    def _answer_room(self, conversation: ManagedCall, limit: int | None, length: int) -> int | None:
+        """As ``Both.room``; None as well where no limit was refused yet."""
         call = conversation.call
-        if refused.overflow is not None and refused.overflow.kind == "output_budget":
-            conversation.state.learn_both(refused.overflow, length)
-            if len(self._tight) >= MOST_WINDOWS:
-                self._tight.clear()
-            self._tight.add((call.upstream.endpoint, call.model_by_window))
+        both = self._both.get((call.upstream.endpoint, call.model_by_window))
+        return both.room(limit, length, conversation.state.rate) if both is not None else None
 
     def _ask(self, conversation: ManagedCall) -> Ask:
         """How the caller's own model is asked for a summary, under the caller's credential."""
@@ -331,7 +338,7 @@ class Exchanges:
 
         wire, body = conversation.wire, conversation.body
         mark = _last_mark(body)
-        return asking(post, wire, body, call.model, mark, conversation.state.answer_room)
+        return asking(post, wire, body, call.model, mark, partial(self._answer_room, conversation))
 
     async def _keep(self, conversation: ManagedCall, record: Compaction) -> None:
         try:

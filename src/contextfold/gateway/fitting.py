@@ -44,10 +44,10 @@ class Bounds:
     def has_room(self, state: State, found: Beginning, raw: bytes, window: int) -> bool:
         """Whether a known conversation, counted when it was remembered, has so few new bytes.
 
-        A record in force, or an answer limit that has to be lowered, are the engine's business each time.
+        A record in force is the engine's business each time.
         """
         known = found.known
-        if known is None or state.sized is None or state.record is not None or state.both is not None:
+        if known is None or state.sized is None or state.record is not None:
             return False
         body, tokens = state.sized
         if body is not known.body:

@@ -55,7 +55,7 @@ def asking(
     A whole view goes out as the request itself would, made of the client's bytes, so that the provider reads it from
     its cache; only what makes the answer a stream, or keeps it at the provider, is different. ``mark``: puts the mark
     of the cache that the newest message has on another one, for a view that ends before it. ``room``: as
-    ``State.answer_room``.
+    ``Both.room``.
     """
 
     async def ask(messages: list[Any], whole: bool, answer_tokens: int) -> Any:
