@@ -1371,6 +1371,29 @@ def test_an_answer_limit_beyond_the_window_is_refused_once_and_lowered_ever_afte
     assert 1 <= len(refused) <= 6
 
 
+@pytest.mark.parametrize("factor", [0.5, 1.0, 1.8])
+def test_what_the_provider_counts_is_known_also_where_the_newest_message_changes_each_turn(
+    tmp_path: Path, factor: float
+) -> None:
+    """Counted as by an estimate alone, it was compacted too early, or refused before each compaction."""
+    made = []
+    for change in (list, with_reminder):
+        folder = tmp_path / change.__name__
+        folder.mkdir()
+        with (
+            ProviderServer(default_window=WINDOW, count_tokens=lambda text: int(len(text) / 4 * factor)) as provider,
+            InThread(settings_for(provider.url, folder)) as gateway,
+        ):
+            for messages in turns("anthropic", 60):
+                raw = compact(body_of("anthropic", change(messages)))
+                assert post(gateway.url, PATHS["anthropic"], raw).status == 200
+            refused = sum(request.error is not None for request in provider.requests)
+            made.append((refused, gateway.metrics.total("compactions_total")))
+    (_, compactions), (refused, with_reminders) = made
+    assert refused <= 1
+    assert with_reminders <= compactions + 1
+
+
 def test_an_answer_limit_is_lowered_for_the_model_alone_that_refused_it(opened: Any, provider: ProviderServer) -> None:
     """A conversation may go on with another model, whose window is larger."""
     provider._provider.windows = {"small": WINDOW, "large": 10 * WINDOW}

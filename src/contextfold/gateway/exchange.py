@@ -200,6 +200,7 @@ class Exchanges:
         self, call: GatewayCall, wire: GatewayWire, raw: bytes, sent: list[Refused], found: Beginning | None
     ) -> UpstreamAnswer:
         scope = await self.shared.scope(call, wire)
+        found = found or self.conversations.find(scope, raw, wire.key)
         body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found)
         call.label = label_of(call, body.fields)
         if isinstance(name := body.fields.get("model"), str):  # first in the bytes may stand an input of a tool
@@ -212,6 +213,10 @@ class Exchanges:
             self.metrics.add("native_total", field=feature)
             return sent[-1].answer if sent else await self._passed(call)
         state: State = known.state if known is not None else State()
+        if known is None and found.known is not None:
+            # It leaves the way of that one, as do the turns of a client whose newest message is never the same again:
+            # what its provider counts holds for this one, too.
+            state.calibration = found.known.state.calibration
         call.state = state
         self.conversations.remember(KnownParts(scope, body, state), known)
         self.metrics.set("remembered_conversations", len(self.conversations))
