@@ -25,6 +25,7 @@ from tests.gateway.conftest import RawUpstream, Seen, Writer, settings_for
 from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns
 
 from contextfold.gateway.app import make_app
+from contextfold.gateway.protocol import MOST_HEAD
 from contextfold.gateway.serve import InThread
 
 CHAT = PATHS["openai-chat"]
@@ -177,6 +178,41 @@ def test_huge_headers_go_both_ways(scene: Scene) -> None:
     answer = scene.raw(head(CHAT, f"content-length: {len(SHORT)}", f"x-large: {'b' * 30_000}") + SHORT)
     assert (b"x-large", b"b" * 30_000) in scene.last.headers
     assert b"a" * 30_000 in answer
+
+
+CHUNKED = f"POST {CHAT} HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("begun", "piece"),
+    [
+        (b"GET /", b"a" * 64_000),
+        (b"GET / HTTP/1.1\r\nx-a: ", b"a" * 64_000),
+        (b"GET / HTTP/1.1\r\n", b"x-a: a\r\n" * 8_000),
+        (CHUNKED + b"2;", b"a" * 64_000),
+        (CHUNKED + b"0\r\n", b"x-a: a\r\n" * 8_000),
+        (b"", b"\r\n" * 32_000),
+    ],
+    ids=["target", "value", "headers", "extension of a chunk", "trailers", "empty lines"],
+)
+def test_what_stands_around_a_body_has_an_end(scene: Scene, begun: bytes, piece: bytes) -> None:
+    def send_on(client: socket.socket) -> None:
+        client.sendall(begun)
+        for _ in range(1_000):
+            client.sendall(piece)
+
+    connected = socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5)
+    with connected as client, pytest.raises(ConnectionError):  # the gateway has left
+        send_on(client)
+    assert until(lambda: not scene.gateway.app.state.gateway.in_flight)
+    assert scene.raw(head("/v1/models", method="GET")).startswith(b"HTTP/1.1 200")  # and serves others
+
+
+def test_a_head_that_is_too_large_is_refused_as_such(scene: Scene) -> None:
+    begun = b"GET /v1/models HTTP/1.1\r\nx-a: "
+    answer = scene.raw(begun + b"a" * MOST_HEAD, until=lambda found: b"headers may have" in found)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert not scene.upstream.seen
 
 
 @pytest.mark.parametrize("path", [CHAT, "/v1/files"])
@@ -382,6 +418,34 @@ def test_a_client_that_leaves_its_upload_unfinished_is_no_fault_of_the_upstreams
     assert until(lambda: total("disconnects_total") == 1)
     assert impatient.raw(begun).startswith(b"HTTP/1.1 408")  # stays, and sends nothing more
     assert total("upstream_errors_total") == 0
+
+
+BEGUN = (b"\r\n", b"GET /v1/models HT", b"GET /v1/models HTTP/1.1\r\nhost: h\r\n")
+
+
+@pytest.mark.parametrize(
+    ("kept", "begun"), [(False, b""), *((kept, begun) for kept in (False, True) for begun in BEGUN)]
+)
+def test_a_client_that_does_not_send_its_headers_is_let_go(impatient: Scene, kept: bool, begun: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", impatient.gateway.port), timeout=5) as client:
+        if kept:
+            client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: h\r\n\r\n")
+            received(client, lambda found: found.endswith(b'{"ok": true}'))
+        client.sendall(begun)
+        answer = received(client, lambda _: False)
+    assert answer.startswith(b"HTTP/1.1 408 ") == begun.startswith(b"GET")
+
+
+def test_the_head_of_a_next_request_ends_no_answer_to_the_one_before(impatient: Scene) -> None:
+    async def late(writer: Writer, seen: Seen) -> None:
+        await asyncio.sleep(1.2)
+        await ok(writer, seen)
+
+    answers(late)
+    asked = b"GET /v1/models HTTP/1.1\r\nhost: h\r\n\r\n"
+    assert impatient.raw(asked + asked[:30], until=lambda found: found.endswith(b'{"ok": true}')).startswith(
+        b"HTTP/1.1 200"
+    )
 
 
 def test_a_client_that_takes_nothing_loses_its_connection(impatient: Scene, caplog: pytest.LogCaptureFixture) -> None:

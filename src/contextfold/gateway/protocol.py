@@ -1,13 +1,17 @@
-"""uvicorn's HTTP/1.1, for requests that also offer another protocol, clients of HTTP/1.0, and connections that have to
-be cut.
+"""uvicorn's HTTP/1.1, for requests that also offer another protocol, clients of HTTP/1.0, heads without an end, and
+connections that have to be cut.
 
 Some clients offer HTTP/2 with every request (``Upgrade: h2c``, as Java's does unless it is told otherwise), and go on
 in HTTP/1.1 where nothing comes of it. The parser takes such an offer for accepted, skips the body, and uvicorn would
 hand out an empty request. Here the request is read once more, without the offer.
+
+Neither uvicorn nor its parser has a limit for what stands before a body: a head that never ends would be kept whole,
+and one long value copied again with each piece of it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 from collections.abc import Callable, Coroutine
@@ -26,15 +30,83 @@ OF_1_0 = "1.0"
 """The version whose clients know no chunks."""
 
 
+MOST_HEAD = 256 * 1024
+"""Bytes that may come without being the end of a head, or part of a body. One read of the socket may add to them."""
+
+
 class Http(HttpToolsProtocol):
     """One connection of a client."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, client_seconds: float, **named: Any) -> None:
+        """``client_seconds``: within which the head of a request has to be here."""
         super().__init__(*arguments, **named)
         self._is_offer = False
+        self._seconds = client_seconds
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_in_head = False
+        self._has_moved = False
+        """Whether the last bytes ended a head, or were part of a body."""
+        self._waited = 0
+        """Bytes that came since then."""
         self.parser = _Reader(self)  # type: ignore[assignment]
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(self._seconds, self._head_is_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._has_moved = False
+        super().data_received(data)
+        if self.transport.is_closing():
+            self._stop_timer()
+            return
+        self._waited = 0 if self._has_moved else self._waited + len(data)
+        if self._waited > MOST_HEAD:
+            self._let_go("431 Request Header Fields Too Large", f"headers may have {MOST_HEAD:,} bytes")
+            return
+        if self._has_moved:
+            self._stop_timer()
+        if self._timer is None and (self._is_in_head or not self._has_moved):
+            self._timer = self.loop.call_later(self._seconds, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            # What was asked before is still being answered, or read by what has a time limit of its own.
+            self._timer = self.loop.call_later(self._seconds, self._head_is_late)
+        elif self._is_in_head:
+            self._let_go(
+                "408 Request Timeout", f"the headers of the request did not come within {self._seconds:g} seconds"
+            )
+        else:
+            self.transport.close()
+
+    def _let_go(self, status: str, text: str) -> None:
+        """Refuse what cannot be answered in the shape of any provider, since its path may not be known yet."""
+        self._stop_timer()
+        if self.cycle is None or self.cycle.response_complete:
+            head = f"HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(text)}\r\n"
+            self.transport.write(f"{head}connection: close\r\n\r\n{text}".encode())
+        self.transport.close()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def on_message_begin(self) -> None:
+        self._is_in_head = True
+        super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        self._has_moved = True
+        super().on_body(body)
+
     def on_headers_complete(self) -> None:
+        self._is_in_head, self._has_moved = False, True
         # A tunnel (CONNECT) is none that could be read in another way.
         self._is_offer = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if not self._is_offer:
@@ -44,6 +116,7 @@ class Http(HttpToolsProtocol):
                 self.cycle.send = _until_closed(self.cycle)  # type: ignore[method-assign, assignment]
 
     def on_message_complete(self) -> None:
+        self._has_moved = True
         if not self._is_offer:
             super().on_message_complete()
 

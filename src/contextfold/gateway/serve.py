@@ -16,6 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -143,7 +144,7 @@ def _options(settings: GatewaySettings) -> dict[str, Any]:
     from contextfold.gateway.protocol import Http
 
     options: dict[str, Any] = {
-        "http": Http,
+        "http": partial(Http, client_seconds=settings.client_seconds),
         "ws": "none",
         "log_config": None,
         "access_log": False,

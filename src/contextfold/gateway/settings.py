@@ -116,7 +116,8 @@ class GatewaySettings:
     first_byte_seconds: float = 600.0
     """How long an upstream may take until its answer begins; and how long its stream may be silent."""
     client_seconds: float = 60.0
-    """How long a client may take between two pieces of its request, or to take a piece of the answer."""
+    """How long a client may take for the headers of its request, between two pieces of it, or to take a piece of the
+    answer."""
     shutdown_seconds: float = 60.0
     """How long streams may go on after the gateway was told to end."""
     log: Literal["text", "json", "none"] = "text"
