@@ -208,6 +208,21 @@ def test_what_stands_around_a_body_has_an_end(scene: Scene, begun: bytes, piece:
     assert scene.raw(head("/v1/models", method="GET")).startswith(b"HTTP/1.1 200")  # and serves others
 
 
+@pytest.mark.parametrize("path", [CHAT, "/v1/files"])
+@pytest.mark.parametrize("offer", ["", "connection: Upgrade\r\nupgrade: h2c\r\n"], ids=["plain", "with an offer"])
+def test_what_stands_behind_a_body_is_no_header(scene: Scene, path: str, offer: str) -> None:
+    """A proxy before the gateway that decides whose credential goes on, and what is switched off, never saw it."""
+    begun = f"POST {path} HTTP/1.1\r\nhost: h\r\n{offer}transfer-encoding: chunked\r\n\r\n".encode()
+    body = b"%x\r\n%s\r\n0\r\n" % (len(SHORT), SHORT)
+    trailers = b"Authorization: Bearer another\r\nX-Contextfold: off\r\nContent-Encoding: gzip\r\n\r\n"
+    answer = scene.raw(begun + body + trailers, until=lambda found: found.endswith(b'{"ok": true}'))
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"x-contextfold-reason: off" not in answer
+    assert scene.last.body == SHORT
+    named = {name.lower() for name, _ in scene.last.headers}
+    assert not named & {b"authorization", b"x-contextfold", b"content-encoding"}
+
+
 def test_a_head_that_is_too_large_is_refused_as_such(scene: Scene) -> None:
     begun = b"GET /v1/models HTTP/1.1\r\nx-a: "
     answer = scene.raw(begun + b"a" * MOST_HEAD, until=lambda found: b"headers may have" in found)

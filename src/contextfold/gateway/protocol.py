@@ -6,7 +6,7 @@ in HTTP/1.1 where nothing comes of it. The parser takes such an offer for accept
 hand out an empty request. Here the request is read once more, without the offer.
 
 Neither uvicorn nor its parser has a limit for what stands before a body: a head that never ends would be kept whole,
-and one long value copied again with each piece of it.
+and one long value copied again with each piece of it. And what stands behind a body in chunks they add to its headers.
 """
 
 from __future__ import annotations
@@ -100,6 +100,12 @@ class Http(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._is_in_head = True
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # RFC 9110, section 6.5.1: fields behind the body are no headers. A proxy that decides by the headers, such as
+        # whose credential goes on, has never seen them.
+        if self._is_in_head:
+            super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
         self._has_moved = True
