@@ -24,6 +24,7 @@ from starlette.testclient import TestClient
 from tests.gateway.conftest import RawUpstream, Seen, Writer, settings_for
 from tests.gateway.requests_made import PATHS, Response, body_of, compact, post, turns
 
+from contextfold.gateway import refusals
 from contextfold.gateway.app import make_app
 from contextfold.gateway.protocol import MOST_HEAD
 from contextfold.gateway.serve import InThread
@@ -555,6 +556,28 @@ def test_usage_that_is_told_otherwise_fits_the_length_that_is_told(
         assert told["total_tokens"] == told["prompt_tokens"] + 1
 
 
+def test_an_answer_too_large_to_tell_its_usage_otherwise_is_relayed(shared: Scene, tmp_path: Path) -> None:
+    is_there = threading.Event()
+
+    async def large(writer: Writer, seen: Seen) -> None:
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20000000\r\n\r\n")
+        await writer.write(b" " * 15_000_000)
+        while not is_there.is_set():
+            await asyncio.sleep(0.02)
+        await writer.write(b" " * 5_000_000)
+
+    answers(large)
+    sent = head(CHAT, f"content-length: {len(LONG)}") + LONG
+    opened = InThread(settings_for(shared.upstream.url, tmp_path, usage="history"))
+    with opened as gateway, socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as client:
+        client.sendall(sent)
+        size = len(received(client, lambda found: len(found) > 8_000_000))
+        is_there.set()
+        size += len(received(client, lambda _: False))
+    script[0] = ok
+    assert size > 20_000_000
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_compressed_request_passes_as_it_came_and_a_view_of_one_is_plain(scene: Scene, encoding: str) -> None:
     raw = packed(SHORT, encoding)
@@ -748,6 +771,80 @@ def test_an_error_of_any_shape_is_the_clients(scene: Scene, text: bytes) -> None
     answers(refused)
     response = post(scene.url, CHAT, SHORT, {"authorization": f"Bearer shape-{text[:9].hex()}"})
     assert (response.status, response.body) == (400, text)
+
+
+REFUSED = (
+    b'data: {"error": {"code": "context_length_exceeded", "message": "maximum context length is 2500 tokens"}}\n\n'
+)
+
+
+@pytest.mark.parametrize("piece", [b" ", b" " * 2_000_000], ids=["slow", "large"])
+@pytest.mark.parametrize(
+    ("status", "kind", "begun"),
+    [
+        (b"400 Bad Request", b"application/json", b'{"error": {"message": "'),
+        (b"502 Bad Gateway", b"text/html", b"<html>"),
+        (b"200 OK", b"application/json", b'{"error": {"message": "'),
+        (b"200 OK", b"application/json", b""),
+        (b"200 OK", b"text/event-stream", b": waiting\n\n"),
+    ],
+    ids=["error", "page", "success that says error", "blanks", "comments"],
+)
+def test_an_answer_without_an_end_is_relayed_as_it_comes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, status: bytes, kind: bytes, begun: bytes, piece: bytes
+) -> None:
+    """What could be a refusal is held back for a moment, not until an upstream has said it all."""
+    monkeypatch.setattr(refusals, "HOLD_SECONDS", 0.5 if len(piece) == 1 else 60.0)
+    is_there = threading.Event()
+
+    async def endless(writer: Writer, seen: Seen) -> None:
+        top = b"HTTP/1.1 %s\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n"
+        await writer.write(top % (status, kind))
+        await writer.chunk(begun + piece)
+        while not is_there.is_set():
+            await asyncio.sleep(0.02)
+            if len(piece) == 1:
+                await writer.chunk(piece)
+        await writer.chunk(b"rest")
+        await writer.chunk(b"")
+
+    answers(endless)
+    try:
+        sent = head(
+            CHAT, f"content-length: {len(LONG)}", f"authorization: {status.decode()}{kind.decode()}{len(begun)}"
+        )
+        with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=10) as client:
+            client.sendall(sent + LONG)
+            found = received(client, lambda found: len(found.partition(b"\r\n\r\n")[2]) > len(begun))
+            assert found.startswith(b"HTTP/1.1 " + status[:3])
+            is_there.set()
+            assert b"rest" in received(client, lambda found: b"rest" in found)
+    finally:
+        is_there.set()
+
+
+@pytest.mark.parametrize("behind", [b": ping\n\n", b": ping\n\n" * 300_000], ids=["slow", "large"])
+def test_a_refusal_in_a_stream_that_does_not_end_leads_to_another_view(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: bytes
+) -> None:
+    monkeypatch.setattr(refusals, "HOLD_SECONDS", 0.5 if len(behind) < 100 else 60.0)
+
+    async def refused(writer: Writer, seen: Seen) -> None:
+        if len(scene.upstream.seen) > 1:
+            await ok(writer, seen)
+            return
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.chunk(REFUSED)
+        while not seen.closed.is_set():
+            await writer.chunk(behind)
+            await asyncio.sleep(0.02)
+
+    answers(refused)
+    with InThread(settings_for(scene.upstream.url, tmp_path)) as gateway:  # of its own: it learns a window
+        assert post(gateway.url, CHAT, LONG).body == b'{"ok": true}'
+    first, second = scene.upstream.seen
+    assert len(second.body) < len(first.body)
+    assert until(first.closed.is_set)
 
 
 @pytest.mark.parametrize("target", ["@127.0.0.2/v1/messages", ".example/v1/messages", "http://127.0.0.2/v1/x", "*"])

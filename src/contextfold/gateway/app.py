@@ -29,7 +29,7 @@ from contextfold.gateway.garbage import Garbage
 from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.protocol import ABORT, OF_1_0
 from contextfold.gateway.settings import GatewaySettings, Upstream
-from contextfold.gateway.tap import UsageTap
+from contextfold.gateway.tap import MOST_USAGE, UsageTap
 from contextfold.gateway.tracing import Tracing, number
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, wire_of
@@ -264,14 +264,17 @@ class Gateway:
         if call.result is None:  # nothing was counted that it could correct
             await self._hand_on(answer, client, _headers_of(answer, call))
             return
-        told = self._history_tokens(call)
+        told, body = self._history_tokens(call), None
+        if told is not None and not answer.is_stream:
+            # Rewritten whole, so that its length is known before the headers go out; none that is too large for that.
+            body = await answer.whole(MOST_USAGE)
+            told = told if body is not None else None
         tap = UsageTap(answer, told)
         headers = _headers_of(answer, call)
         if told is not None:
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
-        # Rewritten whole, so that its length is known before the headers go out.
-        if told is not None and not answer.is_stream:
-            body = tap.rewritten(await answer.read())
+        if body is not None:
+            body = tap.rewritten(body)
             headers.append((b"content-length", str(len(body)).encode()))
             await client.start(answer.status, headers)
             await client.piece(body)

@@ -19,9 +19,9 @@ from contextfold.gateway.wires import check_refusal, is_opening
 from contextfold.overflow import Overflow, classify
 
 HOLD_SECONDS = 3.0
-"""How long the opening events of a stream are held back in case the request is refused behind them."""
+"""How long an error, or what an answer begins with, is held back to see whether the request is refused for its size."""
 MOST_ERROR = 1024 * 1024
-"""Bytes of an error that are looked at."""
+"""Bytes of it that are looked at. A refusal is short; what is longer, or does not end, is relayed as it comes."""
 
 
 class Refused(Exception):
@@ -82,10 +82,9 @@ async def check_answer(answer: UpstreamAnswer, *, opens: bool) -> None:
 
 
 async def _check_error(answer: UpstreamAnswer) -> None:
-    body = await answer.read()
+    body = await answer.whole(MOST_ERROR, HOLD_SECONDS)
     decoder = Decoder(answer.header(b"content-encoding"))
-    # A refusal is short; a large body under an error status is something else, and is relayed as it is.
-    if len(body) > MOST_ERROR or not decoder.is_known:
+    if body is None or not decoder.is_known:
         return
     text = decoder.feed(body)
     try:
@@ -102,8 +101,8 @@ async def _check_error(answer: UpstreamAnswer) -> None:
 
 async def _check_opening(answer: UpstreamAnswer) -> None:
     decoder = Decoder(answer.header(b"content-encoding"))
-    text, until = bytearray(), time.monotonic() + HOLD_SECONDS
-    while decoder.is_known:
+    text, until, held = bytearray(), time.monotonic() + HOLD_SECONDS, 0
+    while decoder.is_known and held <= MOST_ERROR:
         left = until - time.monotonic()
         if left <= 0:
             return
@@ -111,6 +110,7 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
         if chunk is None:
             return
         answer.ahead.append(chunk)
+        held += len(chunk)
         searched = max(0, len(text) - 3)  # no event ends before: one may come in a million pieces
         text += decoder.feed(chunk)
         events: list[bytes] = []
@@ -141,11 +141,13 @@ _NAMES_AN_ERROR = re.compile(rb'"error"\s*:\s*[{"]')
 async def _check_plain(answer: UpstreamAnswer) -> None:
     """Routers before several providers may answer with 200, and with what the provider refused the request for."""
     decoder, text, until = Decoder(answer.header(b"content-encoding")), b"", time.monotonic() + HOLD_SECONDS
-    while len(text) < _BEGINNING:
+    held = 0
+    while len(text) < _BEGINNING and held <= MOST_ERROR:
         chunk = await answer.next_within(max(0.0, until - time.monotonic()))
         if chunk is None:
             return
         answer.ahead.append(chunk)
+        held += len(chunk)
         text = (text + decoder.feed(chunk)).lstrip()  # some write blanks as long as they wait for their model
         if not decoder.is_known:
             return
@@ -154,9 +156,11 @@ async def _check_plain(answer: UpstreamAnswer) -> None:
     # An answer's own words have their quotation marks escaped.
     if not _NAMES_AN_ERROR.search(text):
         return
-    body = await answer.read()
+    body = await answer.whole(MOST_ERROR, HOLD_SECONDS)
+    if body is None:
+        return
     try:
-        said = json.loads(Decoder(answer.header(b"content-encoding")).feed(body)) if len(body) <= MOST_ERROR else None
+        said = json.loads(Decoder(answer.header(b"content-encoding")).feed(body))
     except (ValueError, RecursionError):
         return
     if (refusal := refusal_in(said)) is not None:
@@ -164,7 +168,9 @@ async def _check_plain(answer: UpstreamAnswer) -> None:
 
 
 async def _to_the_end(answer: UpstreamAnswer) -> None:
-    """The rest of a stream that is over in any case, so that the client can be given it whole."""
-    while chunk := await answer.next():
-        answer.ahead.append(chunk)
-    answer.release()
+    """The rest of a stream that is over in any case, so that the client can be given it whole. One that goes on all the
+    same ends here: an agent would wait for another view as long as its provider keeps the connection alive.
+    """
+    if await answer.whole(MOST_ERROR, HOLD_SECONDS) is None:
+        answer.close()
+        answer.headers = [(name, value) for name, value in answer.headers if name.lower() != b"content-length"]

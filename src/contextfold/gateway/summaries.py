@@ -22,6 +22,8 @@ Ask = Callable[[list[Any], bool, int], Awaitable[Any]]
 
 ANSWER_TOKENS = 4_096
 """For a prompt by itself, on the wire that wants a limit."""
+MOST_SUMMARY = 8 * 1024 * 1024
+"""Bytes of an answer that is a summary, with all that its provider writes beside it."""
 
 
 class SummaryRefused(Exception):
@@ -82,7 +84,7 @@ def asking(
             data = dumped(alone)
         answer = await post(data)
         try:
-            said = json.loads(await answer.read() or b"null")
+            said = json.loads(await answer.whole(MOST_SUMMARY) or b"null")
         finally:
             answer.close()  # no one waits for a summary that was canceled in the middle
         if answer.status != 200 or not isinstance(said, dict):

@@ -97,11 +97,23 @@ class UpstreamAnswer:
         except TimeoutError:
             return None
 
-    async def read(self) -> bytes:
-        """The whole body; it is kept, so that it can be handed out afterwards."""
-        self.ahead = [b"".join([chunk async for chunk in self.chunks()])]
-        self.release()
-        return self.ahead[0]
+    async def whole(self, most: int, seconds: float | None = None) -> bytes | None:
+        """The whole body; None where it has more bytes than ``most``, or has not ended within ``seconds``. What was
+        read is kept, so that it can be handed out afterwards.
+        """
+        loop = asyncio.get_running_loop()
+        until, size = loop.time() + (seconds or 0.0), sum(map(len, self.ahead))
+        while size <= most:
+            chunk = await (self.next() if seconds is None else self.next_within(max(0.0, until - loop.time())))
+            if chunk is None:
+                return None
+            if not chunk:
+                self.ahead = [b"".join(self.ahead)]
+                self.release()
+                return self.ahead[0]
+            self.ahead.append(chunk)
+            size += len(chunk)
+        return None
 
     def release(self) -> None:
         """Everything was read: the connection can serve another request."""
