@@ -97,31 +97,34 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "private key",
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]|-(?!----))*+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----))*+"
+        r"(?:-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
         "MIIEpAIBAAKCAQEA",
     ),
     Kind(
         "Bearer credentials",
-        r"(?P<keep>\b[Bb]earer\s{1,4})[^\s'\",;}]{4,2000}",
+        r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})[^\s'\",;}]{4,2000}",
         "Authorization: Bearer abcdef0123456789",
         "abcdef0123456789",
     ),
     Kind(
         "Basic credentials",
-        r"(?P<keep>\b[Bb]asic\s{1,4})(?=[A-Za-z0-9+/]{0,200}(?:[a-z][A-Z]|\d|=))[A-Za-z0-9+/]{8,500}={0,2}",
+        r"(?P<keep>\b(?:[Bb]asic|BASIC)\s{1,4})(?=[A-Za-z0-9+/]{0,200}(?:[a-z][A-Z]|\d|=))[A-Za-z0-9+/]{8,500}={0,2}",
         "authorization: Basic dXNlcjpwYXNzd29yZA==",
         "dXNlcjpwYXNzd29yZA",
     ),
     Kind(
         "name and password in an address",
-        r"(?P<keep>://)[^\s/@:'\"]{0,200}:[^\s/'\"]{1,300}(?=@)|(?P<keep2>(?<!:)//)[^\s/@:'\"]{0,200}:[^\s/@'\"]{1,300}(?=@)",
+        # Some write each slash of an address in JSON behind a backslash.
+        r"(?P<keep>:(?:\\{0,4}/){2})[^\s/@:'\"]{0,200}:[^\s/'\"]{1,300}(?=@)"
+        r"|(?P<keep2>(?<!:)//)[^\s/@:'\"]{0,200}:[^\s/@'\"]{1,300}(?=@)",
         "postgresql://bob:S3cr3t!@host:54x32/db",
         "S3cr3t!",
     ),
     Kind(
         "token in an address",
-        r"(?P<keep>://)[\w.~+-]{20,300}(?=@)",
+        r"(?P<keep>:(?:\\{0,4}/){2})[\w.~+-]{20,300}(?=@)",
         "https://0123456789abcdefABCDEF@git.example.com/x",
         "0123456789abcdefABCDEF",
     ),
@@ -160,7 +163,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "cookie",
-        r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie:\s{0,4}[\w.-]{1,80}=)[^\s;'\"]{8,2000}",
+        # With all pairs of the header: which of them is the session's, its name does not say.
+        r"(?P<keep>\b(?:[Ss]et-)?[Cc]ookie[\"']?:\s{0,4}[\"']?[\w.-]{1,80}=)"
+        r"(?:[^\s;'\"\\]{8,2000}|[^\s;'\"\\]{0,7}(?=;\s?[\w.-]{1,80}=))(?:;\s?[\w.-]{1,80}=[^\s;'\"\\]{0,2000}){0,50}",
         "Cookie: session=abcdef0123456789; path=/",
         "abcdef0123456789",
     ),

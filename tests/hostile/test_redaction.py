@@ -29,6 +29,14 @@ def test_each_kind_is_taken_out_of_its_sample(kind: Kind) -> None:
         ("mysql -psecretpw1 -uroot shop", "secretpw1"),
         ("docker login -u bob -p secretpw12 registry.test", "secretpw12"),
         ("Set-Cookie: sid=abcdef0123456789; HttpOnly", "abcdef0123456789"),
+        ("Cookie: theme=dark; sid=abcdef0123456789", "abcdef0123456789"),
+        ("curl -H 'Cookie: a=b; c=d; sid=abcdef0123456789' https://x.test", "abcdef0123456789"),
+        ('{"Cookie": "theme=dark; sid=abcdef0123456789", "Accept": "*/*"}', "abcdef0123456789"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQOYBF\n-----END PGP PRIVATE KEY BLOCK-----", "lQOYBF"),
+        ("AUTHORIZATION: BEARER abcdefghijklmnop", "abcdefghijklmnop"),
+        ("AUTHORIZATION: BASIC Ym9iOnNlY3JldA==", "Ym9iOnNlY3JldA"),
+        (r'{"url": "https:\/\/bob:s3cretpw@host.test\/x"}', "s3cretpw"),
+        (r'{"said": "{\"url\": \"https:\\\/\\\/bob:s3cretpw@host.test\"}"}', "s3cretpw"),
         ("stripe.api_key = 'sk_live_abcdefghijklmnopqrstuvwx'", "abcdefghijklmnopqrstuvwx"),
         ("PGPASSWORD=hunter2secret psql -h db", "hunter2secret"),
         ("redis://:redispass9@h:6379/0", "redispass9"),
@@ -60,6 +68,8 @@ def test_secrets_in_commands_headers_addresses_and_environments_are_found(text: 
         "see https://example.com/a:b/c@d and //cdn.example.com/x?page=3&keyword=x",
         "commit 3f786850e387550fdab836ed7e6dc881de23001b, uuid 123e4567-e89b-12d3-a456-426614174000",
         "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
+        "-----BEGIN PGP PUBLIC KEY BLOCK-----\nmQEN\n-----END PGP PUBLIC KEY BLOCK-----",
+        "Cookie: theme=dark. A cookie: it is set by name=value, BASIC AUTHENTICATION and BEARER",
     ],
 )
 def test_words_stay(text: str) -> None:
