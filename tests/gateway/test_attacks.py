@@ -857,6 +857,18 @@ def test_a_target_that_would_name_another_host_reaches_none(scene: Scene, target
         assert not scene.upstream.seen
 
 
+@pytest.mark.parametrize("up", ["..", "%2e%2e", ".%2E", "..%2f..", "x%2f..", "..%5c..", "."])
+@pytest.mark.parametrize("before", ["/v1/", "/prefixed/v1/", "/prefixed/v1beta/"])
+def test_no_target_leaves_the_path_of_its_upstream(scene: Scene, before: str, up: str) -> None:
+    """An address may have the path of one team, and a password."""
+    for target in (f"{before}{up}/{up}/admin", f"{before}{up}", f"{before}models/{up}/{up}/chat/completions"):
+        answer = scene.raw(head(target, f"content-length: {len(SHORT)}") + SHORT)
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert not scene.upstream.seen
+    kept = f"{before}models/.hidden/a..b/...%2Fc."
+    assert scene.raw(head(kept, f"content-length: {len(SHORT)}") + SHORT).startswith(b"HTTP/1.1 200")
+
+
 def in_two(body: bytes, encoding: str) -> bytes:
     return packed(body[:5_000], encoding) + packed(body[5_000:], encoding)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -151,9 +152,8 @@ class Gateway:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
         path = _path_of(scope)
-        if not path.startswith("/"):
-            # Behind an upstream's address anything else would name another host: "@host/", ".host/", "http://host/".
-            await _refuse(send, CHAT, 400, "invalid_request_error", "the request's target must be a path")
+        if problem := _problem_of(path):
+            await _refuse(send, CHAT, 400, "invalid_request_error", problem)
             return
         if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
             await _decline_websocket(send)
@@ -362,6 +362,18 @@ def _path_of(scope: Scope) -> str:
     if not mounted or unquote("/".join(parts[:depth])) != mounted:
         return path
     return "/" + "/".join(parts[depth:])
+
+
+def _problem_of(path: str) -> str:
+    """Why a target is sent to no upstream; empty where it may be."""
+    if not path.startswith("/"):
+        # Behind an upstream's address anything else would name another host: "@host/", ".host/", "http://host/".
+        return "the request's target must be a path"
+    if any(step in (".", "..") for step in re.split(r"[/\\]", unquote(path))):
+        # The upstream, or a proxy before it, would resolve them, and leave the path of the address that the operator
+        # gave, with the password that stands in it.
+        return "the request's path has the step '.' or '..': give the path that is meant, without it"
+    return ""
 
 
 def _wire_of_errors(upstream: Upstream, path: str) -> GatewayWire:
