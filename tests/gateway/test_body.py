@@ -182,6 +182,25 @@ def test_what_cannot_be_read_is_said_to_be_unreadable(raw: bytes) -> None:
         read(raw)
 
 
+NAMES = ('"messages"', r'"\u006dessages"', r'"m\u0065ssage\u0073"')
+ONE, OTHER = '[{"role":"user","content":"a"}]', '[{"role":"user","content":"b"}]'
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("other", [OTHER, "{}", "null"])
+@pytest.mark.parametrize("form", ["{%s:%s, %s:%s}", '{"tools" :["\\u00e9"], %s : %s ,"a":1,"b":{}, %s:%s , "c":2}'])
+def test_a_body_with_two_fields_of_that_name_is_unreadable_however_they_are_written(
+    name: str, other: str, form: str
+) -> None:
+    """Readers differ in which of the two counts: a view made of one could be that of the other."""
+    for fields in (('"messages"', ONE, name, other), (name, other, '"messages"', ONE)):
+        with pytest.raises(Unreadable):
+            Conversations().read(b"", (form % fields).encode(), "messages", CHAT.plain)
+    quoted = name.replace('"', '\\"')
+    inside = form % ('"messages"', ONE, '"other"', f'{{{name}: 1, "x": "{quoted}: y"}}')
+    assert Conversations().read(b"", inside.encode(), "messages", CHAT.plain)[0].messages == json.loads(ONE)
+
+
 def test_where_the_messages_begin_is_found_in_time_that_grows_with_the_body() -> None:
     """A field of the same name may stand in tools and texts, as often as a client likes."""
 

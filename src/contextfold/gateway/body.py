@@ -350,8 +350,11 @@ def _apart(
     position = _append_spans(raw, position, new, spans)
     end = _closing(raw, position)
     # Of two lists with one name the provider may read the other one.
-    if re.search(rb'"%s"\s*:' % re.escape(key.encode()), raw[end:]) and key in _parsed(b'{"":0' + raw[end + 1 :]):
-        raise Unreadable(f"it has two lists {key!r}")
+    before_it = raw[: raw.rfind(b'"%s"' % key.encode(), 0, start)].rstrip(_BLANK + b",")
+    for others in (before_it + b"}", b'{"":0' + raw[end + 1 :]):
+        # A name may also be written in escapes.
+        if re.search(rb'"%s"\s*:|\\u00' % re.escape(key.encode()), others) and key in _parsed(others):
+            raise Unreadable(f"it has two lists {key!r}")
     messages, chain, floor = _linked(new, old, same, plainly)
     places = old.places if old is not None else {}
     if len(places) > 2 * len(messages) + _STALE:  # turns that were edited again and again left theirs behind
