@@ -13,6 +13,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.gateway.requests_made import PATHS, Response, body_of, compact, post,
 
 from contextfold.gateway import refusals
 from contextfold.gateway.app import make_app
+from contextfold.gateway.caller import Caller, ClientGone
 from contextfold.gateway.protocol import MOST_HEAD
 from contextfold.gateway.serve import InThread
 
@@ -1032,6 +1034,36 @@ def test_a_client_that_leaves_in_the_middle_of_a_stream_ends_the_upstreams_work(
         client.sendall(head(CHAT, f"content-length: {len(SHORT)}") + SHORT)
         received(client, lambda found: b'"content":"on"' in found)
     assert scene.last.closed.wait(5)
+
+
+def test_work_for_a_client_that_has_left_ends_also_where_its_cancellation_was_swallowed(tmp_path: Path) -> None:
+    """As by a connection to the upstream that is just being opened."""
+    said = [{"type": "http.request", "body": b"{}"}, {"type": "http.disconnect"}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return said.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def work(caller: Caller) -> int:
+        await caller.body(100)
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await caller.start(200, [])
+        return 200
+
+    async def served() -> None:
+        caller = Caller(receive, send, settings_for("http://127.0.0.1:9", tmp_path))
+        with pytest.raises(ClientGone):
+            await caller.while_there(work(caller))
+        task = asyncio.current_task()
+        assert task is not None
+        assert not task.cancelling()
+
+    asyncio.run(served())
+    assert not sent
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"400 Bad Request"])

@@ -34,6 +34,8 @@ class Caller:
         self._is_complete = False
         self._is_sending = False
         self._sent = 0
+        self._is_over = False
+        """Whether the work was canceled because of this client."""
 
     async def _next(self) -> Message:
         try:
@@ -82,6 +84,7 @@ class Caller:
 
         def end(reason: Exception) -> None:
             if not reasons:
+                self._is_over = True
                 reasons.append(reason)
                 task.cancel()
 
@@ -124,6 +127,10 @@ class Caller:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, message: Message) -> None:
+        if self._is_over:
+            # What the work awaited may have taken the cancellation for its own (a connection that was just being
+            # opened): without this it would relay the answer to no one for as long as there is one.
+            raise asyncio.CancelledError
         self._is_sending = True
         await self.send(message)
         self._is_sending = False
