@@ -29,7 +29,6 @@ client that takes nothing would keep it for good."""
 OF_1_0 = "1.0"
 """The version whose clients know no chunks."""
 
-
 MOST_HEAD = 256 * 1024
 """Bytes that may come without being the end of a head, or part of a body. One read of the socket may add to them."""
 
