@@ -80,6 +80,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "openai": f"{upstream.url}/v1",
             "anthropic": upstream.url,
             "prefixed": f"{upstream.url}/a%20b/api/v1/",
+            "paid": f"{upstream.url.replace('://', '://ada:secret@')}/v1",
             "gemini": upstream.url,
             "bedrock": upstream.url,
         }
@@ -869,6 +870,19 @@ def test_no_target_leaves_the_path_of_its_upstream(scene: Scene, before: str, up
         assert not scene.upstream.seen
     kept = f"{before}models/.hidden/a..b/...%2Fc."
     assert scene.raw(head(kept, f"content-length: {len(SHORT)}") + SHORT).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/messages", "/files"])
+def test_no_page_of_a_browser_spends_the_password_of_an_upstream(scene: Scene, path: str) -> None:
+    """A page may send such a request to any port of the machine that it is looked at on, without asking before."""
+    asked = ("origin: http://elsewhere.example", "content-type: text/plain", f"content-length: {len(SHORT)}")
+    answer = scene.raw(head(f"/paid/v1{path}", *asked) + SHORT)
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert b"secret" not in answer
+    assert not scene.upstream.seen
+    assert scene.raw(head(f"/paid/v1{path}", *asked[1:]) + SHORT).startswith(b"HTTP/1.1 200")
+    # with its own key it may, as it could without a gateway
+    assert scene.raw(head(f"/prefixed/v1{path}", *asked) + SHORT).startswith(b"HTTP/1.1 200")
 
 
 def in_two(body: bytes, encoding: str) -> bytes:

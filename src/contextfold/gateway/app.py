@@ -152,11 +152,7 @@ class Gateway:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
         path = _path_of(scope)
-        if problem := _problem_of(path):
-            await _refuse(send, CHAT, 400, "invalid_request_error", problem)
-            return
-        if any(name == b"sec-websocket-key" for name, _ in scope["headers"]):
-            await _decline_websocket(send)
+        if await self._is_refused(scope, path, send):
             return
         method, headers, query = scope["method"], scope["headers"], scope["query_string"].decode("latin-1")
         upstream, path = self._upstream_of(path, headers)
@@ -201,6 +197,22 @@ class Gateway:
             finally:
                 self._told(call, status, time.perf_counter() - began)
                 self._tracing.end(span, call, status)
+
+    async def _is_refused(self, scope: Scope, path: str, send: Send) -> bool:
+        """Whether a request was refused for what its head says."""
+        names = {name for name, _ in scope["headers"]}
+        if problem := _problem_of(path):
+            await _refuse(send, CHAT, 400, "invalid_request_error", problem)
+        elif b"sec-websocket-key" in names:
+            await _decline_websocket(send)
+        elif b"origin" in names and (upstream := self._upstream_of(path, scope["headers"])[0]).authorization:
+            # Any page that someone opens may send requests to a port of this machine, and would spend the operator's
+            # money with a password that no client of ours has to know.
+            text = f"pages of a browser may not ask {upstream.name}: its password stands in the gateway's own settings"
+            await _refuse(send, _wire_of_errors(upstream, path), 403, "permission_error", text)
+        else:
+            return False
+        return True
 
     async def _answered(self, call: GatewayCall, client: Caller) -> int:
         """The status of the answer that was relayed."""
