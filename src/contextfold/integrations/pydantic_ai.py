@@ -213,6 +213,34 @@ def _is_claudes(model: Model) -> bool:
     return IS_CLAUDE.search(name) is not None or "arn:aws" in name
 
 
+def _is_kept_by_openai(model: Model, settings: Any, messages: Sequence[ModelMessage]) -> bool:
+    """Whether these messages go behind others that OpenAI has, and this list may not.
+
+    Any other model is sent the whole list, whatever such settings say, and of several any may answer. So is OpenAI's,
+    with "auto" and nothing but answers of other providers and conversations.
+    """
+    own: dict[str, Any] = {**(model.settings or {}), **(settings or {})}
+    if isinstance(several := held(model, "models"), list | tuple):
+        return bool(several) and all(_is_kept_by_openai(one, own, messages) for one in several)
+    if isinstance(model, WrapperModel):
+        return _is_kept_by_openai(model.wrapped, own, messages)
+    # Its module needs OpenAI's SDK, and takes long to import.
+    if not any(kind.__name__ == "OpenAIResponsesModel" for kind in type(model).__mro__):
+        return False
+    if own.get("openai_conversation_id") == "auto":
+        here = messages[-1].conversation_id if messages else None
+        return any(
+            isinstance(message, ModelResponse)
+            and bool((message.provider_details or {}).get("conversation_id"))
+            and (here is None or message.conversation_id in (None, here))
+            and model.accepts_server_state(message)
+            for message in messages
+        )
+    # "auto" goes on from a response in this list as long as all before it is as it was: it sends a view whole.
+    kept = own.get("openai_conversation_id") or own.get("openai_previous_response_id")
+    return bool(kept) and kept != "auto"
+
+
 def _name(model: Model) -> str:
     """A model's own class may name it as anything, or not at all."""
     return name if isinstance(name := held(model, "model_id"), str) else ""
@@ -375,7 +403,7 @@ class _Call:
     def _take_apart(self, messages: Sequence[ModelMessage]) -> None:
         last = messages[-1] if messages else None
         is_resumed = isinstance(last, ModelResponse) and last.state == "suspended"
-        self.is_elsewhere = is_resumed or self._is_kept_by_openai(messages)
+        self.is_elsewhere = is_resumed or _is_kept_by_openai(self.model, self.settings, messages)
         """The provider goes on with its own answer to the view that it had, or keeps the conversation: nothing can be
         compacted here."""
         named = (name for message in reversed(messages) if isinstance(name := message.conversation_id, str) and name)
@@ -384,15 +412,6 @@ class _Call:
         self.pieces = _pieces(messages, self.kept.pieces or {})
         self.wire = [piece for pieces in self.pieces.values() for piece in pieces]
         self.saved = _saved(messages)
-
-    def _is_kept_by_openai(self, messages: Sequence[ModelMessage]) -> bool:
-        """Whether these messages go behind others that OpenAI has, and this list may not."""
-        own: dict[str, Any] = {**(self.model.settings or {}), **(self.settings or {})}
-        if own.get("openai_conversation_id") == "auto":
-            return any((held(message, "provider_details") or {}).get("conversation_id") for message in messages)
-        # "auto" goes on from a response in this list as long as all before it is as it was: it sends a view whole.
-        kept = own.get("openai_conversation_id") or own.get("openai_previous_response_id")
-        return bool(kept) and kept != "auto"
 
     async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
         """The response to the view, or to the one that follows a refusal."""

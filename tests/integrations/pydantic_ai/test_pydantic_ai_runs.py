@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -555,25 +556,77 @@ KEPT = {
 }
 
 
+class Responses(OpenAIResponsesModel):
+    """Tells how many messages it was asked with."""
+
+    def __init__(self, seen: list[int], settings: Any) -> None:
+        super().__init__(MODEL, provider=OpenAIProvider(api_key="any"), settings=settings)
+        self._seen = seen
+
+    async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
+        self._seen.append(len(messages))
+        return ModelResponse([TextPart("Fine.")])
+
+
+class Wrapped(WrapperModel):
+    """One of the kind that watches each request."""
+
+
+def kept_history(kept: str, provider: str, conversation: str | None = None) -> list[Any]:
+    details = {"conversation_id": "conv_1"} if kept == "the conversation of a response" else None
+    history: list[Any] = []
+    for turn in range(60):
+        history.append(ModelRequest.user_text_prompt(rooms.question(turn)))
+        answer = ModelResponse([TextPart("Fine.")], provider_details=details, provider_name=provider)
+        history.append(replace(answer, conversation_id=conversation))
+    return history
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
 @pytest.mark.parametrize("of", ["the run", "the model"])
 @pytest.mark.parametrize("kept", KEPT)
-def test_a_conversation_that_openai_keeps_goes_through_as_it_is_and_pays_for_no_summary(kept: str, of: str) -> None:
+def test_a_conversation_that_openai_keeps_goes_through_as_it_is_and_pays_for_no_summary(
+    kept: str, of: str, is_wrapped: bool
+) -> None:
+    settings: Any = KEPT[kept]
+    seen: list[int] = []
+    writer = Writer()
+    model: Model = Responses(seen, settings if of == "the model" else None)
+    agent = Agent(Wrapped(model) if is_wrapped else model, capabilities=[Compaction(window=TOLD, summarizer=writer)])
+    given = settings if of == "the run" else None
+    agent.run_sync("And now?", message_history=kept_history(kept, "openai"), model_settings=given)
+    is_here = kept == "the newest response, all of which is here"
+    assert bool(writer.prompts) is is_here
+    assert (seen[0] < 121) is is_here
+
+
+@pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.parametrize("who", ["another model", "one of several"])
+def test_settings_of_openai_leave_no_conversation_to_a_model_that_does_not_read_them(kept: str, who: str) -> None:
+    """An agent's settings may be meant for another model than the one that a run names: it gets the whole list."""
     seen: list[int] = []
 
     def answer(messages: list[Any], info: Any) -> ModelResponse:
         seen.append(len(messages))
         return ModelResponse([TextPart("Fine.")])
 
+    other: Model = FunctionModel(answer)
+    model = other if who == "another model" else FallbackModel(other, Responses(seen, None))
+    agent = Agent(model, capabilities=[Compaction(window=TOLD)])
     settings: Any = KEPT[kept]
-    details = {"conversation_id": "conv_1"} if kept == "the conversation of a response" else None
-    history: list[Any] = []
-    for turn in range(60):
-        asked = ModelRequest.user_text_prompt(rooms.question(turn))
-        history += [asked, ModelResponse([TextPart("Fine.")], provider_details=details)]
-    writer = Writer()
-    model = FunctionModel(answer, settings=settings if of == "the model" else None)
-    agent = Agent(model, capabilities=[Compaction(window=TOLD, summarizer=writer)])
-    agent.run_sync("And now?", message_history=history, model_settings=settings if of == "the run" else None)
-    is_here = kept == "the newest response, all of which is here"
-    assert bool(writer.prompts) is is_here
-    assert (seen[0] < 121) is is_here
+    agent.run_sync("And now?", message_history=kept_history(kept, "openai"), model_settings=settings)
+    assert seen[0] < 121
+
+
+@pytest.mark.parametrize(("provider", "conversation"), [("anthropic", None), ("openai", "another")])
+def test_an_openai_conversation_that_answers_elsewhere_name_is_not_gone_on_with(
+    provider: str, conversation: str | None
+) -> None:
+    """``auto`` names none then, and OpenAI gets the whole list."""
+    kept = "the conversation of a response"
+    seen: list[int] = []
+    settings: Any = KEPT[kept]
+    agent = Agent(Responses(seen, settings), capabilities=[Compaction(window=TOLD)])
+    history = kept_history(kept, provider, conversation)
+    agent.run_sync("And now?", message_history=history, conversation_id="this one")
+    assert seen[0] < 121
