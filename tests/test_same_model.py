@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -355,6 +356,32 @@ def test_a_refusal_beside_words_is_one_on_every_way_in(response: Any) -> None:
     assert answer_of(response).finish_reason == "refusal"
     if isinstance(response, AIMessage):
         assert to_answer(response).finish_reason == "refusal"
+
+
+class Unread:
+    """A block of an SDK's own whose kind cannot be told."""
+
+    text = "The rooms were seen."
+
+    @property
+    def type(self) -> str:
+        raise RuntimeError("not loaded")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"choices": [{"message": {"content": [Unread()]}}]},
+        {"output": [{"type": "message", "content": [Unread()]}]},
+        {"content": [Unread()]},
+        SimpleNamespace(content=[Unread()]),
+    ],
+    ids=["openai-chat", "openai-responses", "anthropic", "LangChain"],
+)
+def test_a_block_that_does_not_tell_its_kind_ends_no_summary(response: Any) -> None:
+    assert answer_of(response).finish_reason is None
+    if isinstance(response, SimpleNamespace):
+        assert to_answer(response).finish_reason is None
 
 
 def adk(**options: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from contextfold.errors import PolicyError, shown
+from contextfold.errors import PolicyError, held, shown
 
 if TYPE_CHECKING:
     from contextfold.summary.models.chain import ModelChain
@@ -154,7 +154,7 @@ def is_refusal(said: Any, content: Any) -> bool:
 
 
 def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value.get(name) if isinstance(value, Mapping) else held(value, name)
 
 
 def why_ended(told: Mapping[str, Any]) -> Any:
