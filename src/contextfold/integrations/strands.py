@@ -25,6 +25,7 @@ from contextfold.calls.usage import read_usage
 from contextfold.compactor import CompactionResult, Compactor
 from contextfold.conversation import pins
 from contextfold.errors import ContextfoldError, ContextOverflow, PolicyError, held, text_of
+from contextfold.integrations.bounded import Bounded
 from contextfold.integrations.given import listed, reading, sending_nothing, stored_record
 from contextfold.integrations.rewritten import Originals
 from contextfold.integrations.wrapping import betas_in
@@ -87,7 +88,7 @@ class CompactionManager(ConversationManager):
         is_given = compactor is not None or settings.get("window") is not None or settings.get("model") is not None
         self._settings = None if is_given else settings
         """Of a compactor for what the model says that it takes; None where the caller said it."""
-        self._window: int | None = None
+        self._by_window: Bounded[Compactor] = Bounded(16)
         self.compaction = previous
         """The record in force."""
         self.calibration: Calibration | None = None
@@ -218,9 +219,12 @@ class CompactionManager(ConversationManager):
             return
         if (_model_name(agent) or "").endswith(LARGE_MARK):  # the model knows nothing of what its requests ask for
             window = max(window, LARGE_WINDOW)
-        if window != self._window:
-            self._window = window
-            self.compactor = Compactor(**{**self._settings, "window": window})
+        # An agent may take turns between models: what one of them paid for is not to be paid for again.
+        made = self._by_window.get(window)
+        if made is None:
+            made = Compactor(**{**self._settings, "window": window})
+            self._by_window.put(window, made)
+        self.compactor = made
 
     def _read(self, messages: Messages) -> None:
         """Learn what the agent's list has behind the view."""

@@ -582,3 +582,14 @@ def test_the_window_is_what_the_model_says_that_it_takes_unless_the_caller_says_
         agent("Again")
     assert manager.result is not None
     assert manager.result.window == window
+
+
+def test_models_that_take_turns_each_keep_what_their_refusals_taught() -> None:
+    manager = CompactionManager()
+    with provider() as server:
+        agent = agent_of(server, manager)
+        for turn in range(30):
+            agent.model.update_config(context_window_limit=(40_000, 50_000)[turn % 2])
+            ask(agent, f"Question {turn}")
+        refused = [request for request in server.requests if request.status != 200]
+    assert 1 <= len(refused) <= 2
