@@ -217,7 +217,7 @@ def _is_kept_by_openai(model: Model, settings: Any, messages: Sequence[ModelMess
     """Whether these messages go behind others that OpenAI has, and this list may not.
 
     Any other model is sent the whole list, whatever such settings say, and of several any may answer. So is OpenAI's,
-    with "auto" and nothing but answers of other providers and conversations.
+    where all answers are of other providers and conversations.
     """
     own: dict[str, Any] = {**(model.settings or {}), **(settings or {})}
     if isinstance(several := held(model, "models"), list | tuple):
@@ -227,18 +227,19 @@ def _is_kept_by_openai(model: Model, settings: Any, messages: Sequence[ModelMess
     # Its module needs OpenAI's SDK, and takes long to import.
     if not any(kind.__name__ == "OpenAIResponsesModel" for kind in type(model).__mro__):
         return False
-    if own.get("openai_conversation_id") == "auto":
-        here = messages[-1].conversation_id if messages else None
+    if named := own.get("openai_conversation_id"):
+        # Until an answer in the list is of the conversation, the framework sends the whole list to it.
+        here = messages[-1].conversation_id if messages and named == "auto" else None
         return any(
             isinstance(message, ModelResponse)
-            and bool((message.provider_details or {}).get("conversation_id"))
+            and (of := (message.provider_details or {}).get("conversation_id"))
+            and named in ("auto", of)
             and (here is None or message.conversation_id in (None, here))
             and model.accepts_server_state(message)
             for message in messages
         )
     # "auto" goes on from a response in this list as long as all before it is as it was: it sends a view whole.
-    kept = own.get("openai_conversation_id") or own.get("openai_previous_response_id")
-    return bool(kept) and kept != "auto"
+    return own.get("openai_previous_response_id") not in (None, "", "auto")
 
 
 def _name(model: Model) -> str:

@@ -573,7 +573,7 @@ class Wrapped(WrapperModel):
 
 
 def kept_history(kept: str, provider: str, conversation: str | None = None) -> list[Any]:
-    details = {"conversation_id": "conv_1"} if kept == "the conversation of a response" else None
+    details = {"conversation_id": "conv_1"} if "conversation" in kept else None
     history: list[Any] = []
     for turn in range(60):
         history.append(ModelRequest.user_text_prompt(rooms.question(turn)))
@@ -618,15 +618,21 @@ def test_settings_of_openai_leave_no_conversation_to_a_model_that_does_not_read_
     assert seen[0] < 121
 
 
-@pytest.mark.parametrize(("provider", "conversation"), [("anthropic", None), ("openai", "another")])
-def test_an_openai_conversation_that_answers_elsewhere_name_is_not_gone_on_with(
-    provider: str, conversation: str | None
+@pytest.mark.parametrize(
+    ("named", "provider", "conversation"),
+    [
+        ("auto", "anthropic", None),
+        ("auto", "openai", "another"),
+        ("conv_1", "anthropic", None),
+        ("new", "openai", None),
+    ],
+)
+def test_an_openai_conversation_that_no_answer_is_of_gets_a_view_of_the_history(
+    named: str, provider: str, conversation: str | None
 ) -> None:
-    """``auto`` names none then, and OpenAI gets the whole list."""
-    kept = "the conversation of a response"
+    """The framework sends it the whole list."""
     seen: list[int] = []
-    settings: Any = KEPT[kept]
-    agent = Agent(Responses(seen, settings), capabilities=[Compaction(window=TOLD)])
-    history = kept_history(kept, provider, conversation)
+    agent = Agent(Responses(seen, {"openai_conversation_id": named}), capabilities=[Compaction(window=TOLD)])
+    history = kept_history("a conversation", provider, conversation)
     agent.run_sync("And now?", message_history=history, conversation_id="this one")
     assert seen[0] < 121
