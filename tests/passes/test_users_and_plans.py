@@ -260,4 +260,54 @@ def test_rules_outlive_their_messages_where_a_summary_is_all_that_is_left_of_the
     view = compactor.compact([*history, lifted, *talk(40)[1:]]).messages
     rules = str(next(entry["content"] for entry in view if "<conversation_summary>" in str(entry["content"])))
     assert f"- {RULES[0]}" not in rules
-    assert f"[user]\n{RULES[0]}" not in rules
+    assert f"[user, rules]\n{RULES[0]}" not in rules
+
+
+def files(history: list[dict[str, Any]], folder: str) -> list[dict[str, Any]]:
+    """A talk in which the assistant lists files, so that quoted lines are wanted."""
+    for n, entry in enumerate(history):
+        if entry["role"] == "assistant":
+            entry["content"] = "\n".join(
+                f"{folder}/part_{n}/file_{n}_{k}.py: max_{n}_{k} = {n * k + 1000}" for k in range(12)
+            )
+    return history
+
+
+@pytest.mark.parametrize("summarizer", [None, lambda _: "They looked around."])
+def test_what_was_taken_back_before_a_summary_is_no_rule_of_it(summarizer: Any) -> None:
+    """Its line may be quoted as words of the user, and what took it back need not be."""
+    rule = "Never rename the table warehouse_orders in db/schema.sql"
+    around = "I showed the page to two people this morning, and it looks good to them and to me. " * 3
+    history = files(talk(60, {1: rule, 4: f"{around}Forget it: you may rename the table as you like. {around}"}), "src")
+    history[4]["content"] = history[6]["content"] = "Done."
+    compactor = Compactor(window=4_000, summarizer=summarizer, policy=Policy(recent_users=0))
+    for _ in range(3):
+        view = compactor.compact(history).messages
+        text = "\n".join(str(entry["content"]) for entry in view)
+        assert "Constraints the user stated" not in text
+        assert "[user, rules]" not in text
+        assert text.count(f"\n{rule}\n") == 1
+        history = [*view, *files(talk(40)[1:], "lib")]
+
+
+def test_short_rules_stand_once_beside_a_models_summary_that_is_made_of_an_earlier_one() -> None:
+    """Read back as one message, they were other lines than those that stood there already."""
+    rules = ["Always run make check-all before you push to origin/main.", "The budget is at most $900."]
+    history = files(talk(60, dict(enumerate([*rules, "Never mention Project Albatross."], start=1))), "src")
+    compactor = Compactor(window=8_000, summarizer=lambda _: "They looked around.", policy=Policy(recent_users=0))
+    for _ in range(3):
+        view = compactor.compact(history).messages
+        text = "\n".join(str(entry["content"]) for entry in view)
+        assert [text.count(rule) for rule in rules] == [1, 1]
+        history = [*view, *files(talk(40)[1:], "lib")]
+
+
+def test_rules_that_are_quoted_beside_a_models_summary_are_the_rules_where_the_built_in_one_follows() -> None:
+    """What the model wrote under the heading of the built-in summary is not told in their place."""
+    prose = "## Constraints the user stated\n- You must be quick."
+    policy = Policy(recent_users=0)
+    view = Compactor(window=6_000, summarizer=lambda _: prose, policy=policy).compact(with_rules()).messages
+    text = str(Compactor(window=6_000, policy=policy).compact([*view, *talk(40)[1:]]).messages)
+    constraints = text.partition("## Constraints the user stated")[2].partition("## ")[0]
+    assert all(rule in constraints for rule in RULES)
+    assert "be quick" not in constraints

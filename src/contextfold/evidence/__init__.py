@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contextfold.evidence.choice import select
     from contextfold.evidence.lines import WIDTH, LineReader, lines_of
     from contextfold.evidence.reading import Line
-    from contextfold.evidence.section import MARK, PARTS, first_of_user, of_user, read
+    from contextfold.evidence.section import MARK, PARTS, read, rules_in, rules_under_mark
     from contextfold.evidence.sizes import EstimatedSizes, ScaledSizes, Sizes
 
 __all__ = [
@@ -29,10 +29,10 @@ __all__ = [
     "ScaledSizes",
     "Sizes",
     "Vocabulary",
-    "first_of_user",
     "lines_of",
-    "of_user",
     "read",
+    "rules_in",
+    "rules_under_mark",
     "select",
 ]
 
@@ -46,9 +46,9 @@ _HOMES = {
     "LineReader": "lines",
     "MARK": "section",
     "PARTS": "section",
-    "of_user": "section",
-    "first_of_user": "section",
     "read": "section",
+    "rules_in": "section",
+    "rules_under_mark": "section",
     "EstimatedSizes": "sizes",
     "ScaledSizes": "sizes",
     "Sizes": "sizes",

@@ -28,6 +28,10 @@ NO_DATES: Mapping[int, str] = MappingProxyType({})
 PARTS = "parts of lines"
 """Stands in the marks above parts of lines."""
 
+RULES = "rules"
+"""Stands in the mark above what a user set, in the place of a date. Other lines of users were chosen by their worth,
+and may have been taken back by words that were not."""
+
 MARK = rf"(?:\[(?:(user|assistant|tool), )?({PARTS})\]|\[(user|assistant|tool)(?:, ([^\[\]\n]+))?\])"
 """A mark: (speaker, ``PARTS``, None, None) above parts of lines, else (None, None, speaker, date). Parts without a
 speaker are a tool's, as most are: the mark without one is shorter."""
@@ -56,16 +60,16 @@ def lines_under_marks(
     return lines
 
 
-def of_user(said: Iterable[str]) -> str:
-    """What a user said, each as a line, under the mark for it; empty for nothing."""
-    lines = [as_quoted(" ".join(text.split())) for text in said]
-    return "\n".join(["[user]", *lines]) if lines else ""
+def rules_under_mark(rules: Iterable[str]) -> str:
+    """What a user set, each as a line, under the mark for it; empty for nothing."""
+    lines = [as_quoted(" ".join(rule.split())) for rule in rules]
+    return "\n".join([f"[user, {RULES}]", *lines]) if lines else ""
 
 
-def first_of_user(text: str) -> list[str]:
-    """The lines that such a text begins with, where they are a user's: what ``of_user`` wrote, if it did."""
+def rules_in(text: str) -> list[str]:
+    """What a user set, by such a text: the lines that it begins with, where they stand under the mark for it."""
     first, *rest = _MARK.split(text)
-    if first.strip() or not rest or rest[2] != "user":
+    if first.strip() or not rest or rest[2:4] != ["user", RULES]:
         return []
     return [line for line in quoting.unquoted(rest[4]).splitlines() if line.strip()]
 
@@ -98,6 +102,11 @@ def _read(text: str) -> Iterator[Line]:
     yield from _said("assistant", first)
     date = ""
     for of_parts, parts, speaker, new, quoted in zip(*(rest[n::5] for n in range(5)), strict=True):
+        if new == RULES:
+            # Each by itself: read as one message, those that hold no longer would come with the others.
+            for rule in quoted.splitlines():
+                yield from _said(speaker, rule)
+            continue
         date = new or date
         if parts:
             # what is left of a sentence sets no rule and tells of no failure

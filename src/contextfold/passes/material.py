@@ -133,13 +133,13 @@ def _summaries(message: Message) -> Iterator[Earlier]:
 
 
 def _told_by_either(earlier: Earlier) -> Iterable[str]:
-    """The rules of a summary: in a section of the built-in one, or quoted beside a model's."""
-    return extractive.constraints_in(earlier.prose) or quoting.first_of_user(earlier.evidence)
+    """The rules of a summary: quoted beside a model's, or in a section of the built-in one."""
+    return quoting.rules_in(earlier.evidence) or extractive.constraints_in(earlier.prose)
 
 
 def _quoted(earlier: Earlier) -> Iterable[str]:
     """The same word for word: what a model told under that heading are no words of the user."""
-    return quoting.first_of_user(earlier.evidence)
+    return quoting.rules_in(earlier.evidence)
 
 
 def _rules(question: Question, plan: Plan, prose: str, budget: int) -> str:
@@ -150,7 +150,7 @@ def _rules(question: Question, plan: Plan, prose: str, budget: int) -> str:
     room = max(0, min(budget, _for_rules(plan)) - BESIDE_TEXT)
     rules = extractive.in_words(notes, beside, budget=room, count=question.history.count)
     said = " ".join(prose.split())
-    return quoting.of_user(rule for rule in rules if rule not in said)
+    return quoting.rules_under_mark(rule for rule in rules if rule not in said)
 
 
 def _plans_told(question: Question, plan: Plan) -> Collection[str]:
