@@ -6,11 +6,11 @@ from importlib import resources
 
 import pytest
 
-from contextfold import Compactor
+from contextfold import Compactor, evidence
 from contextfold.messages import Message, Text
 from contextfold.summary import extractive, message
 from contextfold.summary import extractive_cues as cues
-from contextfold.summary.extractive_facts import sentences
+from contextfold.summary.extractive_facts import Note, sentences
 from contextfold.summary.rules import MOST, in_force, statements_of
 
 
@@ -178,6 +178,15 @@ def test_where_rules_lack_room_those_of_one_label_stand_under_it_once() -> None:
 
     assert all(f"- {rule}" in told(60) for rule in rules)
     assert "HOUSE RULE:\n- Never touch table orders.\n- Never touch table invoices.\n- Never touch" in told(17)
+
+
+@pytest.mark.parametrize("room", [60, 200, 500, 900])
+def test_rules_in_words_take_no_more_than_their_room_with_all_their_labels(room: int) -> None:
+    words = [f"{a}{b}{c}" for a in ("kalo", "mine", "pura") for b in ("sote", "vixu", "bade") for c in "abcdefg"]
+    notes = [Note.of(Message("user", (Text(f"RULES OF THE DATABASE TEAM: Never touch {word}."),))) for word in words]
+    told = extractive.in_words(notes, [], budget=room, count=lambda text: len(text) // 4)
+    assert len(told) > 2
+    assert len(evidence.rules_under_mark(told)) // 4 <= room
 
 
 def test_under_a_small_target_rules_take_all_the_room_and_none_is_cut() -> None:

@@ -106,7 +106,8 @@ def in_words(notes: Sequence[Note], beside: Sequence[tuple[int, Note]], *, budge
     summary that may say them in other words or not at all. ``beside``: as for ``rules``.
     """
     found = list({fact.text: fact for fact in rules(notes, beside)}.values())
-    chosen = set(_ruling(found, budget, budget, count, words("en"))[0])
+    # Each with its label: told once for several, labels would take less than they do there.
+    chosen = set(_fitting(_ranked(found), budget, count, words("en"), is_dense=False)[0])
     return [fact.text for fact in found if fact in chosen]
 
 
@@ -125,17 +126,20 @@ def constraints_in(prose: str) -> list[str]:
 
 
 def _ruling(facts: Sequence[Fact], limit: int, room: int, count: Count, wording: Words) -> tuple[list[Fact], int, bool]:
-    """The rules that fit, their tokens, and whether labels are told once for the rules that share one.
-
-    The weightiest first, and short ones before long ones, so that most are told. Each stands word for word, label and
-    all, where there is room for that.
+    """The rules that fit, their tokens, and whether labels are told once for the rules that share one. Each stands word
+    for word, label and all, where there is room for that.
     """
-    found = [fact for fact in facts if fact.weight >= RULE]
-    found.sort(key=lambda fact: -(fact.weight - RULE + 1) / (len(cues.labeled(fact.text)[1]) + PER_RULE))
+    found = _ranked(facts)
     chosen, taken = _fitting(found, min(limit, room), count, wording, is_dense=False)
     if len(chosen) == len(found):
         return chosen, taken, False
     return *_fitting(found, min(limit, room), count, wording, is_dense=True), True
+
+
+def _ranked(facts: Sequence[Fact]) -> list[Fact]:
+    """The rules among facts: the weightiest first, and short ones before long ones, so that most are told."""
+    found = [fact for fact in facts if fact.weight >= RULE]
+    return sorted(found, key=lambda fact: -(fact.weight - RULE + 1) / (len(cues.labeled(fact.text)[1]) + PER_RULE))
 
 
 def _fitting(
