@@ -180,6 +180,17 @@ def test_where_rules_lack_room_those_of_one_label_stand_under_it_once() -> None:
     assert "HOUSE RULE:\n- Never touch table orders.\n- Never touch table invoices.\n- Never touch" in told(17)
 
 
+@pytest.mark.parametrize("room", range(17, 60, 3))
+def test_each_rule_is_read_back_with_the_label_that_it_was_said_with(room: int) -> None:
+    rules = [f"HOUSE RULE: Never touch table {name}." for name in ("orders", "invoices", "refunds")]
+    rules += ["WAREHOUSE: Only Mia may write.", "Always wait for the night shift.", "LEDGER: Keep amounts in cents."]
+    talk = [Message("user", (Text(rules[n // 5] if n % 5 == 0 else f"Remark {n}."),)) for n in range(30)]
+    text = extractive.summarize(talk, budget=room, count=lambda text: len(text) // 4, for_rules=room)
+    told = extractive.constraints_in(text)
+    assert told
+    assert set(told) <= set(rules)
+
+
 @pytest.mark.parametrize("room", [60, 200, 500, 900])
 def test_rules_in_words_take_no_more_than_their_room_with_all_their_labels(room: int) -> None:
     words = [f"{a}{b}{c}" for a in ("kalo", "mine", "pura") for b in ("sote", "vixu", "bade") for c in "abcdefg"]

@@ -284,8 +284,8 @@ def _under_labels(told: Iterable[str]) -> Iterator[str]:
     for text in told:
         label, rest = cues.labeled(text)
         found.setdefault(label, []).append(rest)
-    # What has no label comes first: under one it would be told of that.
-    for label, said in sorted(found.items(), key=lambda entry: bool(entry[0])):
+    # What has no label comes first, and what has its own: under another one it would be told of that.
+    for label, said in sorted(found.items(), key=lambda entry: bool(entry[0]) and len(entry[1]) > 1):
         if len(said) == 1 and label:
             yield f"- {label}: {said[0]}"
         else:
