@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from contextfold import Compactor, Policy, count_tokens
+from contextfold.summary.extractive_facts import Note
 
 
 def talk(turns: int, said: dict[int, str] | None = None) -> list[dict[str, Any]]:
@@ -311,3 +312,13 @@ def test_rules_that_are_quoted_beside_a_models_summary_are_the_rules_where_the_b
     constraints = text.partition("## Constraints the user stated")[2].partition("## ")[0]
     assert all(rule in constraints for rule in RULES)
     assert "be quick" not in constraints
+
+
+def test_beside_a_models_summary_only_users_are_read_for_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else the built-in summary would say of messages is not asked: it took as long as the choice of all lines."""
+    read: list[str] = []
+    note_of = Note.of
+    monkeypatch.setattr(Note, "of", lambda message: read.append(message.role) or note_of(message))
+    out = Compactor(window=8_000, summarizer=lambda _: "They looked around.").compact(with_rules())
+    assert out.changed
+    assert set(read) == {"user"}

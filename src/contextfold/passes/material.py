@@ -26,7 +26,7 @@ from contextfold.record.compaction import Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
-from contextfold.summary.extractive_facts import Note, newest_plan
+from contextfold.summary.extractive_facts import SILENT, Note, newest_plan
 from contextfold.summary.message import OPEN, Earlier, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 from contextfold.summary.rules import statements_of
@@ -106,9 +106,11 @@ def _for_rules(plan: Plan) -> int:
     return max(int(FOR_RULES * plan.evidence_tokens), FEW_RULES)
 
 
-def _left(question: Question, plan: Plan, told: Callable[[Earlier], Iterable[str]]) -> list[tuple[int, Message, Note]]:
+def _left(
+    question: Question, plan: Plan, told: Callable[[Earlier], Iterable[str]], *, only_rules: bool = False
+) -> list[tuple[int, Message, Note]]:
     """What leaves the view, in order, as it is to be read, and what there is to say of it. ``told``: the rules that an
-    earlier summary tells, which are the user's still.
+    earlier summary tells, which are the user's still. ``only_rules``: of what is no user's, nothing is asked.
     """
     history, role = question.history, question.policy.summary_role
     left: list[tuple[int, Message, Note]] = []
@@ -116,7 +118,12 @@ def _left(question: Question, plan: Plan, told: Callable[[Earlier], Iterable[str
     parts = [(n, _cleaned(question, message), False) for n, message in removed(history.messages, plan.edits)]
     for n, message, is_whole in sorted([*whole, *parts], key=lambda entry: entry[0]):
         read = readable(message, role)
-        note = history.note(n, read) if is_whole else Note.of(read)
+        if only_rules and not read.is_user_turn:
+            note = SILENT
+        elif is_whole:
+            note = history.note(n, read)
+        else:
+            note = Note.of(read)
         if message.role in ("user", role) and OPEN in message.text:
             rules = [statements_of([rule]) for block in _summaries(message) for rule in told(block)]
             note = replace(note, rules=(*chain.from_iterable(rules), *note.rules))
@@ -144,7 +151,7 @@ def _quoted(earlier: Earlier) -> Iterable[str]:
 
 def _rules(question: Question, plan: Plan, prose: str, budget: int) -> str:
     """The user's rules under a mark, as far as a model's prose does not say them word for word; at most ``budget``."""
-    left = _left(question, plan, _quoted)
+    left = _left(question, plan, _quoted, only_rules=True)
     notes = [note for _, _, note in left]
     beside = _beside(question, plan, [n for n, _, _ in left])
     room = max(0, min(budget, _for_rules(plan)) - BESIDE_TEXT)

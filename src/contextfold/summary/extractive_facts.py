@@ -128,6 +128,10 @@ class Note:
         )
 
 
+SILENT = Note("other", False, (), (), ())
+"""Of a message that was not read: it says nothing."""
+
+
 class _Call(NamedTuple):
     id: str
     tool: str
