@@ -10,6 +10,7 @@ States of the working tree (``ghost_snapshot``) stand among the items, and were 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 from contextfold.formats.openai_responses import OpenAIResponses
@@ -42,21 +43,23 @@ def read(document: TranscriptFile) -> list[Conversation]:
 def _logged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The items as they stand at the end."""
     items: list[dict[str, Any]] = []
-    turns: list[int] = []  # where what a person said begins: harnesses write as users as well, and no event tells it
+    users: list[int] = []  # where a user's items stand
+    turns: list[int] = []  # which of them a person said: harnesses write as users as well, and no event tells it
     for row in rows:
         payload = row["payload"]
-        if row["type"] == "response_item":
-            items.append(payload)
-        elif row["type"] == "compacted" and not items:
-            items.extend(_left(payload))
+        if row["type"] == "response_item" or (row["type"] == "compacted" and not items):
+            for item in [payload] if row["type"] == "response_item" else _left(payload):
+                if item.get("role") == "user":
+                    users.append(len(items))
+                items.append(item)
         elif row["type"] == "event_msg" and payload.get("type") == "user_message":
-            said = (n for n in range(len(items) - 1, -1, -1) if items[n].get("role") == "user")
-            turns += [n for n in (next(said, -1),) if n >= 0 and n not in turns[-1:]]
+            turns += [n for n in users[-1:] if n not in turns[-1:]]
         elif row["type"] == "event_msg" and payload.get("type") == "thread_rolled_back":
             taken = payload.get("num_turns")
             if turns and isinstance(taken, int) and taken > 0:
-                del items[turns[-taken:][0] :]
-                del turns[-taken:]
+                start = turns[-taken:][0]
+                del items[start:], turns[-taken:]
+                del users[bisect_left(users, start) :]
     return items
 
 
