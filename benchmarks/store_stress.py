@@ -156,7 +156,7 @@ def imbalance(session: Session) -> Iterator[str]:
     state, ledger = session.state(), session.ledger()
     if sum(ledger.counts().values()) != state.message_count:
         yield f"the ledger has {sum(ledger.counts().values())} entries for {state.message_count} messages"
-    line = lineage(session.summaries(), state.summary_id)
+    line = lineage(session.thread, session.summaries(), state.summary_id)
     linked = Counter(link.sequence for found in line for link in session.store.read_links(session.thread, found.id))
     if any(count > 1 for count in linked.values()):
         yield "a message is linked to two summaries in force"

@@ -72,7 +72,7 @@ class DjangoStore:
             return SessionState(thread)
         prepared = row.summaries.filter(base_revision=row.revision).aggregate(newest=Max("id"))["newest"]
         times = ("summary_created_at", "lease_until", "created_at", "updated_at")
-        same = set(SessionState.__dataclass_fields__) - {"thread", "prepared_id", *times}
+        same = set(SessionState.__dataclass_fields__) - {"thread", "prepared_id", "damage", *times}
         fields = {name: getattr(row, name) for name in same} | {name: _seconds(getattr(row, name)) for name in times}
         return SessionState(thread, prepared_id=prepared, **fields)
 
