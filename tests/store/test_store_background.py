@@ -16,6 +16,7 @@ from conversations import said
 from contextfold import Compactor, Event
 from contextfold.calls.background import Background
 from contextfold.errors import StoreUnavailable, SummaryFailed
+from contextfold.inspector.stored import row
 from contextfold.ports import AsyncPorts, SyncPorts
 from contextfold.store import Session
 from contextfold.store.lease import Keeper, Lease, keeper
@@ -322,6 +323,49 @@ def test_background_work_is_one_at_a_time_and_waiting_for_none_is_over_at_once()
 
 
 # ---- leases ----
+
+
+def dies_while_summarizing(session: Session) -> None:
+    """A worker of the session takes its lease, and is never heard of again."""
+    assert session.store.acquire_lease(session.thread, "a worker that died", 60)
+
+
+def test_after_a_worker_died_over_a_summary_one_is_prepared_as_before(url: str) -> None:
+    """As soon as its lease has expired: no view has to wait for a summary first."""
+    now = [1_000.0]
+    store = SQLStore(url, clock=lambda: now[0])
+    session = opened(store, **ONCE)
+    session.append(said(12, 240))
+    dies_while_summarizing(session)
+    for seconds, is_prepared in ((59, False), (2, True)):
+        now[0] += seconds
+        assert session.state().is_summarizing is not is_prepared
+        assert session.view() == said(12, 240)
+        session.join()
+        assert bool(session.summaries()) is is_prepared
+    session.append(said(8, 240, 12))
+    opened(store, FailingSummarizer(), background=False).view()
+    assert session.state().summary_id == session.summaries()[0].id
+    store.close()
+
+
+def test_a_list_of_sessions_says_who_is_being_summarized_now(url: str) -> None:
+    now = [1_000.0]
+    store = SQLStore(url, clock=lambda: now[0])
+    session = opened(store)
+    session.append(said(2, 240))
+    dies_while_summarizing(session)
+    for seconds, at_work in ((59, True), (2, False)):
+        now[0] += seconds
+        (listed,) = store.sessions()
+        shown = row(listed, None, "", now[0])
+        assert (listed.is_summarizing, shown["busy"], "worker ended" in shown["error"]) == (
+            at_work,
+            at_work,
+            not at_work,
+        )
+    assert [one.is_summarizing for one in store.idle(1)] == [False]
+    store.close()
 
 
 def test_leases_are_renewed_while_they_are_held(url: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfold import Compactor, Policy
+from contextfold.store.sql import SQLStore
 from contextfold.testing.dict_store import DictStore
 from contextfold.tokens import TokenCounter
 from effort import examples
@@ -49,6 +50,21 @@ def test_what_is_asked_about_stands_behind_the_question_with_who_said_it_and_whe
     assert re.search(r"\n\[assistant, message 8 of 121, \d{4}-\d\d-\d\d \d\d:\d\d UTC\]\n", block)
     (event,) = [event for event in out.events if event.name == "recalled"]
     assert (event.data["indices"], event.data["after"]) == ([8], 121)
+
+
+def test_a_worker_that_died_over_a_summary_ends_no_recall() -> None:
+    """Nothing comes back while a summary is being made; a lease that has expired is of no one who makes any."""
+    now = [1_000.0]
+    store = SQLStore("sqlite://", clock=lambda: now[0])
+    one = session(store)
+    one.append(talk())
+    one.view()
+    assert store.acquire_lease(one.thread, "a worker that died", 60)
+    one.append([QUESTION])
+    assert FACT not in str(one.view())
+    now[0] += 61
+    assert FACT in str(one.view())
+    store.close()
 
 
 def test_the_block_is_part_of_the_session_for_each_process_and_goes_with_the_next_summary(store: Any) -> None:

@@ -74,7 +74,9 @@ class DjangoStore:
         times = ("summary_created_at", "lease_until", "created_at", "updated_at")
         same = set(SessionState.__dataclass_fields__) - {"thread", "prepared_id", "damage", *times}
         fields = {name: getattr(row, name) for name in same} | {name: _seconds(getattr(row, name)) for name in times}
-        return SessionState(thread, prepared_id=prepared, **fields)
+        state = SessionState(thread, prepared_id=prepared, **fields)
+        # One that was taken inside of the caller's transaction is not renewed there, and does not expire.
+        return state if state.lease_owner in self._unseen else state.at(timezone.now().timestamp())
 
     @_in_transaction
     def append(

@@ -265,7 +265,8 @@ def _last(values: Sequence[int]) -> int:
 def row(state: SessionState, found: StoredFigures | None, error: str, now: float) -> dict[str, Any]:
     """A line of the list. ``found`` is None until it was computed; ``error``: what failed last, as far as is known."""
     error = state.damage or error
-    if not error and state.is_summarizing and state.lease_until is not None and state.lease_until < now:
+    # a worker that is done takes its lease off
+    if not error and state.lease_until is not None and state.lease_until < now:
         error = "a worker ended while it was summarizing; the next one takes over"
     return {
         "thread": state.thread.id,

@@ -20,7 +20,7 @@ class SummaryStore(Protocol):
     """Reads messages; records, links and replaces summaries; lends the right to summarize."""
 
     def load(self, thread: Thread) -> Any:
-        """The ``SessionState``. A thread without messages has an empty one."""
+        """The ``SessionState``, as it is now (``SessionState.at``). A thread without messages has an empty one."""
         ...
 
     def read_messages(self, thread: Thread, ranges: Sequence[range]) -> Any:

@@ -70,7 +70,7 @@ class SQLStore:
     def load(self, thread: Thread) -> SessionState:
         with self.database.read() as connection:
             row = connection.execute(_sessions_with_prepared().where(_of(SESSIONS, thread))).mappings().first()
-        return rows.state(thread, row) if row else SessionState(thread)
+            return self._now(connection, [rows.state(thread, row)])[0] if row else SessionState(thread)
 
     def sessions(self, namespace: str = "") -> list[SessionState]:
         """All sessions of a namespace, the one that was written to last first. One whose row is damaged says so
@@ -78,7 +78,7 @@ class SQLStore:
         query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace))
         with self.database.read() as connection:
             found = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id)).mappings()
-            return [rows.listed(namespace, row) for row in found]
+            return self._now(connection, [rows.listed(namespace, row) for row in found])
 
     def idle(self, seconds: float, namespace: str = "") -> list[SessionState]:
         """The idle sessions of a namespace that are not being summarized; the oldest first."""
@@ -86,7 +86,14 @@ class SQLStore:
             unused = _is_idle(self.database.now(connection), seconds)
             query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace), unused)
             found = connection.execute(query.order_by(SESSIONS.c.updated_at, SESSIONS.c.thread_id)).mappings()
-            return [rows.listed(namespace, row) for row in found]
+            return self._now(connection, [rows.listed(namespace, row) for row in found])
+
+    def _now(self, connection: Connection, states: list[SessionState]) -> list[SessionState]:
+        """Rows as they are now. The time is a query on PostgreSQL, so it is only asked for where a row needs it."""
+        if not any(state.is_summarizing for state in states):
+            return states
+        now = self.database.now(connection)
+        return [state.at(now) for state in states]
 
     def delete_idle(self, thread: Thread, seconds: float) -> bool:
         """Delete a session, unless it was written to within ``seconds`` (below 0: ever so late) or is being summarized.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -92,6 +92,7 @@ class SessionState:
     summary_tokens: int | None = None
     summary_created_at: float | None = None
     is_summarizing: bool = False
+    """Whether a summary is being made. The mark of a worker that died counts until its lease expires, and no longer."""
     lease_owner: str | None = None
     lease_until: float | None = None
     prepared_id: int | None = None
@@ -101,6 +102,14 @@ class SessionState:
     damage: str = ""
     """In a list of sessions: what of the row cannot be read, and the way out; empty where all can. Fields that cannot
     be read are as in a new session, and a thread whose id cannot be read has the key of its row for an id."""
+
+    def at(self, now: float) -> SessionState:
+        """What a stored row says at this time of the store's clock: a lease that has expired is of no one at work.
+
+        ``lease_until`` stays, and says that a worker ended without giving it back.
+        """
+        is_over = self.is_summarizing and self.lease_until is not None and self.lease_until <= now
+        return replace(self, is_summarizing=False) if is_over else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class DictStore:
         with self._lock:
             state = self._states.get(thread, SessionState(thread))
             made_for = [s.id for s in self._summaries.get(thread, {}).values() if s.base_revision == state.revision]
-            return replace(state, prepared_id=max(made_for, default=None))
+            return replace(state, prepared_id=max(made_for, default=None)).at(self._clock())
 
     def append(
         self,

@@ -231,7 +231,9 @@ class SummaryStoreTests:
         assert self.ask(store.acquire_lease, THREAD, "crashed", 0.05) is True
         stored = self.ask(store.record_summary, THREAD, summary_of(3))
         time.sleep(0.1)
+        assert not self.ask(store.load, THREAD).is_summarizing
         assert self.ask(store.acquire_lease, THREAD, "next", 60) is True
+        assert self.ask(store.load, THREAD).is_summarizing
         assert self.ask(store.renew_lease, THREAD, "crashed", 60) is False
         assert self.ask(store.put_in_force, THREAD, stored.id, (), revision=0, owner="crashed") is False
         assert self.ask(store.put_in_force, THREAD, stored.id, (), revision=0, owner="next") is True
