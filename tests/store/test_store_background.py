@@ -20,6 +20,7 @@ from contextfold.inspector.stored import row
 from contextfold.ports import AsyncPorts, SyncPorts
 from contextfold.store import Session
 from contextfold.store.lease import Keeper, Lease, keeper
+from contextfold.store.options import LONGEST_LEASE
 from contextfold.store.sql import SQLStore
 from contextfold.testing import FailingSummarizer
 
@@ -471,6 +472,19 @@ def test_a_keeper_tries_again_while_the_store_is_away_and_gives_up_what_is_lost(
     assert said == answers
     held.hold(Lease(lambda: True, 0.05))
     assert keeper() is keeper()
+
+
+def test_the_longest_lease_is_held_renewed_and_given_back(sqlite_store: SQLStore) -> None:
+    session = opened(sqlite_store, background=False, lease_seconds=LONGEST_LEASE)
+    session.append(said(30, 240))
+    assert session.compact().changed
+    assert not session.state().is_summarizing
+    held = Lease(lambda: True, LONGEST_LEASE)
+    keeper().hold(held)
+    other = Lease(lambda: False, 0.01)  # refused, and so known to be lost, if leases are renewed beside the long one
+    keeper().hold(other)
+    wait_for(lambda: other.lost)
+    keeper().drop(held)
 
 
 def test_a_worker_that_lost_its_lease_says_so(store: SQLStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,3 +322,9 @@ class HalfAStore:
 def test_a_store_without_the_methods_of_one_is_refused_when_the_session_is_made(store: Any) -> None:
     with pytest.raises(InputError, match=r"store is .*has no load, .*sqlite:///FILE"):
         Compactor(window=16_000).session("t", store)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), 1e12, 366 * 24 * 3600])
+def test_a_lease_that_no_one_could_take_over_is_refused(seconds: float) -> None:
+    with pytest.raises(PolicyError, match="lease_seconds: Input should be"):
+        SessionOptions(lease_seconds=seconds)

@@ -19,6 +19,9 @@ from contextfold.tokens import tiktoken_counter
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+LONGEST_LEASE = 365 * 24 * 3600
+"""Seconds. Clocks and timers end somewhere; and an infinite lease would be one that no one can ever take over."""
+
 UserConfig = Callable[[Any], Any] | Mapping[Any, Mapping[str, Any]]
 
 
@@ -47,7 +50,7 @@ class SessionOptions(BaseModel):
     """Prepare summaries while the conversation goes on, so that no view waits for one."""
     soft_ratio: Share = 0.8
     """Where preparing begins, as a share of where a summary is needed."""
-    lease_seconds: Annotated[float, Field(gt=0)] = 60.0
+    lease_seconds: Annotated[float, Field(gt=0, le=LONGEST_LEASE)] = 60.0
     """How long a worker that died keeps others from summarizing. A living one renews its lease three times as often."""
 
     enable_context_optimization: bool = True
