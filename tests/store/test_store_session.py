@@ -526,9 +526,12 @@ def test_many_sessions_at_once_in_one_process(tmp_path: Path) -> None:
         {"contextfold_bytes": "YWJj"},
         {"contextfold_bytes": ["YWJj"]},
         {"contextfold_bytes": {"contextfold_bytes": "YWJj"}},
+        {"contextfold_object": {"type": "human", "data": {"content": "I am no message."}}},
+        {"contextfold_object": [{"contextfold_bytes": "YWJj"}]},
+        {"langchain_object": {"type": "human", "data": {"content": "I am no message."}}},
     ],
 )
-def test_what_a_message_has_under_the_name_for_bytes_comes_back_as_it_is(own: dict[str, Any], store: SQLStore) -> None:
+def test_what_a_message_has_under_a_name_of_ours_comes_back_as_it_is(own: dict[str, Any], store: SQLStore) -> None:
     """It came back as bytes, and text that is no base64 made the session unreadable."""
     media = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
     use = {"toolUseId": "t1", "name": "note", "input": {"said": own}}

@@ -1,7 +1,8 @@
 """Wire objects as JSON text, and back.
 
-What belongs here: the two functions, and which format a session's messages are in. LangChain's message objects come
-back as objects, contents of Google's SDK as JSON that it takes, bytes as bytes; everything else is plain JSON already.
+What belongs here: the two functions, and which format a session's messages are in. LangChain's messages and documents
+come back as objects, contents of Google's SDK as JSON that it takes, bytes as bytes; everything else is plain JSON
+already. What would come back as something else is refused.
 What does not: decoding (``formats``).
 """
 
@@ -9,89 +10,158 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from contextfold import formats
-from contextfold.errors import InputError
+from contextfold.errors import InputError, shown
 from contextfold.formats import gemini_shapes, objects
 from contextfold.formats.base import Format
 from contextfold.formats.langchain_shapes import is_object
+from contextfold.json_values import MOST_VALUES
 from contextfold.messages import well_formed
 
 _OBJECT = "langchain_object"
 """The one key of the JSON object that stands for a message object."""
 
 _BYTES = "contextfold_bytes"
-"""The one key of the JSON object that stands for bytes, which boto3 wants media to be. What a message itself has under
-this key stands in a list: what a model or a tool said must not turn into bytes, or into what cannot be read."""
+"""The one key of the JSON object that stands for bytes, which boto3 wants media to be."""
+
+_INSIDE = "contextfold_object"
+"""The one key of the JSON object that stands for a message or document of LangChain inside of a message."""
+
+_MARKS = frozenset({_BYTES, _INSIDE})
+"""What a message itself has under one of these keys stands in a list: what a model or a tool said must not turn into
+bytes or an object, or into what cannot be read."""
 
 _FINAL = frozenset({str, int, float, bool, type(None), bytes})
 """Types of values that are never changed in place."""
 
+_SCALARS = frozenset({str, int, bool, type(None)})
+
 
 def dumps(wire: Any, index: int, *, takes_bytes: bool = False) -> str:
-    """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` of what is not plain data.
+    """The JSON text of a wire object. Raises ``InputError`` that names the ``index`` and the field of what cannot be
+    stored so that it comes back as it is.
 
     ``takes_bytes``: its format has media as bytes. LangChain's objects may have some in any format, and in what a tool
     gives beside its answer (``artifact``).
     """
-    if is_object(wire):
-        takes_bytes = True
-        from langchain_core.messages import message_to_dict
-
-        wire = {_OBJECT: message_to_dict(wire)}
+    of_langchain = is_object(wire)
+    if of_langchain:
+        wire = _fields(wire)
     elif gemini_shapes.is_content_object(wire):
         wire = gemini_shapes.plain(wire)
     else:
         wire = objects.plain(wire, index)
-    other = _bytes_as_json if takes_bytes else None
     try:
-        # ``NaN`` is no JSON: PostgreSQL and other readers refuse it, long after the message was taken.
-        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=other)
-        if f'"{_BYTES}":' in text and (marked := _with_own_marked(wire)) is not wire:
-            wire = marked
-            text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=other)
+        wire = _as_json(wire, takes_bytes=takes_bytes or of_langchain, takes_objects=of_langchain)
+        wire = {_OBJECT: {"type": wire["type"], "data": wire}} if of_langchain else wire
+        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"message {index} cannot be stored: {error}; give plain JSON data") from None
     if text.isascii() or _is_encodable(text):
         return text
-    return json.dumps(wire, separators=(",", ":"), default=other)  # lone surrogates only exist escaped
+    return json.dumps(wire, separators=(",", ":"))  # lone surrogates only exist escaped
 
 
-def _bytes_as_json(value: Any) -> dict[str, str]:
-    if isinstance(value, bytes | bytearray):
-        return {_BYTES: base64.b64encode(value).decode("ascii")}
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+def _fields(message: Any) -> dict[str, Any]:
+    """The fields of an object of LangChain, as they are: its own dump makes mappings of the objects among them, and
+    nothing tells any more what these were."""
+    names = type(message).model_fields
+    return {name: getattr(message, name) for name in names} | (message.model_extra or {})
 
 
-def _json_as_bytes(value: dict[str, Any]) -> Any:
-    held = value.get(_BYTES) if len(value) == 1 else None
-    if isinstance(held, str):
+def _as_json(wire: Any, *, takes_bytes: bool, takes_objects: bool) -> Any:
+    """A copy of nothing but JSON. Raises ``ValueError`` that names the field of what would come back as something else.
+
+    Tuples become lists, and kinds of a text, number or mapping that equal the plain one become that.
+    """
+    made: list[Any] = [None]
+    waiting: list[tuple[Any, Any, Any, Any]] = [(made, 0, wire, None)]
+    for _ in range(MOST_VALUES):  # a loop that ends also where a value contains itself
+        if not waiting:
+            return made[0]
+        holder, place, found, path = waiting.pop()
+        if isinstance(found, dict):
+            inner = holder[place] = dict.fromkeys(found)
+            is_marked = len(found) == 1 and not _MARKS.isdisjoint(found)
+            for key, value in found.items():
+                if not isinstance(key, str):
+                    # JSON would make a text of it, and there may be another key of that text
+                    raise ValueError(f"{_named(path)} has the key {shown(key)}, and keys are texts")
+                if is_marked or type(value) not in _SCALARS:
+                    waiting.append((inner, key, [value] if is_marked else value, (path, key)))
+                else:
+                    inner[key] = value
+        elif isinstance(found, list) or (isinstance(found, tuple) and not hasattr(found, "_fields")):
+            parts = holder[place] = list(found)
+            waiting += [(parts, n, one, (path, n)) for n, one in enumerate(parts) if type(one) not in _SCALARS]
+        elif isinstance(found, str | int | None) or (isinstance(found, float) and math.isfinite(found)):
+            holder[place] = found
+        elif takes_bytes and isinstance(found, bytes | bytearray):
+            holder[place] = {_BYTES: base64.b64encode(found).decode("ascii")}
+        elif takes_objects and (fields := _inside(found)) is not None:
+            inner = holder[place] = {_INSIDE: None}
+            waiting.append((inner, _INSIDE, fields, path))
+        else:
+            raise ValueError(f"{_named(path)} is {_no_json(found)}")
+    raise ValueError(f"it holds more than {MOST_VALUES:,} values, or contains itself")
+
+
+def _no_json(value: Any) -> str:
+    # ``NaN``: PostgreSQL and other readers refuse it, long after the message was taken.
+    return f"{value}, which JSON has not" if isinstance(value, float) else f"of the type {type(value).__name__}"
+
+
+def _inside(value: Any) -> dict[str, Any] | None:
+    """The fields of a message or document of LangChain, which tools give as their artifact."""
+    if is_object(value):
+        return {"type": value.type, "data": _fields(value)}
+    kind = type(value)
+    if (kind.__module__, kind.__name__) == ("langchain_core.documents.base", "Document"):
+        return {"type": "Document", "data": _fields(value)}
+    return None
+
+
+def _named(path: Any) -> str:
+    """The place of a value inside of a message, such as ``artifact.found[0]``."""
+    keys = []
+    while path is not None:
+        path, key = path
+        keys.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+    return "".join(reversed(keys)).removeprefix(".") or "it"
+
+
+def _revived(value: dict[str, Any]) -> Any:
+    """What a JSON object stands for."""
+    if len(value) != 1:
+        return value
+    ((key, held),) = value.items()
+    if key == _BYTES and isinstance(held, str):
         with suppress(ValueError):  # of a message itself, stored before such were told apart
             return base64.b64decode(held, validate=True)
+    if key == _INSIDE and isinstance(held, dict) and held.keys() == {"type", "data"}:
+        return _revived_object(held)
     return _own_unmarked(value)
 
 
-def _with_own_marked(wire: Any) -> Any:
-    """A copy in which what the message itself has under our key is told from bytes; the same object if nothing is."""
-    copy, found = copied(wire), False
-    waiting = [copy]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += value.values()
-            if value.keys() == {_BYTES}:
-                value[_BYTES], found = [value[_BYTES]], True
-        elif isinstance(value, list):
-            waiting += value
-    return copy if found else wire
+def _revived_object(held: dict[str, Any]) -> Any:
+    if held["type"] == "Document":
+        from langchain_core.documents import Document
+
+        return Document(**held["data"])
+    from langchain_core.messages import messages_from_dict
+
+    return messages_from_dict([held])[0]
 
 
 def _own_unmarked(value: dict[str, Any]) -> dict[str, Any]:
-    held = value.get(_BYTES) if len(value) == 1 else None
-    return {_BYTES: held[0]} if isinstance(held, list) and len(held) == 1 else value
+    """What the message itself has under a mark."""
+    ((key, held),) = value.items()
+    return {key: held[0]} if key in _MARKS and isinstance(held, list) and len(held) == 1 else value
 
 
 def _is_encodable(text: str) -> bool:
@@ -112,25 +182,31 @@ def storable(text: str) -> str:
 
 def loads(text: str) -> Any:
     """The wire object. Raises ``ValueError`` for what ``dumps`` did not write."""
-    wire = json.loads(text, object_hook=_json_as_bytes if f'"{_BYTES}"' in text else None)
+    wire = json.loads(text, object_hook=_revived if _is_marked(text) else None)
     if not isinstance(wire, dict):
         raise ValueError(f"a message is a JSON object, not {type(wire).__name__}")
-    if wire.keys() == {_OBJECT}:
-        from langchain_core.messages import messages_from_dict
+    return _revived_object(wire[_OBJECT]) if wire.keys() == {_OBJECT} else wire
 
-        return messages_from_dict([wire[_OBJECT]])[0]
-    return wire
+
+def _is_marked(text: str) -> bool:
+    return any(f'"{mark}"' in text for mark in _MARKS)
 
 
 def plain(wire: Any) -> Any:
     """The message for a file that others read: LangChain's objects as LangChain writes them, bytes as base64."""
-    found = json.loads(dumps(wire, 0, takes_bytes=True), object_hook=_bytes_as_text)
+    found = json.loads(dumps(wire, 0, takes_bytes=True), object_hook=_as_others_read)
     return found[_OBJECT] if found.keys() == {_OBJECT} else found
 
 
-def _bytes_as_text(value: dict[str, Any]) -> Any:
-    held = value.get(_BYTES) if len(value) == 1 else None
-    return held if isinstance(held, str) else _own_unmarked(value)
+def _as_others_read(value: dict[str, Any]) -> Any:
+    if len(value) != 1:
+        return value
+    ((key, held),) = value.items()
+    if key == _BYTES and isinstance(held, str):
+        return held
+    if key == _INSIDE and isinstance(held, dict):
+        return held["data"]
+    return _own_unmarked(value)
 
 
 def copied(wire: Any) -> Any:
