@@ -155,6 +155,18 @@ def test_an_import_that_broke_off_is_repeated_and_goes_on(folder: Path) -> None:
     assert json.loads(exported) == conversation(2)
 
 
+def test_a_conversation_without_messages_becomes_no_thread_and_says_so(folder: Path) -> None:
+    """Nothing to do is no error, as in other commands; and it ends no import of the conversations behind it."""
+    (folder / "none.json").write_text("[]")
+    assert run("sessions", "import", "none.json", "--thread", "x") == "x: no messages to import\n"
+    lines = [{"messages": []}, {"messages": conversation(2)}]
+    (folder / "two.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = run("sessions", "import", "two.jsonl", "--thread", "y").splitlines()
+    assert said == ["y-1: no messages to import", "y-2: 4 messages"]
+    assert [one["thread"] for one in json.loads(run("sessions", "list", "--report", "json"))] == ["y-2"]
+    run("sessions", "import", "none.json", "--thread", "", code=BAD_INPUT)
+
+
 def test_what_cannot_be_stored_is_named_with_its_file_and_conversation(folder: Path) -> None:
     lines = [{"messages": conversation(1)}, {"messages": [{"role": "user", "content": "x", "score": float("nan")}]}]
     (folder / "two.jsonl").write_text("\n".join(map(json.dumps, lines)))

@@ -150,6 +150,9 @@ def import_file(
             name = thread if thread is not None else conversation.name or Path(file).stem
             name = f"{name}-{number}" if len(found) > 1 and name else name
             session = _session(name, opened, namespace, format=conversation.format)
+            if not conversation.messages:  # a thread begins with its first message
+                say(f"{name}: no messages to import")
+                continue
             # What broke off is repeated with the same command.
             is_there = session.state().message_count > 0 and session.history() == conversation.messages
             if not is_there:
