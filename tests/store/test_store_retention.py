@@ -246,3 +246,24 @@ def test_a_file_that_cannot_be_deleted_keeps_its_session(tmp_path: Path) -> None
     assert session.history() == turns(10)
     assert archive.thread("a").indices()
     store.close()
+
+
+@pytest.mark.parametrize("read", ["read_messages", "read_summary"])
+@pytest.mark.parametrize("look", ["view", "compact"])
+def test_a_session_that_is_deleted_while_it_is_read_is_an_empty_one_and_no_damaged_one(
+    look: str, read: str, store: SQLStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told that a message or a summary is missing, and to restore a backup."""
+    options = {"upper_threshold": 3_000, "lower_threshold": 1_500, "min_messages": 4}
+    first = Compactor(window=16_000).session("idle", store, options=options)
+    first.append([{"role": "user" if n % 2 == 0 else "assistant", "content": f"{n} word " * 90} for n in range(40)])
+    assert first.compact().changed
+    ask = getattr(store, read)
+
+    def deleted_first(thread: Any, *arguments: Any) -> Any:
+        store.delete_idle(thread, -1)
+        return ask(thread, *arguments)
+
+    monkeypatch.setattr(store, read, deleted_first)
+    found = getattr(Compactor(window=16_000).session("idle", store, options=options), look)()
+    assert list(found if look == "view" else found.messages) == []

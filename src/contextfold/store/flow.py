@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from contextfold.calls.background import Background
 from contextfold.conversation.ledger import Account
-from contextfold.errors import Cancelled, ContextfoldError, reason
+from contextfold.errors import Cancelled, ContextfoldError, StoreCorrupt, reason
 from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
@@ -208,27 +208,39 @@ class _Settling:
     async def run(self) -> Settled:
         while True:
             state = await self.reader.state(self.ports)
-            # Each round asks the store again: another worker may have changed the session since the last one.
-            resting = self.changed or self.flow.is_idle(state)
-            loaded, rules, size = await self.read_on(state, resting)
-            if self.before is None:
-                self.before = size.tokens
-            complete = loaded.until == state.message_count
-            due = None if resting else rules.due(size)
-            if complete and self.forced and state.message_count:
-                due = Due(self.forced)
-            if due is None and complete and self._would_be_refused(state, rules, size):
-                due = OVER_WINDOW
-            if due is None and complete and await self._recall(loaded, rules, size):
+            try:
+                settled = await self._round(state)
+            except StoreCorrupt:
+                if not await self.reader.is_gone(state, self.ports):
+                    raise
                 continue
-            if due is None:
-                self._report(rules, size)
-                return Settled(loaded, rules, size, self.before, self.changed, await self._wire(loaded))
-            if not complete:
-                text = f"what leaves the view is summarized, up to message {loaded.until:,} of {state.message_count:,}"
-                self._tell_progress(text, loaded)
-            self.ports.check()  # what is in force stays in force: the next call goes on behind it
-            await self._compact(loaded, rules, size, due, complete)
+            if settled is not None:
+                return settled
+
+    async def _round(self, state: SessionState) -> Settled | None:
+        """One look at the session as it is, and one step; None where another look has to follow."""
+        # Each round asks the store again: another worker may have changed the session since the last one.
+        resting = self.changed or self.flow.is_idle(state)
+        loaded, rules, size = await self.read_on(state, resting)
+        if self.before is None:
+            self.before = size.tokens
+        complete = loaded.until == state.message_count
+        due = None if resting else rules.due(size)
+        if complete and self.forced and state.message_count:
+            due = Due(self.forced)
+        if due is None and complete and self._would_be_refused(state, rules, size):
+            due = OVER_WINDOW
+        if due is None and complete and await self._recall(loaded, rules, size):
+            return None
+        if due is None:
+            self._report(rules, size)
+            return Settled(loaded, rules, size, self.before, self.changed, await self._wire(loaded))
+        if not complete:
+            text = f"what leaves the view is summarized, up to message {loaded.until:,} of {state.message_count:,}"
+            self._tell_progress(text, loaded)
+        self.ports.check()  # what is in force stays in force: the next call goes on behind it
+        await self._compact(loaded, rules, size, due, complete)
+        return None
 
     def _would_be_refused(self, state: SessionState, rules: SessionRules, size: SessionSize) -> bool:
         """Whether a view that is about to be sent does not fit, though nothing is to be compacted by itself."""

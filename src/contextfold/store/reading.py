@@ -66,6 +66,12 @@ class Reader:
         state: SessionState = await ask(ports, self.store.load, self.thread)
         return state
 
+    async def is_gone(self, state: SessionState, ports: Ports) -> bool:
+        """Whether the session was deleted, or its newest message taken back, since it was in this state: what of it
+        cannot be read then is not damaged."""
+        now = await self.state(ports)
+        return (now.created_at, now.revision) != (state.created_at, state.revision)
+
     async def messages(self, ranges: Iterable[range], ports: Ports) -> list[StoredMessage]:
         """All messages of these ranges, read page by page."""
         found: list[StoredMessage] = []
