@@ -1408,6 +1408,41 @@ def test_an_answer_limit_is_lowered_for_the_model_alone_that_refused_it(opened: 
     assert sum(request.error is not None for request in provider.requests) == 1
 
 
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+@pytest.mark.parametrize("size", range(8_000, 26_000, 3_000))
+def test_an_answer_limit_is_not_lowered_for_the_bytes_of_an_image(
+    opened: Any, provider: ProviderServer, wire: str, size: int
+) -> None:
+    """They cost a few tokens however many they are, in the conversation that was refused as in every other."""
+    gateway = opened()
+    data = b64encode(random.Random(size).randbytes(size)).decode()
+    shown: dict[str, Any] = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    if wire == "anthropic":
+        shown = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    image = {"role": "user", "content": [shown]}
+    said = list(turns(wire, 4))[-1]
+    asked = [(said, WINDOW), ([image], WINDOW // 4), ([*said, image], WINDOW // 4)]
+    for messages, limit in asked:
+        assert post(gateway.url, PATHS[wire], compact(body_of(wire, messages, max_tokens=limit))).status == 200
+    assert sum(request.error is not None for request in provider.requests) == 1
+    refused, lowered, *later = [request.answer_limit for request in provider.requests]
+    assert lowered < refused == WINDOW
+    assert later == [WINDOW // 4] * 2
+
+
+def test_an_answer_limit_is_not_lowered_by_what_the_denser_words_of_others_cost(
+    opened: Any, provider: ProviderServer
+) -> None:
+    gateway = opened()
+    rng = random.Random(1)
+    numbers = " ".join(str(rng.randrange(100)) for _ in range(2_000))
+    for text, limit in ((words(rng, 900), WINDOW), (numbers, WINDOW), (words(rng, 1_500), WINDOW // 2)):
+        body = body_of("anthropic", [{"role": "user", "content": text}], max_tokens=limit)
+        assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
+    assert sum(request.error is not None for request in provider.requests) == 2
+    assert provider.requests[-1].answer_limit == WINDOW // 2
+
+
 def test_a_budget_for_thinking_stays_below_an_answer_limit_that_is_lowered(
     opened: Any, provider: ProviderServer
 ) -> None:

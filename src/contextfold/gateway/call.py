@@ -111,18 +111,29 @@ class Both:
 
     limit: int
     rate: float
-    """Tokens per byte of the request that was refused last: for conversations of which nothing was said yet."""
+    """The fewest tokens per byte of a request that was refused: for conversations of which nothing was said yet. One
+    that needs more is refused once; one that needs less would have its answer cut short, and no one is told."""
 
-    def room(self, limit: int | None, length: int, rate: float | None) -> int | None:
-        """An answer limit that fits beside a request of ``length`` bytes; None to leave the client's.
+    def room(self, limit: int | None, data: bytes, rate: float | None) -> int | None:
+        """An answer limit that fits beside a request; None to leave the client's.
 
         Otherwise a client that always asks for more than the window has left would be refused once in every turn.
         """
         if limit is None:
             return None
-        room = self.limit - int(length * (rate or self.rate) * ROOM_FOR_ERROR)
+        room = self.limit - int(weight(data) * (rate or self.rate) * ROOM_FOR_ERROR)
         return room if LEAST_ANSWER <= room < limit else None
 
+
+def weight(data: bytes) -> int:
+    """Bytes of a request by which its tokens can be told: an image costs as many however large its file is."""
+    long = (len(piece) for piece in data.split(b'"') if len(piece) > MEDIA_WEIGHT and _ENCODED.match(piece))
+    return len(data) - sum(size - MEDIA_WEIGHT for size in long)
+
+
+MEDIA_WEIGHT = 6_000
+"""Bytes of words that cost about what an image does."""
+_ENCODED = re.compile(rb"(?:data:[^,]{0,200},)?[A-Za-z0-9+/=\\_-]{1000}")
 
 LEAST_ANSWER = 256
 ROOM_FOR_ERROR = 1.1

@@ -27,7 +27,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
 from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
-from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name
+from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name, weight
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
@@ -216,7 +216,7 @@ class Exchanges:
         if known is None and found.known is not None:
             # It leaves the way of that one, as do the turns of a client whose newest message is never the same again:
             # what its provider counts holds for this one, too.
-            state.calibration = found.known.state.calibration
+            state.calibration, state.rate = found.known.state.calibration, found.known.state.rate
         call.state = state
         self.conversations.remember(KnownParts(scope, body, state), known)
         self.metrics.set("remembered_conversations", len(self.conversations))
@@ -280,7 +280,7 @@ class Exchanges:
             nonlocal repeated
             changes = wire.limited(body.fields, max_tokens) if max_tokens is not None and max_tokens != limit else {}
             data = body.with_view(view, wire.key, changes, mark)
-            if not changes and (lowered := self._answer_room(conversation, limit, len(data))) is not None:
+            if not changes and (lowered := self._answer_room(conversation, limit, data)) is not None:
                 changes = wire.limited(body.fields, lowered)
                 data = body.with_view(view, wire.key, changes, mark)
             if data is not body.raw and (beside := wire.beside({**body.fields, **changes}, view, body.open)):
@@ -295,7 +295,7 @@ class Exchanges:
             is_same = data is body.raw
             if is_same and repeated is not None:  # the upstream has said already what it thinks of this
                 again, repeated = repeated, None
-                self._learn(conversation, again, len(data))
+                self._learn(conversation, again, data)
                 raise again
             return await attempt(data)
 
@@ -309,26 +309,28 @@ class Exchanges:
                 return Accepted(call.answer)
             except Refused as error:
                 sent.append(error)
-                self._learn(conversation, error, len(data))
+                self._learn(conversation, error, data)
                 raise
 
         return send
 
-    def _learn(self, conversation: ManagedCall, refused: Refused, length: int) -> None:
-        """A body of ``length`` bytes was refused for its size."""
+    def _learn(self, conversation: ManagedCall, refused: Refused, data: bytes) -> None:
+        """This body was refused for its size."""
         call, said = conversation.call, refused.overflow
-        if said is not None and said.kind == "output_budget" and said.limit is not None and said.used and length:
+        if said is not None and said.kind == "output_budget" and said.limit is not None and said.used and data:
             # The limit is the model's, and a client may send each turn as another conversation.
-            conversation.state.rate = said.used / length
+            conversation.state.rate = rate = said.used / weight(data)
             if len(self._both) >= MOST_WINDOWS:
                 self._both.clear()
-            self._both[call.upstream.endpoint, call.model_by_window] = Both(said.limit, said.used / length)
+            place = call.upstream.endpoint, call.model_by_window
+            least = min(rate, self._both[place].rate) if place in self._both else rate
+            self._both[place] = Both(said.limit, least)
 
-    def _answer_room(self, conversation: ManagedCall, limit: int | None, length: int) -> int | None:
+    def _answer_room(self, conversation: ManagedCall, limit: int | None, data: bytes) -> int | None:
         """As ``Both.room``; None as well where no limit was refused yet."""
         call = conversation.call
         both = self._both.get((call.upstream.endpoint, call.model_by_window))
-        return both.room(limit, length, conversation.state.rate) if both is not None else None
+        return both.room(limit, data, conversation.state.rate) if both is not None else None
 
     def _ask(self, conversation: ManagedCall) -> Ask:
         """How the caller's own model is asked for a summary, under the caller's credential."""

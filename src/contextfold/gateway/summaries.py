@@ -50,7 +50,7 @@ def asking(
     body: Body,
     model: str,
     mark: Callable[[Any], Any] | None,
-    room: Callable[[int | None, int], int | None],
+    room: Callable[[int | None, bytes], int | None],
 ) -> Ask:
     """How the model of a request is asked for a summary of it.
 
@@ -74,7 +74,7 @@ def asking(
             newest = body.open[-1]
             is_left_out = not any(message is newest for message in messages)
             data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
-            if limit is not None and (lowered := room(max(limit, answer_tokens), len(data))) is not None:
+            if limit is not None and (lowered := room(max(limit, answer_tokens), data)) is not None:
                 changes |= wire.limited(body.fields, lowered)
                 data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
         else:
