@@ -467,6 +467,29 @@ def test_the_head_of_a_next_request_ends_no_answer_to_the_one_before(impatient: 
     )
 
 
+def test_an_empty_line_behind_a_body_does_not_end_the_connection_once_it_is_answered(impatient: Scene) -> None:
+    """Some old clients write one, and go on to use the connection (RFC 9112, section 2.2)."""
+
+    async def late(writer: Writer, seen: Seen) -> None:
+        await asyncio.sleep(1.2)
+        await ok(writer, seen)
+
+    def is_answered(found: bytes) -> bool:
+        return found.endswith(b'{"ok": true}')
+
+    asked = b"POST /v1/files HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\n{}"
+    answers(late)
+    impatient.upstream.seen.clear()
+    with socket.create_connection(("127.0.0.1", impatient.gateway.port), timeout=5) as client:
+        client.sendall(asked)
+        assert until(lambda: bool(impatient.upstream.seen))
+        client.sendall(b"\r\n")
+        assert is_answered(received(client, is_answered))
+        time.sleep(1.0)  # more than the gateway waits for a head
+        client.sendall(asked)
+        assert is_answered(received(client, is_answered))
+
+
 def test_a_client_that_takes_nothing_loses_its_connection(impatient: Scene, caplog: pytest.LogCaptureFixture) -> None:
     async def endless(writer: Writer, seen: Seen) -> None:
         await writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n")

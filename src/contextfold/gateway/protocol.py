@@ -73,9 +73,12 @@ class Http(HttpToolsProtocol):
             self._timer = self.loop.call_later(self._seconds, self._head_is_late)
 
     def _head_is_late(self) -> None:
+        self._timer = None
         if self.cycle is not None and not self.cycle.response_complete:
-            # What was asked before is still being answered, or read by what has a time limit of its own.
-            self._timer = self.loop.call_later(self._seconds, self._head_is_late)
+            # What was asked before is still being answered, or read by what has a time limit of its own. Unless a next
+            # request has begun, the connection is then kept as every other: an empty line behind a body is no head.
+            if self._is_in_head:
+                self._timer = self.loop.call_later(self._seconds, self._head_is_late)
         elif self._is_in_head:
             self._let_go(
                 "408 Request Timeout", f"the headers of the request did not come within {self._seconds:g} seconds"
