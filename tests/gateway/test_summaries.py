@@ -123,6 +123,25 @@ def test_the_mark_that_moves_behind_the_instruction_is_the_one_that_came(
         assert compact(mark) in compact(request.body["messages"][-1])
 
 
+def test_a_mark_that_moves_in_the_responses_api_makes_nothing_that_it_refuses(
+    opened: Any, provider: ProviderServer
+) -> None:
+    """Routers take marks there, too: its messages have texts of another kind, and its results of tools no content."""
+    provider._provider.script = lambda request: Answer(SUMMARY if is_own(request) else "ok")
+    gateway = opened(policy=Policy(background=False), summarizer="same")
+    for items in turns("openai-responses", 40):
+        told = [*items[:-1], {**items[-1], "cache_control": {"type": "ephemeral"}}]
+        assert post(gateway.url, PATHS["openai-responses"], compact(body_of("openai-responses", told))).status == 200
+    assert not [request.error for request in provider.requests if request.error is not None]
+    for item in (item for request in provider.requests for item in request.body["input"]):
+        assert ("content" in item) == (item.get("type", "message") == "message")
+        if isinstance(item.get("content"), list):
+            assert {block["type"] for block in item["content"]} <= {"input_text", "output_text"}
+    own = [request for request in provider.requests if "Pause the task" in request.text]
+    assert own
+    assert all(request.raw.count(b'"cache_control"') == 1 for request in own)
+
+
 def test_a_summary_is_asked_for_with_the_thinking_of_the_view(opened: Any, provider: ProviderServer) -> None:
     """A budget is refused behind calls whose thinking was summarized, and what is cached holds for one way of it."""
     provider._provider.script = lambda request: Answer(SUMMARY if is_own(request) else "ok")

@@ -45,9 +45,13 @@ def _own(block: Any) -> Mapping[str, Any] | None:
 def marked(entry: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
     """A message with this mark at its end, if there is a place for it."""
     content = entry.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
+    if not isinstance(content, str | list | tuple) or not content:
+        return dict(entry)
+    # In the Responses API, whose items have a type of their own, a text is of another kind than elsewhere.
+    kind = "input_text" if entry.get("type") == "message" else "text"
+    blocks = [{"type": kind, "text": content}] if isinstance(content, str) else list(content)
     if POINT in mark:
         blocks.append(mark)
-    elif blocks and isinstance(blocks[-1], Mapping):
+    elif isinstance(blocks[-1], Mapping):
         blocks[-1] = {**blocks[-1], **mark}
     return {**entry, "content": blocks}
