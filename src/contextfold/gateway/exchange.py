@@ -214,9 +214,11 @@ class Exchanges:
             return sent[-1].answer if sent else await self._passed(call)
         state: State = known.state if known is not None else State()
         if known is None and found.known is not None:
+            state.rate = found.known.state.rate
             # It leaves the way of that one, as do the turns of a client whose newest message is never the same again:
-            # what its provider counts holds for this one, too.
-            state.calibration, state.rate = found.known.state.calibration, found.known.state.rate
+            # what its provider counts holds for this one, too. A turn that is sent again goes out as it did then.
+            if found.same < len(body.messages):
+                state.calibration = found.known.state.calibration
         call.state = state
         self.conversations.remember(KnownParts(scope, body, state), known)
         self.metrics.set("remembered_conversations", len(self.conversations))

@@ -219,11 +219,11 @@ def _is_kept_by_openai(model: Model, settings: Any, messages: Sequence[ModelMess
     Any other model is sent the whole list, whatever such settings say, and of several any may answer. So is OpenAI's,
     where all answers are of other providers and conversations.
     """
-    own: dict[str, Any] = {**(model.settings or {}), **(settings or {})}
+    own: dict[str, Any] = {**(held(model, "settings") or {}), **(settings or {})}
     if isinstance(several := held(model, "models"), list | tuple):
         return bool(several) and all(_is_kept_by_openai(one, own, messages) for one in several)
     if isinstance(model, WrapperModel):
-        return _is_kept_by_openai(model.wrapped, own, messages)
+        return _is_kept_by_openai(held(model, "wrapped"), own, messages)
     # Its module needs OpenAI's SDK, and takes long to import.
     if not any(kind.__name__ == "OpenAIResponsesModel" for kind in type(model).__mro__):
         return False

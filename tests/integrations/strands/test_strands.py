@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from strands.models import BedrockModel, Model  # noqa: E402
 from strands.session.file_session_manager import FileSessionManager  # noqa: E402
 from strands.session.snapshot_session_manager import SnapshotSessionManager  # noqa: E402
 from strands.storage.local_file_storage import LocalFileStorage  # noqa: E402
-from strands.types.exceptions import ContextWindowOverflowException  # noqa: E402
+from strands.types.exceptions import ContextWindowOverflowException, MaxTokensReachedException  # noqa: E402
 
 from contextfold.integrations.strands import MOST_REFUSALS, CompactionManager  # noqa: E402
 
@@ -590,6 +591,9 @@ def test_models_that_take_turns_each_keep_what_their_refusals_taught() -> None:
         agent = agent_of(server, manager)
         for turn in range(30):
             agent.model.update_config(context_window_limit=(40_000, 50_000)[turn % 2])
-            ask(agent, f"Question {turn}")
+            with suppress(
+                MaxTokensReachedException
+            ):  # before it is refused, a view may leave an answer next to no room
+                ask(agent, f"Question {turn}")
         refused = [request for request in server.requests if request.status != 200]
     assert 1 <= len(refused) <= 2
