@@ -68,9 +68,9 @@ def test_ids_of_summaries_are_of_no_use_to_others(store: SQLStore) -> None:
     mine.view()
     (summary,) = mine.summaries()
     read = functools.partial(store.read_summary, theirs.thread, summary.id)
-    with pytest.raises(Exception, match=r"summary 1 of session .* is missing|has no summary"):
+    with pytest.raises(Exception, match=r"summary 1 of session .* is missing"):
         read()
-    with pytest.raises(Exception, match=r"summary 1 of session .* is missing|has no summary"):
+    with pytest.raises(Exception, match=r"summary 1 of session .* is missing"):
         store.put_in_force(theirs.thread, summary.id, (), revision=0)
     assert store.read_links(theirs.thread, summary.id) == []
     assert theirs.undo() is None
