@@ -48,16 +48,17 @@ def select(
         weights.pop(name, None)
     weights |= _term_weights(candidates, now)
 
-    def lines(room: int) -> tuple[_Choice, str, list[int]]:
-        choice = _Choice(candidates, weights, count)
-        chosen = choice.make(room)
-        return choice, _fitted(choice.lines, chosen, room, count), chosen
+    choice = _Choice(candidates, weights, count)
 
-    choice, text, chosen = lines(int(budget * (1 - SHARE)))
+    def lines(room: int) -> tuple[str, list[int]]:
+        chosen = choice.make(room)
+        return _fitted(choice.lines, chosen, room, count), chosen
+
+    text, chosen = lines(int(budget * (1 - SHARE)))
     missing = choice.missing(chosen)
     if len(missing) * LEAST_TAKEN <= budget - count(text):
-        whole_choice, whole, all_chosen = lines(budget)
-        if not whole_choice.missing(all_chosen):
+        whole, all_chosen = lines(budget)
+        if not choice.missing(all_chosen):
             return whole
     parts = clips(missing, choice.lines, budget - count(text) - 1, count)
     return "\n".join(filter(None, (text, parts)))
@@ -126,16 +127,18 @@ class _Choice:
         self.sizes = {n: count(self.lines[n].text) + 1 for span in self.spans for n in span}  # 1: the line break
         self.shown: dict[str, int] = {}  # name -> how well it is shown
         self.chosen: set[int] = set()
+        self.order: list[int] = []
+        self.budget = self.left = 0
 
     def make(self, budget: int) -> list[int]:
-        """Numbers of the chosen lines, best first, within ``budget`` tokens."""
+        """Numbers of the chosen lines, best first, within ``budget`` tokens. Asked again with more, it goes on."""
+        self.left += budget - self.budget
+        self.budget = budget
         spans = self.spans
         touching = self._touching(spans)
         queue = [(-gain, number) for number, span in enumerate(spans) if (gain := self._gain(span)) > 0]
         heapq.heapify(queue)
-        order: list[int] = []
-        left = budget
-        while queue and left > 0:
+        while queue and self.left > 0:
             expected, number = heapq.heappop(queue)
             gain = self._gain(spans[number])
             if gain <= 0:
@@ -145,15 +148,15 @@ class _Choice:
                 continue
             new = [n for n in range(spans[number].first, spans[number].last + 1) if n not in self.chosen]
             cost = sum(self.sizes[n] for n in new)
-            if cost > left:
+            if cost > self.left:
                 continue
-            left -= cost
-            order += new
+            self.left -= cost
+            self.order += new
             self._take(spans[number], new)
             for other in sorted({other for n in new for other in touching.get(n, ())}):
                 if (gain := self._gain(spans[other])) > 0:  # a neighbor may have become cheaper or better
                     heapq.heappush(queue, (-gain, other))
-        return order
+        return list(self.order)
 
     def missing(self, chosen: Iterable[int]) -> dict[str, float]:
         """The names that none of these lines shows and that say something without their line, with their weights."""

@@ -142,11 +142,10 @@ def select(
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
     material = _Material(blocks, words, sizes, is_talk)
     weights = material.weights(now, _numbers(already, beside, words))
-    needless = _needless(blocks, beside, shown)
+    choice = _Choice(material, weights, _needless(blocks, beside, shown))
 
     def lines(room: int) -> tuple[str, int, Numbers]:
         """The text of the lines that fit, its size, and the names that it does not show."""
-        choice = _Choice(material, weights, needless)
         chosen = choice.make(room)
         quoted = {n: as_quoted(material.row.texts[n]) for n in chosen}
         text, size = _fitted(quoted, material, chosen, room, sizes, material.dated(chosen, dates))
@@ -322,11 +321,30 @@ class _Choice:
         """How well each name or term is shown, by its place in ``LEVELS``."""
         self._is_chosen = bytearray(len(offered))
         self._spans(offered, poor)
-        self._bounds = self._at_first()
+        self._budget = self._left = 0
+        self._chosen: list[int] = []
+        # One at a time is read from views of the arrays: those give plain numbers, in half the time.
+        self._views = _Views(
+            first=_view(self._first),
+            last=_view(self._last),
+            starts=_view(self._starts),
+            sizes=_view(self._sizes),
+            bonuses=_view(self._bonuses),
+            level=_view(self._level),
+            shown=_view(self._shown),
+            wanted=_view(self._wanted),
+            units=_view(self._units),
+            words=_view(self.row.words),
+            of_block=_view(self.row.of_block),
+            order=_view(self._order),
+        )
+
+    def _begin(self, bounds: Floats) -> None:
+        self._bounds = bounds
         """What each span adds per token at most: what it added when it was weighed last."""
         self._near = np.empty(0, dtype=np.int64)
         """Some spans, and what no bound of the others exceeds (``_beyond``)."""
-        self._is_near, self._beyond = _marked(self._near, len(self._bounds)), math.inf
+        self._is_near, self._beyond = _marked(self._near, len(bounds)), math.inf
         self._risen: set[int] = set()
         """Spans whose bounds rose since, and may exceed it."""
 
@@ -360,24 +378,11 @@ class _Choice:
         return gains
 
     def make(self, budget: int) -> list[int]:
-        """Numbers of the chosen lines, best first, within ``budget`` tokens."""
-        # One at a time is read from views of the arrays: those give plain numbers, in half the time.
-        self._views = _Views(
-            first=_view(self._first),
-            last=_view(self._last),
-            starts=_view(self._starts),
-            sizes=_view(self._sizes),
-            bonuses=_view(self._bonuses),
-            level=_view(self._level),
-            shown=_view(self._shown),
-            wanted=_view(self._wanted),
-            units=_view(self._units),
-            words=_view(self.row.words),
-            of_block=_view(self.row.of_block),
-            order=_view(self._order),
-        )
-        self._left = budget
-        chosen: list[int] = []
+        """Numbers of the chosen lines, best first, within ``budget`` tokens. Asked again with more, it goes on."""
+        self._left += budget - self._budget
+        self._budget = budget
+        # What had no room may have some now.
+        self._begin(self._gains(np.arange(len(self._first))) if self._chosen else self._at_first())
         best: list[tuple[float, int, int]] = []
         least = math.inf
         while self._left > 0:
@@ -392,13 +397,13 @@ class _Choice:
                     heapq.heappush(best, (-gain, order, span))
                 continue
             new = self._take(span)
-            chosen += new
+            self._chosen += new
             for span in self._around(new):
                 if (gain := self._gain(span)) > 0:
                     heapq.heappush(best, (-gain, self._views.order[span], span))
                     self._bounds[span] = gain
                     self._risen.add(span)
-        return chosen
+        return list(self._chosen)
 
     def _best(self) -> tuple[list[tuple[float, int, int]], float]:
         """(-gain, order, span) of the spans that add most per token by now, as a heap, and what no other exceeds."""

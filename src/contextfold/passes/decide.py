@@ -29,7 +29,6 @@ from contextfold.passes.shorten import NOTHING, Shortening, clip_tail, combined,
 from contextfold.passes.words import UsersWords
 from contextfold.policy import PATIENCE, PROSE, Policy, Toggle, ToolArguments
 from contextfold.record.compaction import Edit, FateRun
-from contextfold.summary.extractive_facts import newest_plan
 
 SMALLEST_SUMMARY = 160
 """Tokens that a summary message needs to say anything: its frame takes about 60."""
@@ -450,7 +449,7 @@ class _Pass:
 
     def _plan_kept(self, kept: set[int], room: int) -> list[Group]:
         """The group with the newest todo list or plan, where it is older than the tail and within the room."""
-        newest = newest_plan(self.question.messages, self.question.policy.pins.plans)
+        newest = self.question.newest_plan
         for group in self.groups:
             if newest is not None and newest[0] in group.indices:
                 is_there = kept.issuperset(group.indices) or not self.before.isdisjoint(group.indices)

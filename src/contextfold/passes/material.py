@@ -26,7 +26,7 @@ from contextfold.record.compaction import Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
-from contextfold.summary.extractive_facts import SILENT, Note, newest_plan
+from contextfold.summary.extractive_facts import SILENT, Note
 from contextfold.summary.message import OPEN, Earlier, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 from contextfold.summary.rules import statements_of
@@ -162,15 +162,13 @@ def _rules(question: Question, plan: Plan, prose: str, budget: int) -> str:
 
 def _plans_told(question: Question, plan: Plan) -> Collection[str]:
     """The tools whose newest todo list or plan is told: none where a newer one stays in the view and says it itself."""
-    tools = question.policy.pins.plans
-    newest = newest_plan(question.messages, tools)
-    return () if newest is not None and newest[0] not in plan.gone else tools
+    newest = question.newest_plan
+    return () if newest is not None and newest[0] not in plan.gone else question.policy.pins.plans
 
 
 def _old_plans(question: Question) -> dict[int, Message]:
     """Messages with todo lists or plans that a later one replaced, without these: what they call open may be done."""
-    messages, tools = question.messages, question.policy.pins.plans
-    newest = newest_plan(messages, tools)
+    messages, tools, newest = question.messages, question.policy.pins.plans, question.newest_plan
     if newest is None:
         return {}
     replaced: set[str] = set()

@@ -146,6 +146,13 @@ class Question:
 
         return language.dominant(pins.own_text(message) for message in self.messages if pins.is_person(message))
 
+    @cached_property
+    def newest_plan(self) -> tuple[int, ToolCall] | None:
+        """The todo list or plan in force, and its place: looked for once, through all that was ever said."""
+        from contextfold.summary.extractive_facts import newest_plan  # loads its patterns, too
+
+        return newest_plan(self.messages, self.policy.pins.plans)
+
     @property
     def trigger(self) -> Trigger | None:
         """Why a pass is due; None when none is."""
