@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from contextfold import Compactor
 from contextfold.archive import Archive, open_archive
 from contextfold.errors import ArchiveError, PolicyError, StoreConflict
+from contextfold.inspector.stored import stored
 from contextfold.store import Retention, Session
 from contextfold.store.sql import SQLStore
 from effort import examples
@@ -248,22 +250,42 @@ def test_a_file_that_cannot_be_deleted_keeps_its_session(tmp_path: Path) -> None
     store.close()
 
 
-@pytest.mark.parametrize("read", ["read_messages", "read_summary"])
-@pytest.mark.parametrize("look", ["view", "compact"])
-def test_a_session_that_is_deleted_while_it_is_read_is_an_empty_one_and_no_damaged_one(
-    look: str, read: str, store: SQLStore, monkeypatch: pytest.MonkeyPatch
+LOOKS: dict[str, Callable[[Session], Any]] = {
+    "view": lambda session: list(session.view()),
+    "compact": lambda session: session.compact().messages,
+    "due": Session.due,
+    "history": Session.history,
+    "read": Session.read,
+    "search": lambda session: session.search("w7"),
+    "ledger": lambda session: list(session.ledger()),
+    "summaries": Session.summaries,
+    "undo": Session.undo,
+    "page": lambda session: {**stored(session.store, session.thread), "source": None},
+}
+
+
+@pytest.mark.parametrize("read", ["search", "read_messages", "read_summary", "read_summaries", "read_links"])
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("anew", [0, 12])
+def test_a_session_that_is_deleted_while_it_is_read_is_an_empty_one_or_the_next_one_and_no_damaged_one(
+    look: str, read: str, anew: int, store: SQLStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was told that a message or a summary is missing, and to restore a backup."""
-    options = {"upper_threshold": 3_000, "lower_threshold": 1_500, "min_messages": 4}
-    first = Compactor(window=16_000).session("idle", store, options=options)
-    first.append([{"role": "user" if n % 2 == 0 else "assistant", "content": f"{n} word " * 90} for n in range(40)])
-    assert first.compact().changed
+    """It was told that a message or a summary is missing, and to restore a backup; or what of both was read stood
+    together."""
+    begun = said(anew, 10)
+    asked, expected = opened(store, ("", "idle")), opened(store, ("", "next"))
+    asked.append(said(40, 200))
+    assert asked.compact().changed
+    expected.append(begun)
     ask = getattr(store, read)
 
     def deleted_first(thread: Any, *arguments: Any) -> Any:
+        monkeypatch.undo()
         store.delete_idle(thread, -1)
+        opened(store, ("", "idle")).append(begun)
         return ask(thread, *arguments)
 
     monkeypatch.setattr(store, read, deleted_first)
-    found = getattr(Compactor(window=16_000).session("idle", store, options=options), look)()
-    assert list(found if look == "view" else found.messages) == []
+    found = LOOKS[look](opened(store, ("", "idle")))
+    if getattr(store, read) is not deleted_first:  # else this look has no use for it
+        assert found == LOOKS[look](expected)

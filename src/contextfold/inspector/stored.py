@@ -24,9 +24,10 @@ from contextfold.inspector.recording import Recording
 from contextfold.inspector.replay import COLUMNS, Judge, ReplayRequest, pieced
 from contextfold.inspector.wire import Wire
 from contextfold.messages import Message
+from contextfold.ports import SyncPorts, run
 from contextfold.record.compaction import Edit, reduce, summary_message
 from contextfold.store import SessionState, StoredSummary, Thread
-from contextfold.store.reading import reading, source_of
+from contextfold.store.reading import Reader, reading, source_of
 from contextfold.store.recording import account, lineage
 
 PAGE = 2_000
@@ -35,9 +36,12 @@ PAGE = 2_000
 
 def stored(store: Any, thread: Thread, *, keys: Iterable[str] = ()) -> dict[str, Any]:
     """The document of a session as it is now. ``store`` is any ``SummaryStore`` whose methods block."""
-    state: SessionState = store.load(thread)
-    clean = redactor(keys)
-    talk = _Talk(store, thread, state)
+
+    async def look(state: SessionState) -> _Talk:
+        return _Talk(store, thread, state)
+
+    talk = run(Reader(store, thread, None).steady(look, SyncPorts()))
+    state, clean = talk.state, redactor(keys)
     entries = [message_entry(message, size, clean) for message, size in zip(talk.messages, talk.sizes, strict=True)]
     shared = Shared(talk.messages, entries, clean)
     source = {
@@ -55,6 +59,7 @@ class _Talk:
     def __init__(self, store: Any, thread: Thread, state: SessionState) -> None:
         format = source_of(state)
         self.thread = thread
+        self.state = state
         ranges = [range(at, min(at + PAGE, state.message_count)) for at in range(0, state.message_count, PAGE)]
         found = [one for some in ranges for one in store.read_messages(thread, [some])]
         self.wire = [one.wire for one in found]

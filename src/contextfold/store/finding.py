@@ -54,23 +54,30 @@ class Finder:
         """The messages that answer ``query``. Raises ``InputError`` for what cannot be asked."""
         asked, roles = checked(query, wanted.limit, wanted.order, wanted.roles, wanted.neighbors)
         since, until = _seconds("since", wanted.since), _seconds("until", wanted.until)
-        state = await self._reader.state(ports)
-        found = await self.ranked(Search(asked, wanted.limit, wanted.order, roles, since, until), state, ports)
-        try:
-            gone = await self._gone(state.summary_id, ports)
-        except StoreCorrupt:  # there is no view to be had: whatever is found can be read here alone
-            gone = {one.index for one in found}
-        shown = await self._shown([one.index for one in found], wanted.neighbors, state, ports)
-        return await ports.compute(partial(_hits, found, asked, shown, gone, wanted.neighbors))
+        search = Search(asked, wanted.limit, wanted.order, roles, since, until)
+
+        async def look(state: SessionState) -> list[Hit]:
+            found = await self.ranked(search, state, ports)
+            try:
+                gone = await self._gone(state.summary_id, ports)
+            except StoreCorrupt:  # there is no view to be had: whatever is found can be read here alone
+                gone = {one.index for one in found}
+            shown = await self._shown([one.index for one in found], wanted.neighbors, state, ports)
+            return await ports.compute(partial(_hits, found, asked, shown, gone, wanted.neighbors))
+
+        return await self._reader.steady(look, ports)
 
     async def read(self, start: int, count: int, ports: Ports) -> list[HistoryEntry]:
         """Messages from sequence number ``start`` on, at most ``count``."""
         if whole_number("start", start) < 0 or not 0 < whole_number("count", count) <= LONGEST_PAGE:
             given = f"start {shown(start)} must not be negative, and count {shown(count)}"
             raise InputError(f"{given} must be 1 to {LONGEST_PAGE:,}")
-        state = await self._reader.state(ports)
-        wanted = range(start, min(start + count, state.message_count))
-        return list((await self._entries(wanted, state, ports)).values())
+
+        async def look(state: SessionState) -> list[HistoryEntry]:
+            wanted = range(start, min(start + count, state.message_count))
+            return list((await self._entries(wanted, state, ports)).values())
+
+        return await self._reader.steady(look, ports)
 
     async def ranked(self, asked: Search, state: SessionState, ports: Ports) -> list[Ranked]:
         """From the store's index, or by reading all of it where it has none."""

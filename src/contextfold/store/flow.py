@@ -117,22 +117,27 @@ class Flow:
 
     async def due(self, request: SessionRequest, ports: Ports) -> str | None:
         """Why a summary has to be in force before the next request, in words; None when none has."""
-        state = await self.reader.state(ports)
         settling = await _Settling.of(self, request, ports, self.means.observe())
-        resting = self.is_idle(state)
-        loaded, rules, size = await settling.read_on(state, resting)
-        self.reader.remember(loaded)
-        due = None if resting else rules.due(size)
-        return due.reason if due is not None else None
+
+        async def look(state: SessionState) -> str | None:
+            resting = self.is_idle(state)
+            loaded, rules, size = await settling.read_on(state, resting)
+            self.reader.remember(loaded)
+            due = None if resting else rules.due(size)
+            return due.reason if due is not None else None
+
+        return await self.reader.steady(look, ports)
 
     async def look(self, request: SessionRequest, ports: Ports) -> tuple[SessionSize, Limits]:
         """How large the view is, summarized or not, and the limits for it."""
-        resting = replace(request, forced=None)
-        state = await self.reader.state(ports)
-        settling = await _Settling.of(self, resting, ports, self.means.observe())
-        loaded, rules, size = await settling.read_on(state, resting=True)
-        self.reader.remember(loaded)
-        return size, rules.limits
+        settling = await _Settling.of(self, replace(request, forced=None), ports, self.means.observe())
+
+        async def look(state: SessionState) -> tuple[SessionSize, Limits]:
+            loaded, rules, size = await settling.read_on(state, resting=True)
+            self.reader.remember(loaded)
+            return size, rules.limits
+
+        return await self.reader.steady(look, ports)
 
     async def mended(self, state: SessionState, ports: Ports) -> dict[int, Account]:
         """Messages that no summary took and that cannot be sent as they stand, by sequence number."""
@@ -145,12 +150,7 @@ class Flow:
     async def undo(self, ports: Ports, observer: Observer) -> StoredSummary | None:
         """Put what was in force before in force again; the summary that is undone, or None if there is none."""
         while True:
-            state = await self.reader.state(ports)
-            summary = await self.reader.summary(state.summary_id, ports)
-            # What was recalled goes with the summary that it stands behind: undoing that row alone would bring nothing
-            # back.
-            while summary is not None and summary.trigger in recording.COMPANIONS:
-                summary = await self.reader.summary(summary.parent_id, ports)
+            state, summary = await self.reader.steady(partial(self._newest, ports), ports)
             if summary is None:
                 return None
             # where the session changed meanwhile, the loop looks at what is in force now
@@ -159,6 +159,14 @@ class Flow:
                 text = f"summary {summary.id} of session {self.thread} is undone"
                 observer.emit("compaction_undone", text, summary=summary.id, parent=summary.parent_id)
                 return summary
+
+    async def _newest(self, ports: Ports, state: SessionState) -> tuple[SessionState, StoredSummary | None]:
+        """The session, and the summary that an undo takes back."""
+        summary = await self.reader.summary(state.summary_id, ports)
+        # What was recalled goes with the summary that it stands behind: undoing that row alone brings nothing back.
+        while summary is not None and summary.trigger in recording.COMPANIONS:
+            summary = await self.reader.summary(summary.parent_id, ports)
+        return state, summary
 
     # ---- in the background ----
 
@@ -267,9 +275,8 @@ class _Settling:
 
     async def prepare(self) -> None:
         """A summary of what is there now, recorded for later."""
-        state = await self.reader.state(self.ports)
-        loaded, rules, size = await self.read_on(state, resting=False)
-        if loaded.until == state.message_count:
+        loaded, rules, size = await self.reader.steady(partial(self.read_on, resting=False), self.ports)
+        if loaded.until == loaded.state.message_count:
             await self._pass(loaded, rules, size, SOFT)
 
     async def read_on(self, state: SessionState, resting: bool) -> tuple[Loaded, SessionRules, SessionSize]:

@@ -7,10 +7,10 @@ with it (``flow``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from contextfold import formats
 from contextfold.errors import FormatError, StoreCorrupt
@@ -21,6 +21,8 @@ from contextfold.store import loading
 from contextfold.store.layout import as_ranges
 from contextfold.store.loading import Loaded
 from contextfold.store.values import DamagedMessage, SessionState, StoredMessage, StoredSummary, Thread, unreadable
+
+T = TypeVar("T")
 
 PAGE = 2_000
 """Messages that are read at a time."""
@@ -71,6 +73,22 @@ class Reader:
         cannot be read then is not damaged."""
         now = await self.state(ports)
         return (now.created_at, now.revision) != (state.created_at, state.revision)
+
+    async def steady(self, look: Callable[[SessionState], Awaitable[T]], ports: Ports) -> T:
+        """What ``look`` finds in the session, all of it in one state: it reads the store more than once, so it looks
+        again where the session was deleted meanwhile, or its newest message taken back.
+        """
+        while True:
+            state = await self.state(ports)
+            try:
+                found = await look(state)
+            except StoreCorrupt:
+                if not await self.is_gone(state, ports):
+                    raise
+                continue
+            # What is not there any more is no error to whoever asks for links, or for messages of the next session.
+            if not await self.is_gone(state, ports):
+                return found
 
     async def messages(self, ranges: Iterable[range], ports: Ports) -> list[StoredMessage]:
         """All messages of these ranges, read page by page."""

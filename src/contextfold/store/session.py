@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from contextfold.calls.request import UNLIMITED, CompactionResult
@@ -407,10 +408,14 @@ class Session:
         whole_number("start", start, 0)
         if count is not None:
             whole_number("count", count, 0)
-        total = (await self._flow.reader.state(ports)).message_count
-        stop = total if count is None else min(total, start + count)
-        messages = await self._flow.reader.messages([range(start, stop)] if stop > start else [], ports)
-        return [message.wire for message in messages]
+        reader = self._flow.reader
+
+        async def look(state: SessionState) -> list[Any]:
+            stop = state.message_count if count is None else min(state.message_count, start + count)
+            messages = await reader.messages([range(start, stop)] if stop > start else [], ports)
+            return [message.wire for message in messages]
+
+        return await reader.steady(look, ports)
 
     async def _summaries(self, ports: Ports) -> list[StoredSummary]:
         found: list[StoredSummary] = await ask(ports, self.store.read_summaries, self.thread)
@@ -421,7 +426,9 @@ class Session:
         return [found for found in await self._summaries(ports) if found.trigger not in recording.COMPANIONS]
 
     async def _ledger(self, ports: Ports) -> Ledger:
-        state = await self._flow.reader.state(ports)
+        return await self._flow.reader.steady(partial(self._ledger_of, ports), ports)
+
+    async def _ledger_of(self, ports: Ports, state: SessionState) -> Ledger:
         line = recording.lineage(self.thread, await self._summaries(ports), state.summary_id)
         links = [link for found in line for link in await ask(ports, self.store.read_links, self.thread, found.id)]
         ids: list[str | None] = []
