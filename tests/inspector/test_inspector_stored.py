@@ -26,9 +26,11 @@ from contextfold import Compactor, count_tokens
 from contextfold.conversation.repair import repair
 from contextfold.gateway.records import GatewayRecordStore
 from contextfold.inspector import records
+from contextfold.inspector.server import Store
 from contextfold.inspector.stored import stored
 from contextfold.store import Session, open_store
 from contextfold.store.database import Database
+from contextfold.store.sql import SQLStore
 
 MESSAGES = tool_loop(20)
 WINDOW = 3_000
@@ -39,11 +41,11 @@ def url_of(folder: Path) -> str:
     return f"sqlite:///{folder / 'sessions.db'}"
 
 
-def session(store: str, thread: str = "demo") -> Session:
+def session(store: str | SQLStore, thread: str = "demo") -> Session:
     return Compactor(window=WINDOW).session(thread, store)
 
 
-def played(store: str, messages: list[Any], thread: str = "demo") -> Session:
+def played(store: str | SQLStore, messages: list[Any], thread: str = "demo") -> Session:
     """A session as an agent drives it: the view is asked for before each answer."""
     one = session(store, thread)
     for message in messages:
@@ -331,6 +333,32 @@ def test_the_list_says_of_each_session_what_there_is(reading: str) -> None:
     assert by_name["demo"]["compactions"] > 1
     assert by_name["demo"]["view_tokens"] < by_name["demo"]["tokens"]
     assert by_name["another"]["compactions"] == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE agent_sessions SET message_count = 'many' WHERE thread_id = 'second'",
+        "UPDATE session_messages SET payload = '{' WHERE id = (SELECT max(id) - 1 FROM session_messages)",
+        "UPDATE session_summaries SET record = '{'",
+    ],
+)
+def test_a_damaged_session_stands_in_the_list_with_what_is_wrong_and_ends_no_line_of_others(
+    damage: str, tmp_path: Path
+) -> None:
+    one = open_store(url_of(tmp_path))
+    played(one, MESSAGES[:6], "first")
+    played(one, MESSAGES, "second").compact()
+    with one.database.write() as connection:
+        assert connection.execute(text(damage)).rowcount
+    source = Store(one, "a store")
+    for _ in range(2):  # what was found is told again
+        lines = {line["thread"]: line for line in source.sessions()}
+        assert set(lines) == {"first", "second"}
+        assert "restore it from a backup" in lines["second"]["error"]
+        assert lines["first"]["error"] == ""
+        assert lines["first"]["turns"] > 0
+    one.close()
 
 
 def test_sessions_whose_names_look_like_keys_are_told_apart_and_opened_from_the_list(tmp_path: Path) -> None:

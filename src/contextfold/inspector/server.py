@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from contextfold.errors import ContextfoldError, InputError
+from contextfold.errors import ContextfoldError, InputError, StoreCorrupt
 from contextfold.inspector import page, records
 from contextfold.inspector.document import as_json, redactor
 from contextfold.inspector.money import LISTS
@@ -84,7 +84,9 @@ class Store:
     name: str
     namespace: str = ""
     keys: tuple[str, ...] = ()
-    _figures: dict[str, tuple[Any, StoredFigures]] = field(default_factory=dict)
+    _figures: dict[str, tuple[Any, StoredFigures | None]] = field(default_factory=dict)
+    _damage: dict[str, str] = field(default_factory=dict)
+    """Thread key -> what of its messages or summaries cannot be read."""
     errors: dict[str, str] = field(default_factory=dict)
     """Thread key -> what failed last when it was asked for here."""
     _hidden: dict[str, Thread] = field(default_factory=dict)
@@ -112,7 +114,8 @@ class Store:
         lines = []
         for state in self.store.sessions(self.namespace):
             found = self._known(state, until)
-            line = row(state, found, clean(self.errors.get(state.thread.key, "")), now)
+            error = self._damage.get(state.thread.key) or self.errors.get(state.thread.key, "")
+            line = row(state, found, clean(error), now)
             lines.append({**line, "thread": self._shown(state.thread, clean)})
         return lines
 
@@ -121,9 +124,17 @@ class Store:
         signature = (state.message_count, state.revision)
         known = self._figures.get(state.thread.key)
         if (known is None or known[0] != signature) and time.monotonic() < until:
-            made = figures(stored(self.store, state.thread, keys=self.keys), LISTS[0].key)
-            known = self._figures[state.thread.key] = (signature, made)
+            known = self._figures[state.thread.key] = (signature, self._made(state))
         return known[1] if known else None
+
+    def _made(self, state: Any) -> StoredFigures | None:
+        """The figures of a session as it is now; none of one that is damaged, whose line says so among the others."""
+        self._damage.pop(state.thread.key, None)
+        try:
+            return figures(stored(self.store, state.thread, keys=self.keys), LISTS[0].key)
+        except StoreCorrupt as error:
+            self._damage[state.thread.key] = str(error)
+            return None
 
     def document(self, thread: Thread) -> dict[str, Any]:
         return stored(self.store, self.named(thread), keys=self.keys)
