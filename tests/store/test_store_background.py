@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,7 +24,9 @@ from contextfold.store import Session
 from contextfold.store.lease import Keeper, Lease, keeper
 from contextfold.store.options import LONGEST_LEASE
 from contextfold.store.sql import SQLStore
+from contextfold.store.values import Thread
 from contextfold.testing import FailingSummarizer
+from contextfold.testing.dict_store import DictStore
 
 OPTIONS = {"upper_threshold": 4_000, "lower_threshold": 2_000, "min_messages": 4, "min_new_messages": 2}
 SOFT = {**OPTIONS, "background": True, "soft_ratio": 0.5}
@@ -181,6 +185,70 @@ def test_a_crashed_worker_blocks_nobody_for_longer_than_its_lease(store: SQLStor
     session.view()
     assert session.state().summary_id is not None
     assert 0.39 < time.monotonic() - start < PATIENCE
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "dictionaries"])
+def clocked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, list[float]]]:
+    """A store of each kind, and its clock."""
+    now = [1_000_000.0]
+    if request.param == "dictionaries":
+        yield DictStore(lambda: now[0]), now
+        return
+    file = f"sqlite:///{tmp_path}/sessions.db"
+    url = file if request.param == "sqlite" else request.getfixturevalue("new_postgres")()
+    with closing(SQLStore(url, clock=lambda: now[0])) as store:
+        yield store, now
+
+
+@pytest.mark.parametrize("back", [121, 3_600, 900_000])
+def test_a_lease_ends_where_the_clock_is_set_back(clocked: tuple[Any, list[float]], back: float) -> None:
+    """It lived until the old time came again, and so long no summary of its session was made."""
+    store, now = clocked
+    session = opened(store)
+    thread = session.thread
+    session.append(said(12, 240))
+    assert store.acquire_lease(thread, "dead", 60)
+    now[0] -= back
+    assert not store.load(thread).is_summarizing
+    session.view()
+    session.join(PATIENCE)
+    assert len(session.summaries()) == 1
+    assert store.acquire_lease(thread, "next", 60)
+    assert not store.renew_lease(thread, "dead", 60)
+    assert not store.acquire_lease(thread, "third", 60)
+
+
+def test_a_clock_that_is_corrected_ends_no_lease_and_a_living_worker_has_its_own_at_any_time(
+    clocked: tuple[Any, list[float]],
+) -> None:
+    store, now = clocked
+    session = opened(store)
+    thread = session.thread
+    session.append(said(2, 10))
+    assert store.acquire_lease(thread, "one", 60)
+    for back, seconds in ((0, 60), (1, 60), (59, 30), (5_000, 60)):
+        now[0] -= back
+        if back < seconds:
+            assert not store.acquire_lease(thread, "two", 60)
+        assert store.renew_lease(thread, "one", seconds)
+        assert store.load(thread).is_summarizing
+        assert not store.acquire_lease(thread, "two", 60)
+    store.release_lease(thread, "one")
+    assert store.load(thread).lease_seconds is None
+
+
+def test_a_session_whose_lease_the_clock_ended_may_go_and_its_newest_message_be_taken_back(url: str) -> None:
+    now = [1_000_000.0]
+    with closing(SQLStore(url, clock=lambda: now[0])) as store:
+        thread = Thread("", "thread")
+        session = opened(store)
+        session.append(said(2, 10))
+        assert store.acquire_lease(thread, "dead", 60)
+        assert not store.delete_newest(thread, 2, 0)
+        assert not store.delete_idle(thread, -1e9)
+        now[0] -= 3_600
+        assert store.delete_newest(thread, 2, 0)
+        assert store.delete_idle(thread, -1e9)
 
 
 def test_below_the_hard_threshold_nobody_waits_for_a_lease(store: SQLStore) -> None:
@@ -359,7 +427,7 @@ def test_a_list_of_sessions_says_who_is_being_summarized_now(url: str) -> None:
     for seconds, at_work in ((59, True), (2, False)):
         now[0] += seconds
         (listed,) = store.sessions()
-        shown = row(listed, None, "", now[0])
+        shown = row(listed, None, "")
         assert (listed.is_summarizing, shown["busy"], "worker ended" in shown["error"]) == (
             at_work,
             at_work,

@@ -33,6 +33,7 @@ class AgentSession(models.Model):
     is_summarizing = models.BooleanField(default=False)
     lease_owner = models.CharField(max_length=80, null=True)
     lease_until = models.DateTimeField(null=True)
+    lease_seconds = models.FloatField(null=True)
     revision = models.BigIntegerField(default=0)
     held_until = models.BigIntegerField(default=0)
     created_at = models.DateTimeField()

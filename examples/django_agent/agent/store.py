@@ -221,11 +221,17 @@ class DjangoStore:
 
     @_in_transaction
     def _acquire_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
-        now = timezone.now()
-        free = Q(is_summarizing=False) | Q(lease_until__lte=now) | Q(lease_owner=owner)
+        row, now = self._locked(thread), timezone.now()
+        if row is None:
+            return False
+        lease = {"lease_until": _seconds(row.lease_until), "lease_seconds": row.lease_seconds}
+        lent = SessionState(thread, is_summarizing=row.is_summarizing, **lease)
+        if lent.at(now.timestamp()).is_summarizing and row.lease_owner != owner:
+            return False
+        # Compare and swap: not every database locks a row.
+        seen = self._sessions(thread).filter(lease_owner=row.lease_owner, lease_until=row.lease_until)
         until = now + timedelta(seconds=seconds)
-        taken = self._sessions(thread).filter(free)
-        return taken.update(is_summarizing=True, lease_owner=owner, lease_until=until) == 1
+        return seen.update(is_summarizing=True, lease_owner=owner, lease_until=until, lease_seconds=seconds) == 1
 
     def renew_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
         """From a thread of contextfold's own, with another connection: that would wait for the caller's transaction, in
@@ -236,13 +242,14 @@ class DjangoStore:
     @_in_transaction
     def _renew_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
         until = timezone.now() + timedelta(seconds=seconds)
-        return self._sessions(thread).filter(lease_owner=owner).update(lease_until=until) == 1
+        held = self._sessions(thread).filter(lease_owner=owner)
+        return held.update(lease_until=until, lease_seconds=seconds) == 1
 
     @_in_transaction
     def release_lease(self, thread: Thread, owner: str) -> None:
         self._unseen.discard(owner)
         held = self._sessions(thread).filter(lease_owner=owner)
-        held.update(is_summarizing=False, lease_owner=None, lease_until=None)
+        held.update(is_summarizing=False, lease_owner=None, lease_until=None, lease_seconds=None)
 
     # ---- rows ----
 

@@ -7,12 +7,14 @@ import contextlib
 import json
 import threading
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+from unittest import mock
 
 from django.contrib.auth.models import User
 from django.db import connections, transaction
 from django.test import Client, TestCase, TransactionTestCase, override_settings
+from django.utils import timezone
 
 from agent.conversations import areply, asession_for, compactor, get_optimization_config, reply, session_for
 from agent.models import AgentMessage, AgentSession, DialogStyle, SessionSummary, SummaryMessage
@@ -199,6 +201,17 @@ class TransactionTests(Fresh, TransactionTestCase):
             store.renewed.clear()
         again = made.session("thread", WatchedStore(self.user))
         self.assertLess(len(again.view()), 80)
+
+    def test_a_lease_ends_where_the_clock_is_set_back(self) -> None:
+        session, store = session_for(self.user, "thread"), DjangoStore(self.user)
+        session.append(said(2))
+        self.assertTrue(store.acquire_lease(session.thread, "dead", 60))
+        self.assertFalse(store.acquire_lease(session.thread, "next", 60))
+        with mock.patch("django.utils.timezone.now", return_value=timezone.now() - timedelta(hours=1)):
+            self.assertFalse(session.state().is_summarizing)
+            self.assertTrue(store.acquire_lease(session.thread, "next", 60))
+            self.assertTrue(session.state().is_summarizing)
+            self.assertFalse(store.renew_lease(session.thread, "dead", 60))
 
     def test_others_see_nothing_before_the_commit_and_writers_take_turns(self) -> None:
         session = session_for(self.user, "thread")

@@ -110,12 +110,12 @@ class Store:
 
     def sessions(self) -> list[dict[str, Any]]:
         until = time.monotonic() + WORK
-        clean, now = redactor(self.keys), time.time()
+        clean = redactor(self.keys)
         lines = []
         for state in self.store.sessions(self.namespace):
             found = self._known(state, until)
             error = self._damage.get(state.thread.key) or self.errors.get(state.thread.key, "")
-            line = row(state, found, clean(error), now)
+            line = row(state, found, clean(error))
             lines.append({**line, "thread": self._shown(state.thread, clean)})
         return lines
 

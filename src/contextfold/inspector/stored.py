@@ -267,11 +267,11 @@ def _last(values: Sequence[int]) -> int:
     return values[-1] if values else 0
 
 
-def row(state: SessionState, found: StoredFigures | None, error: str, now: float) -> dict[str, Any]:
+def row(state: SessionState, found: StoredFigures | None, error: str) -> dict[str, Any]:
     """A line of the list. ``found`` is None until it was computed; ``error``: what failed last, as far as is known."""
     error = state.damage or error
     # a worker that is done takes its lease off
-    if not error and state.lease_until is not None and state.lease_until < now:
+    if not error and state.lease_until is not None and not state.is_summarizing:
         error = "a worker ended while it was summarizing; the next one takes over"
     return {
         "thread": state.thread.id,

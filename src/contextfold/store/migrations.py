@@ -299,6 +299,7 @@ STEPS: tuple[Step, ...] = (
         },
         fill={"sqlite": _index_signs_again, "postgresql": _index_signs_again},
     ),
+    Step(10, "how long a lease is", ("ALTER TABLE agent_sessions ADD COLUMN lease_seconds {real}",)),
 )
 
 NEWEST = STEPS[-1].version

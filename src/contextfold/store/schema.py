@@ -49,6 +49,7 @@ SESSIONS = Table(
     Column("is_summarizing", Flag, nullable=False),
     Column("lease_owner", String(80)),
     Column("lease_until", Float),
+    Column("lease_seconds", Float),
 )
 
 WINDOWS = Table(

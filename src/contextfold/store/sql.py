@@ -36,6 +36,7 @@ from contextfold.store import payload, rows, search
 from contextfold.store.database import Database
 from contextfold.store.schema import LINKS, MESSAGES, SESSIONS, SUMMARIES, WINDOWS
 from contextfold.store.values import (
+    LEASES,
     Link,
     NewMessage,
     NewSummary,
@@ -165,7 +166,7 @@ class SQLStore:
             row = self._row(connection, thread)
             if row is None or (row["message_count"], row["revision"]) != (count, revision):
                 return False
-            if row["is_summarizing"] and row["lease_until"] > now:
+            if rows.state(thread, {"prepared_id": None, **row}).at(now).is_summarizing:
                 return False
             newest = and_(_of(MESSAGES, thread), MESSAGES.c.sequence == count - 1)
             found = connection.execute(select(MESSAGES.c.tokens, MESSAGES.c.payload).where(newest)).first()
@@ -321,22 +322,18 @@ class SQLStore:
     def acquire_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
         with self.database.write() as connection:
             now = self.database.now(connection)
-            free = or_(
-                SESSIONS.c.is_summarizing.is_(False),
-                SESSIONS.c.lease_until <= now,
-                # a task that was cancelled while it asked may hold it without knowing
-                SESSIONS.c.lease_owner == owner,
-            )
-            taken = {"is_summarizing": True, "lease_owner": owner, "lease_until": now + seconds}
-            return _changed(connection, thread, free, taken)
+            # a task that was cancelled while it asked may hold it without knowing
+            free = or_(not_(_is_leased(now)), SESSIONS.c.lease_owner == owner)
+            lease = {"lease_owner": owner, "lease_until": now + seconds, "lease_seconds": seconds}
+            return _changed(connection, thread, free, {"is_summarizing": True, **lease})
 
     def renew_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
         with self.database.write() as connection:
-            until = self.database.now(connection) + seconds
-            return _changed(connection, thread, SESSIONS.c.lease_owner == owner, {"lease_until": until})
+            lease = {"lease_until": self.database.now(connection) + seconds, "lease_seconds": seconds}
+            return _changed(connection, thread, SESSIONS.c.lease_owner == owner, lease)
 
     def release_lease(self, thread: Thread, owner: str) -> None:
-        free = {"is_summarizing": False, "lease_owner": None, "lease_until": None}
+        free = {"is_summarizing": False, "lease_owner": None, "lease_until": None, "lease_seconds": None}
         with self.database.write() as connection:
             # Only one's own: the lease may have expired, and belong to another worker by now.
             _changed(connection, thread, SESSIONS.c.lease_owner == owner, free)
@@ -388,8 +385,14 @@ def _of(table: Table, thread: Thread) -> ColumnElement[bool]:
 
 
 def _is_idle(now: float, seconds: float) -> ColumnElement[bool]:
-    leased = and_(SESSIONS.c.is_summarizing.is_(True), SESSIONS.c.lease_until > now)
-    return and_(SESSIONS.c.updated_at < now - seconds, ~leased)
+    return and_(SESSIONS.c.updated_at < now - seconds, not_(_is_leased(now)))
+
+
+def _is_leased(now: float) -> ColumnElement[bool]:
+    """``SessionState.at`` in the database. Never null: its opposite would be null as well."""
+    until = SESSIONS.c.lease_until
+    longest = func.coalesce(now + LEASES * SESSIONS.c.lease_seconds, until)
+    return and_(SESSIONS.c.is_summarizing.is_(True), or_(until.is_(None), and_(until > now, until <= longest)))
 
 
 def _changed(connection: Connection, thread: Thread, condition: ColumnElement[bool], values: dict[str, Any]) -> bool:

@@ -23,6 +23,9 @@ from contextfold.store.layout import Layout
 
 Trigger = Literal["proactive", "overflow_retry", "manual", "background", "recall", "thinking"]
 
+LEASES = 2
+"""A lease that has more left than so many times its length is void."""
+
 LONGEST_NAMESPACE = 200
 """Characters. It is part of every key, and PostgreSQL's keys have at most 2,700 bytes."""
 
@@ -95,6 +98,8 @@ class SessionState:
     """Whether a summary is being made. The mark of a worker that died counts until its lease expires, and no longer."""
     lease_owner: str | None = None
     lease_until: float | None = None
+    lease_seconds: float | None = None
+    """For how long it was given or renewed; None where the store does not say."""
     prepared_id: int | None = None
     held_until: int = 0
     created_at: float | None = None
@@ -108,7 +113,12 @@ class SessionState:
 
         ``lease_until`` stays, and says that a worker ended without giving it back.
         """
-        is_over = self.is_summarizing and self.lease_until is not None and self.lease_until <= now
+        until, seconds = self.lease_until, self.lease_seconds
+        if not self.is_summarizing or until is None:
+            return self
+        # No lease has more left than it was given for: the clock was set back, and by the old time it would live on
+        # for as long. Twice that, so that one that was corrected by a little does not let two workers pay at once.
+        is_over = until <= now or (seconds is not None and until > now + LEASES * seconds)
         return replace(self, is_summarizing=False) if is_over else self
 
 

@@ -139,10 +139,10 @@ class DictStore:
             if state is None:
                 return False
             now = self._clock()
-            if state.is_summarizing and state.lease_owner != owner and (state.lease_until or 0) > now:
+            if state.at(now).is_summarizing and state.lease_owner != owner:
                 return False
-            taken = {"is_summarizing": True, "lease_owner": owner, "lease_until": now + seconds}
-            self._states[thread] = replace(state, **taken)  # type: ignore[arg-type]
+            lease = {"lease_owner": owner, "lease_until": now + seconds, "lease_seconds": seconds}
+            self._states[thread] = replace(state, is_summarizing=True, **lease)  # type: ignore[arg-type]
             return True
 
     def renew_lease(self, thread: Thread, owner: str, seconds: float) -> bool:
@@ -150,12 +150,12 @@ class DictStore:
             state = self._states.get(thread)
             if state is None or state.lease_owner != owner:
                 return False
-            self._states[thread] = replace(state, lease_until=self._clock() + seconds)
+            self._states[thread] = replace(state, lease_until=self._clock() + seconds, lease_seconds=seconds)
             return True
 
     def release_lease(self, thread: Thread, owner: str) -> None:
         with self._lock:
             state = self._states.get(thread)
             if state is not None and state.lease_owner == owner:
-                free = {"is_summarizing": False, "lease_owner": None, "lease_until": None}
+                free = {"is_summarizing": False, "lease_owner": None, "lease_until": None, "lease_seconds": None}
                 self._states[thread] = replace(state, **free)  # type: ignore[arg-type]
