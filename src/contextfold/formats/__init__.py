@@ -65,9 +65,12 @@ OF_REQUESTS: Mapping[str, Format] = _Formats({"anthropic-request": "anthropic:An
 """Formats as clients send them, which go by the names of the formats themselves."""
 
 
+_NAMES = frozenset((*FORMATS, *OF_FRAMEWORKS, *OF_REQUESTS))
+
+
 def exists(name: str) -> bool:
     """Whether there is a format of this name, without loading it."""
-    return any(name in tuple(home) for home in (FORMATS, OF_FRAMEWORKS, OF_REQUESTS))
+    return name in _NAMES
 
 
 def get(name: str) -> Format:

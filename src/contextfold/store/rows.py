@@ -11,8 +11,9 @@ What belongs here: what each column may hold, and what the columns of one row sa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, get_args
 
 from sqlalchemy import BigInteger, Boolean, Float, Table
@@ -31,6 +32,8 @@ LATEST = 253_402_300_800.0
 
 Row = Mapping[Any, Any]
 """Values by the names of their columns."""
+
+_STATE = frozenset(SessionState.__dataclass_fields__)
 
 REMEDY = "restore it from a backup"
 
@@ -54,7 +57,7 @@ def listed(namespace: str, row: Row) -> SessionState:
     if problem:
         thread = Thread(namespace, str(key))  # what it was called, only the damaged column says
     found, other = _state(thread, row)
-    return replace(found, damage=problem or other)
+    return replace(found, damage=problem or other) if problem or other else found
 
 
 def locked(thread: Thread, row: Row) -> Row:
@@ -66,34 +69,36 @@ def locked(thread: Thread, row: Row) -> Row:
 
 def _state(thread: Thread, row: Row) -> tuple[SessionState, str]:
     """What can be read of a row, and what is wrong with it."""
-    place = f"the row of session {thread}"
-    fields = {name: row[name] for name in SessionState.__dataclass_fields__ if name in row}
-    problem = ""
-    for name, value in _damaged(SESSIONS, fields):
-        problem = problem or _told(place, name, value)
+    fields, problem = {name: value for name, value in row.items() if name in _STATE}, ""
+    for name, value in [*_damaged(SESSIONS, fields)]:
+        problem = problem or _told(_place(thread), name, value)
         del fields[name]
     for name in ("format_marked", "is_summarizing"):  # SQLite has 0 and 1
         if name in fields:
             fields[name] = bool(fields[name])
     found = SessionState(thread, **fields)
-    return found, problem or _contradiction(place, found)
+    return found, problem or _contradiction(found)
 
 
-def _contradiction(place: str, found: SessionState) -> str:
+def _place(thread: Thread) -> str:
+    return f"the row of session {thread}"
+
+
+def _contradiction(found: SessionState) -> str:
     """What the columns of a session's row say that cannot be true at once; empty where they agree."""
     if found.format is None and found.message_count:
-        return f"{place} cannot be read: it has {found.message_count:,} messages of no format; {REMEDY}"
+        return f"{_place(found.thread)} cannot be read: it has {found.message_count:,} messages of no format; {REMEDY}"
     if found.format is not None and not formats.exists(found.format):
-        return _told(place, "format", found.format)
+        return _told(_place(found.thread), "format", found.format)
     if found.is_summarizing and found.lease_until is None:
-        return _told(place, "lease_until", None)
+        return _told(_place(found.thread), "lease_until", None)
     until = found.summary_until_index
     for name in ("summary_until_index", "summary_text", "summary_tokens", "summary_created_at"):
         if (getattr(found, name) is None) is not (found.summary_id is None):
-            return _told(place, name, getattr(found, name))
+            return _told(_place(found.thread), name, getattr(found, name))
     if until is not None and until > found.message_count:
         return (
-            f"{place} cannot be read: its summary covers {until:,} messages, more messages than the "
+            f"{_place(found.thread)} cannot be read: its summary covers {until:,} messages, more messages than the "
             f"{found.message_count:,} that it has; {REMEDY}"
         )
     return ""
@@ -154,22 +159,24 @@ def is_time(value: object) -> bool:
 
 def _damaged(table: Table, row: Row) -> Iterator[tuple[str, Any]]:
     """The columns whose values no column of this kind can have."""
+    kinds = _kinds(table)
+    for name, value in row.items():
+        if (kind := kinds.get(name)) is not None and not (kind[0] if value is None else kind[1](value)):
+            yield name, value
+
+
+@cache
+def _kinds(table: Table) -> dict[str, tuple[bool, Callable[[Any], bool]]]:
+    """By the name of each column: whether it may be empty, and whether a value fits it. Found once: lists have 10,000
+    rows."""
+    found = {}
     for column in table.columns:
-        if column.name not in row or column.name == "thread_id":
-            continue
-        value, kind = row[column.name], column.type
-        if value is None:
-            fits = bool(column.nullable)
-        elif isinstance(kind, BigInteger):
-            fits = _is_whole(value)
-        elif isinstance(kind, Float):
-            fits = is_time(value) if column.name.endswith("_at") else _is_real(value)
-        elif isinstance(kind, Boolean):
-            fits = isinstance(value, int) and value in (0, 1)
-        else:
-            fits = isinstance(value, str)
-        if not fits:
-            yield column.name, value
+        fits = next((fits for kind, fits in _FITS.items() if isinstance(column.type, kind)), _is_text)
+        if isinstance(column.type, Float) and column.name.endswith("_at"):
+            fits = is_time
+        found[column.name] = (bool(column.nullable), fits)
+    found.pop("thread_id", None)  # whoever reads it knows more
+    return found
 
 
 def _is_whole(value: object) -> bool:
@@ -178,6 +185,17 @@ def _is_whole(value: object) -> bool:
 
 def _is_real(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, int) and value in (0, 1)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_FITS: dict[type, Callable[[Any], bool]] = {BigInteger: _is_whole, Float: _is_real, Boolean: _is_flag}
 
 
 def _told(place: str, column: str, value: object) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    CursorResult,
     Table,
     and_,
     delete,
@@ -78,16 +79,21 @@ class SQLStore:
         (``SessionState.damage``)."""
         query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace))
         with self.database.read() as connection:
-            found = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id)).mappings()
-            return self._now(connection, [rows.listed(namespace, row) for row in found])
+            found = connection.execute(query.order_by(SESSIONS.c.updated_at.desc(), SESSIONS.c.thread_id))
+            return self._listed(connection, namespace, found)
 
     def idle(self, seconds: float, namespace: str = "") -> list[SessionState]:
         """The idle sessions of a namespace that are not being summarized; the oldest first."""
         with self.database.read() as connection:
             unused = _is_idle(self.database.now(connection), seconds)
             query = _sessions_with_prepared().where(SESSIONS.c.namespace == checked_namespace(namespace), unused)
-            found = connection.execute(query.order_by(SESSIONS.c.updated_at, SESSIONS.c.thread_id)).mappings()
-            return self._now(connection, [rows.listed(namespace, row) for row in found])
+            found = connection.execute(query.order_by(SESSIONS.c.updated_at, SESSIONS.c.thread_id))
+            return self._listed(connection, namespace, found)
+
+    def _listed(self, connection: Connection, namespace: str, found: CursorResult[Any]) -> list[SessionState]:
+        names = tuple(found.keys())  # a mapping of SQLAlchemy costs as much as reading the row
+        states = [rows.listed(namespace, dict(zip(names, row, strict=True))) for row in found]
+        return self._now(connection, states)
 
     def _now(self, connection: Connection, states: list[SessionState]) -> list[SessionState]:
         """Rows as they are now. The time is a query on PostgreSQL, so it is only asked for where a row needs it."""
