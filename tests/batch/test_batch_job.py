@@ -308,6 +308,7 @@ def test_folders_globs_and_files_of_every_kind_are_read(tmp_path: Path) -> None:
     rows = rows_of(tmp_path / "all")
     assert [row["conversation"] for row in rows if row["source"].endswith("d.json")] == ["0", "1"]
     assert [len(row["view"]) for row in rows if row["source"].endswith("session.jsonl")] == [2]
+    assert not any(row["row"] for row in rows)
     assert done(folder / "*.jsonl", output=tmp_path / "some").sums.rows == 3
     assert done(folder / "**/*.gz", output=tmp_path / "deep").sums.rows == 3
     assert done(folder / "a.jsonl", folder / "d.json", output=tmp_path / "two").sums.rows == 4
@@ -315,6 +316,20 @@ def test_folders_globs_and_files_of_every_kind_are_read(tmp_path: Path) -> None:
         done(folder / "nothing", output=tmp_path / "none")
     with pytest.raises(InputError, match="no file that ends in"):
         done(folder / "*.txt2", output=tmp_path / "none")
+
+
+def test_what_of_a_file_is_in_no_conversation_stands_in_its_row(tmp_path: Path) -> None:
+    """Words that a person took back in Claude Code are not compacted, and not lost without a word."""
+
+    def said(text: str, before: str | None) -> str:
+        message = {"role": "user", "content": text}
+        return json.dumps({"type": "user", "uuid": text, "parentUuid": before, "sessionId": "s", "message": message})
+
+    (tmp_path / "session.jsonl").write_text("\n".join([said("a", None), said("b", "a"), said("c", "a")]))
+    done(tmp_path / "session.jsonl", output=tmp_path / "out")
+    (row,) = rows_of(tmp_path / "out")
+    assert [message["content"] for message in row["view"]] == ["a", "c"]
+    assert row["row"] == {"left_out": ["line 2: left out, as the person went back and said something else"]}
 
 
 def test_a_file_of_lines_can_be_one_conversation_and_the_other_way_round(tmp_path: Path) -> None:

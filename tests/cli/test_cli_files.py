@@ -35,6 +35,17 @@ def test_a_file_with_several_conversations_asks_for_a_choice(tmp_path: Path) -> 
         load(file, format=None, pick=3)
 
 
+def test_what_of_a_file_is_in_no_conversation_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(text: str, before: str | None) -> dict[str, object]:
+        message = {"role": "user", "content": text}
+        return {"type": "user", "uuid": text, "parentUuid": before, "sessionId": "s", "message": message}
+
+    file = saved(tmp_path, [said("a", None), said("b", "a"), said("c", "a")])
+    assert [message["content"] for message in load(file, format=None, pick=None).messages] == ["a", "c"]
+    wanted = f"contextfold: {file}: entry 1: left out, as the person went back and said something else\n"
+    assert capsys.readouterr().err == wanted
+
+
 def test_a_choice_beyond_the_only_conversation_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds one conversation, so --pick must be from 1 to 1, not 2"):
         load(saved(tmp_path, CHAT), format=None, pick=2)

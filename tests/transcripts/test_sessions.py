@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contextfold.errors import InputError
-from contextfold.transcripts import codex
+from contextfold.transcripts import claude_code, codex
 from contextfold.transcripts.document import TranscriptFile
 from transcripts.files import one, roles, rows, several
 
@@ -482,3 +482,187 @@ def test_a_stream_of_the_responses_api_is_its_finished_answer() -> None:
     found = one(rows({"type": "response.created", "response": {"output": []}}, final))
     assert (found.kind, found.format) == ("response-stream", "openai-responses")
     assert found.messages == [{"role": "system", "content": "rules"}, item]
+
+
+# ---- branches --------------------------------------------------------------------------------------------------------
+
+
+def line(uuid: str, before: str | None, kind: str = "user", content: Any = None, **row: Any) -> dict[str, Any]:
+    return {**claude(kind, content or uuid), "uuid": uuid, "parentUuid": before, **row}
+
+
+def note(uuid: str, before: str | None, **row: Any) -> dict[str, Any]:
+    return {"type": "system", "uuid": uuid, "parentUuid": before, "sessionId": "s", **row}
+
+
+def call_of(uuid: str, before: str) -> dict[str, Any]:
+    return line(uuid, before, "assistant", [use(uuid)])
+
+
+def result_of(uuid: str, before: str, call: str) -> dict[str, Any]:
+    return line(uuid, before, "user", [result(call)])
+
+
+ATTACHED = {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "q"}, "sessionId": "s"}
+BEGUN = [line("p1", None), line("a1", "p1", "assistant")]
+SECOND = [line("p2", "a1"), line("a2", "p2", "assistant")]
+BRANCHES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "the newest words are edited": ([*BEGUN, line("p2", "a1"), line("q2", "a1")], "p1 a1 q2"),
+    "two turns are gone back on": (
+        [*BEGUN, *SECOND, line("p3", "a2"), line("q2", "a1"), line("b2", "q2", "assistant")],
+        "p1 a1 q2 b2",
+    ),
+    "twice, and from inside a branch": (
+        [*BEGUN, *SECOND, line("p3", "a2"), line("q3", "a2"), line("q2", "a1"), line("r2", "a1")],
+        "p1 a1 r2",
+    ),
+    "a newer branch stays on the way": ([*BEGUN, *SECOND, line("p3", "a2"), line("q3", "a2")], "p1 a1 p2 a2 q3"),
+    "notes stand between": (
+        [
+            *BEGUN,
+            note("n", "a1"),
+            line("meta", "n", isMeta=True),
+            line("p2", "meta"),
+            {**ATTACHED, "uuid": "q", "parentUuid": "p2"},
+            note("m", "a1"),
+            line("q2", "m"),
+        ],
+        "p1 a1 q2",
+    ),
+    "the first words are gone back on": (
+        [*BEGUN, *SECOND, line("q1", None), line("b1", "q1", "assistant"), line("q2", "b1")],
+        "q1 b1 q2",
+    ),
+    "across a compaction": (
+        [
+            *BEGUN,
+            *SECOND,
+            note("edge", None, subtype="compact_boundary", logicalParentUuid="a2"),
+            line("sum", "edge", isCompactSummary=True),
+            line("p3", "sum"),
+            line("q2", "a1"),
+        ],
+        "p1 a1 q2",
+    ),
+    "a compaction is no way back": (
+        [
+            *BEGUN,
+            note("edge", None, subtype="compact_boundary"),
+            line("sum", "edge", isCompactSummary=True),
+            line("p2", "sum"),
+            line("a2", "p2", "assistant"),
+        ],
+        "p1 a1 p2 a2",
+    ),
+    "parallel calls and their results": (
+        [
+            *BEGUN,
+            call_of("c", "a1"),
+            call_of("d", "c"),
+            result_of("r", "c", "c"),
+            result_of("s", "d", "d"),
+            line("a3", "s", "assistant"),
+            line("p2", "a3"),
+        ],
+        "p1 a1 c c d d a3 p2",
+    ),
+    "words where a result was interrupted": (
+        [*BEGUN, call_of("c", "a1"), result_of("r", "c", "c"), line("p2", "c")],
+        "p1 a1 c c p2",
+    ),
+    "a command of the product's own": (
+        [*BEGUN, line("x", "a1", content="<command-name>/exit</command-name>"), line("p2", "a1")],
+        "p1 a1 <command-name>/exit</command-name> p2",
+    ),
+    "the way breaks off": (
+        [*BEGUN, line("p2", "lost"), line("a2", "p2", "assistant"), line("p3", "gone")],
+        "p1 a1 p2 a2 p3",
+    ),
+    "answers follow nothing": (
+        [line("p1", None), line("a1", None, "assistant"), line("p2", "a1"), line("p3", None)],
+        "p1 a1 p2 p3",
+    ),
+    "no words follow anything": (
+        [*BEGUN, line("p2", None), line("a2", "p2", "assistant"), line("p3", None)],
+        "p1 a1 p2 a2 p3",
+    ),
+    "two sessions in one file": (
+        [*BEGUN, *SECOND, line("q1", None, sessionId="t"), line("b1", "q1", "assistant", sessionId="t")],
+        "p1 a1 p2 a2 q1 b1",
+    ),
+    "a circle": ([line("p1", "a1"), line("a1", "p1", "assistant"), note("n", "n"), line("p2", "n")], "p1 a1 p2"),
+}
+
+
+def texts(messages: list[dict[str, Any]]) -> str:
+    said = []
+    for message in messages:
+        content = message["content"]
+        for block in [content] if isinstance(content, str) else content:
+            told = block if isinstance(block, str) else block.get("text") or block.get("id") or block["tool_use_id"]
+            said.append(told)
+    return " ".join(said)
+
+
+@pytest.mark.parametrize(("talk", "left"), BRANCHES.values(), ids=BRANCHES)
+def test_what_was_gone_back_on_in_claude_code_is_left_out_and_nothing_else(
+    talk: list[dict[str, Any]], left: str
+) -> None:
+    """All branches were read as one conversation that no model had. What hangs together by no ids is read whole."""
+    found = one(rows(*talk))
+    assert texts(found.messages) == left
+    is_whole = left.count(" ") == sum(not row.get("isCompactSummary") for row in talk if row["type"] != "system") - 1
+    assert bool(found.left_out) is not is_whole
+
+
+def test_rows_that_were_gone_back_on_are_told_with_their_places() -> None:
+    talk = [*BEGUN, *SECOND, note("n", "a2"), line("p3", "n"), line("q2", "a1")]
+    went_back = "left out, as the person went back and said something else"
+    assert one(rows(*talk)).left_out == (f"lines 3-4, 6: {went_back}",)
+    assert one(json.dumps(talk).encode()).left_out == (f"entries 2-3, 5: {went_back}",)
+
+
+def test_ways_through_a_long_session_are_walked_once() -> None:
+    def calls(size: int) -> int:
+        talk = [line("0", None)]
+        for number in range(1, size):  # every second word is taken back
+            talk += [note(f"n{number}", str(number - 1)), line(f"x{number}", f"n{number}")]
+            talk += [line(str(number), f"n{number}")]
+        document = TranscriptFile("talk", "", talk)
+        made: list[str] = []
+        sys.setprofile(lambda frame, kind, _: made.append(kind))
+        try:
+            claude_code.read(document)
+        finally:
+            sys.setprofile(None)
+        return len(made)
+
+    assert calls(400) < 3 * calls(200)
+
+
+def pi_row(name: str, before: str | None, **fields: Any) -> dict[str, Any]:
+    message = {"role": "user", "content": name, **fields}
+    return {"type": "message", "id": name, "parentId": before, "message": message}
+
+
+def test_a_pi_session_is_the_way_to_its_newest_row() -> None:
+    """Its rows are a tree, and all branches were read as one. What it wrote of a branch that was left is sent."""
+    head = {"type": "session", "version": 3, "id": "s"}
+    talk = [head, *(pi_row(name, before) for name, before in zip("abc", [None, "a", "b"], strict=True))]
+    left = {"type": "branch_summary", "id": "d", "parentId": "a", "fromId": "c", "summary": "tried b"}
+    found = one(rows(*talk, left, pi_row("e", "d"), {"type": "label", "id": "f", "parentId": "e", "targetId": "a"}))
+    first, of_branch, last = (message["content"] for message in found.messages)
+    assert (first, last) == ("a", "e")
+    assert "tried b" in of_branch
+    assert found.left_out == ("lines 3-4: left out, as the person went back and said something else",)
+    for broken in ("lost", "e"):
+        whole = one(rows(*talk, left, pi_row("e", broken)))
+        assert [message["content"] for message in whole.messages] == ["a", "b", "c", "e"]
+        assert not whole.left_out
+
+
+def test_a_command_that_a_person_kept_from_the_model_of_pi_is_not_read() -> None:
+    """``!!`` runs one that is not sent: its output was compacted, archived and shown as the user's words."""
+    secret = pi_row("x", "a", role="bashExecution", command="env", output="KEY=1", excludeFromContext=True)
+    found = one(rows(pi_row("a", None), secret, pi_row("b", "x")))
+    assert [message["content"] for message in found.messages] == ["a", "b"]

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 import typer
 
+from contextfold.cli.terminal import say
 from contextfold.errors import InputError, shown
 from contextfold.transcripts import Conversation, read
 
@@ -52,11 +53,18 @@ def load_all(file: str, *, format: str | None, pick: int | None) -> list[Convers
     name = display_name(file)
     conversations = read(_read_bytes(file), name=name, format=format)
     if pick is None:
-        return list(conversations)
+        return _told(name, conversations)
     if not 1 <= pick <= len(conversations):
         held = "one conversation" if len(conversations) == 1 else f"{len(conversations):,} conversations"
         raise InputError(f"{name} holds {held}, so --pick must be from 1 to {len(conversations)}, not {pick}")
-    return [conversations[pick - 1]]
+    return _told(name, [conversations[pick - 1]])
+
+
+def _told(name: str, conversations: Sequence[Conversation]) -> list[Conversation]:
+    """The conversations, once it is said on standard error what of their file is in none of them."""
+    for said in dict.fromkeys(said for one in conversations for said in one.left_out):
+        say(f"contextfold: {name}: {said}", err=True)
+    return list(conversations)
 
 
 def _read_bytes(file: str) -> bytes:

@@ -6,6 +6,8 @@ a user message.
 Left out: sub-agents' rows (``isSidechain``) beside those of the session, summaries that replaced nothing in the file
 (``isCompactSummary``: the raw rows go on), errors shown to the person and never sent (``<synthetic>``), rows that were
 only displayed, and everything that is not a message. ``toolUseResult`` repeats the result and is ignored.
+Where the person went back and said something else, rows of both stand in the file, and ``parentUuid`` tells which of
+them go on: the others are left out, and said. What hangs together by no such ids is read in the order of the file.
 A summary that a file begins with is all there is of what came before, and stays. A file that holds nothing but
 sub-agents' rows is a sub-agent's own.
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contextfold.transcripts.branches import gone_back_on, went_back
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
@@ -24,6 +27,7 @@ from contextfold.transcripts.turns import Turns, one_user_message
 KIND = "claude-code"
 OF_SUB_AGENTS = ("isSidechain", "parent_tool_use_id")
 ROW_MARKS = ("sessionId", "parentUuid", "isSidechain", "session_id", "parent_tool_use_id")
+ASIDES = ("<command-name>", "<local-command-", "<bash-")
 
 
 def recognizes(document: TranscriptFile) -> bool:
@@ -35,10 +39,11 @@ def read(document: TranscriptFile) -> list[Conversation]:
     seen: set[str] = set()
     begun = False
     sent = [row for row in document.objects if _is_sent(row)]
-    own = [row for row in sent if not any(row.get(mark) for mark in OF_SUB_AGENTS)]
-    for row in own or sent:
+    own = [row for row in sent if not any(row.get(mark) for mark in OF_SUB_AGENTS)] or sent
+    gone = _gone_back_on(document.objects, own)
+    for row in own:
         uuid = str(row["uuid"]) if "uuid" in row else None
-        if uuid in seen:  # a resumed session repeats rows
+        if uuid in seen or uuid in gone:  # a resumed session repeats rows
             continue
         if row.get("isCompactSummary"):
             if begun:
@@ -54,7 +59,55 @@ def read(document: TranscriptFile) -> list[Conversation]:
             _add_user(turns, row["attachment"]["prompt"])
         else:
             _add_user(turns, row["message"].get("content"))
-    return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND)]
+    left_out = _said(document, own, gone)
+    return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND, left_out=left_out)]
+
+
+def _gone_back_on(rows: list[dict[str, Any]], own: list[dict[str, Any]]) -> set[str]:
+    """The ids of the rows that a person took back, with what followed them."""
+    # The row after a compaction follows none, and names the one before it in a field of its own.
+    parents = {
+        row["uuid"]: _id(row.get("parentUuid")) or _id(row.get("logicalParentUuid"))
+        for row in reversed(rows)  # the first of those that are repeated
+        if _id(row.get("uuid"))
+    }
+    known = {row["uuid"]: row for row in own if _id(row.get("uuid"))}
+    words = {uuid for uuid, row in known.items() if _is_of_person(row)}
+    rest = [parents[uuid] for uuid, row in known.items() if uuid not in words and not row.get("isCompactSummary")]
+    # Only where all rows name the one before them does words that follow none mean that the person began anew.
+    is_whole = all(before in parents for before in rest) and any(parents[uuid] in parents for uuid in words)
+
+    def place(uuid: str) -> str | None:
+        if uuid not in words:
+            return None
+        return str(known[uuid].get("sessionId")) if is_whole and not known[uuid].get("isSidechain") else uuid
+
+    return gone_back_on(list(known), parents, lambda uuid: uuid not in known or _is_aside(known[uuid]), place)
+
+
+def _is_aside(row: dict[str, Any]) -> bool:
+    """Whether a row stands beside what is said: a note of the product, or a command that it ran itself."""
+    content = row.get("message", {}).get("content")
+    return bool(row.get("isMeta")) or (isinstance(content, str) and content.startswith(ASIDES))
+
+
+def _is_of_person(row: dict[str, Any]) -> bool:
+    if row["type"] != "user" or row.get("isCompactSummary") or _is_aside(row):
+        return False
+    content = row["message"]["content"]
+    return not isinstance(content, list) or not any(_is_block(block, "tool_result") for block in content)
+
+
+def _said(document: TranscriptFile, own: list[dict[str, Any]], gone: set[str]) -> tuple[str, ...]:
+    if not gone:
+        return ()
+    of_own = {id(row) for row in own}
+    places = [n for n, row in enumerate(document.rows) if id(row) in of_own and row.get("uuid") in gone]
+    return (went_back(document, places),)
+
+
+def _id(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _is_message(row: dict[str, Any]) -> bool:

@@ -12,7 +12,8 @@ class Conversation:
 
     ``name`` is the file's name, with ``#n`` where the file holds several. ``format`` is the wire format of
     ``messages``, and ``kind`` says what sort of file it was read from, such as ``claude-code`` or ``messages``.
-    ``tools`` are declarations that stand beside the messages in a recorded request.
+    ``tools`` are declarations that stand beside the messages in a recorded request. ``left_out`` says in words what of
+    the file is in none of its conversations, though it might be taken for a part of one.
     """
 
     name: str
@@ -20,3 +21,4 @@ class Conversation:
     messages: list[Any]
     kind: str
     tools: tuple[Any, ...] = ()
+    left_out: tuple[str, ...] = ()

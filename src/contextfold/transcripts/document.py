@@ -7,12 +7,17 @@ What does not: what the values mean, which the readers of each kind of file know
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from contextfold import json_values
 from contextfold.errors import InputError
 from contextfold.formats.values import kind_of
+
+PLACES = 6
+"""How many places an error text names."""
+_NAMES = (("entry", "entries"), ("line", "lines"))
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,19 @@ class TranscriptFile:
     def place(self, index: int) -> str:
         """Where row ``index`` stands, for an error text."""
         return f"line {self.lines[index]}" if index < len(self.lines) else f"message {index}"
+
+    def places(self, indices: Sequence[int]) -> str:
+        """Where several rows stand, in ascending order: ``lines 3-7, 12``, the first of them where there are many."""
+        numbers = [self.lines[index] if index < len(self.lines) else index for index in indices]
+        spans: list[list[int]] = []
+        for index, number in zip(indices, numbers, strict=True):
+            if spans and index == spans[-1][2] + 1:
+                spans[-1][1:] = [number, index]
+            else:
+                spans.append([number, number, index])
+        shown = [f"{first:,}" if first == last else f"{first:,}-{last:,}" for first, last, _ in spans[:PLACES]]
+        more = f" and {len(spans) - PLACES:,} more places" if len(spans) > PLACES else ""
+        return f"{_NAMES[bool(self.lines)][len(numbers) > 1]} {', '.join(shown)}{more}"
 
 
 def parse(data: bytes, name: str) -> TranscriptFile:

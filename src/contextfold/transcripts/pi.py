@@ -1,20 +1,26 @@
 """pi session files: JSON Lines with rows of type ``message``, in pi's own blocks ``toolCall`` and role ``toolResult``.
 
 They are written as Anthropic messages. Answers that were aborted before anything came are left out, commands that the
-person ran (``bashExecution``) are user messages, and rows of other types (settings, summaries of the product's own
-compaction, whose originals are in the file) are left out.
+person ran (``bashExecution``) are user messages but where they were kept from the model, and rows of other types
+(settings, summaries of the product's own compaction, whose originals are in the file) are left out.
+
+Rows are a tree (``id``, ``parentId``): the newest one and those that lead to it are the conversation. What stands on
+other branches is left out, and said; what the product wrote of one when the person came back from it stays.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from contextfold.transcripts.branches import path_to, went_back
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
 from contextfold.transcripts.turns import Turns, one_user_message
 
 KIND = "pi"
 SUMMARY_ROLES = ("compactionSummary", "branchSummary")
+OF_BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n{}</summary>"
+"""As the product sends it."""
 
 
 def recognizes(document: TranscriptFile) -> bool:
@@ -23,9 +29,16 @@ def recognizes(document: TranscriptFile) -> bool:
 
 def read(document: TranscriptFile) -> list[Conversation]:
     turns = Turns()
-    for row in document.objects:
-        message = _message_of(row)
-        if message is None or message["role"] in SUMMARY_ROLES:
+    way = _way(document.objects)
+    left_out = []
+    for place, row in enumerate(document.rows):
+        message = _message_of(row) if isinstance(row, dict) else None
+        if message is None or message["role"] in SUMMARY_ROLES or message.get("excludeFromContext"):
+            continue
+        if way is None and row["type"] == "branch_summary":  # its originals are read
+            continue
+        if way is not None and row["id"] not in way:
+            left_out.append(place)
             continue
         if message["role"] == "toolResult":
             _add_result(turns, message)
@@ -33,12 +46,24 @@ def read(document: TranscriptFile) -> list[Conversation]:
             _add_answer(turns, message)
         else:
             _add_user(turns, message)
-    return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND)]
+    said = (went_back(document, left_out),) if left_out else ()
+    return [Conversation(document.name, "anthropic", turns.messages(one_user_message), KIND, left_out=said)]
+
+
+def _way(rows: list[dict[str, Any]]) -> set[str] | None:
+    """The rows from the first to the newest; None where they do not name those before them, as in old files."""
+    entries = [row for row in rows if row.get("type") != "session"]
+    parents = {row["id"]: row.get("parentId") for row in entries if isinstance(row.get("id"), str)}
+    if len(parents) < len(entries) or not all(held is None or isinstance(held, str) for held in parents.values()):
+        return None
+    return path_to(entries[-1]["id"], parents) if entries else None
 
 
 def _message_of(row: dict[str, Any]) -> dict[str, Any] | None:
     if row.get("type") == "custom_message":  # put into the conversation by an extension
         return {"role": "user", "content": row.get("content")}
+    if row.get("type") == "branch_summary" and isinstance(row.get("summary"), str):
+        return {"role": "user", "content": OF_BRANCH.format(row["summary"])}
     message = row.get("message")
     if row.get("type") != "message" or not isinstance(message, dict) or not isinstance(message.get("role"), str):
         return None
