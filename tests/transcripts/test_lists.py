@@ -217,6 +217,25 @@ def test_requests_in_a_log_of_events_are_its_conversations() -> None:
     assert [conversation.messages for conversation in found] == [TALK[:1], TALK]
 
 
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ([{"error": "timeout"}], ("line 3: left out, as it holds no messages",)),
+        ([7, {"id": "x"}, {"messages": []}, None], ("lines 3-4, 6: left out, as they hold no messages",)),
+        ([{"messages": []}], ()),
+        (
+            [{"id": "x"}, {"messages": TALK}] * 9,
+            ("lines 3, 5, 7, 9, 11, 13 and 3 more places: left out, as they hold no messages",),
+        ),
+    ],
+)
+def test_rows_without_messages_beside_others_are_told_with_their_places(rest: list[Any], said: tuple[str, ...]) -> None:
+    """They were skipped without a word, so that the third line was the second conversation."""
+    for conversation in several(rows({"messages": TALK[:1]}, {"request": {"messages": TALK}}, *rest)):
+        assert conversation.left_out == said
+    assert one(rows(*TALK, {"role": "user", "content": "on"})).left_out == ()
+
+
 def test_roles_helper_reads_what_was_written() -> None:
     assert roles(json.loads(json.dumps(TALK))) == ["user", "assistant"]
 

@@ -58,12 +58,13 @@ def recognizes(document: TranscriptFile) -> bool:
 def read(document: TranscriptFile, format: str | None = None) -> list[Conversation]:
     """Every list of messages in the file; ``format`` names their format instead of having it detected."""
     found = list(_found(document)) or [Found([])]
+    left_out = _without_messages(document)
     names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
     conversations = []
     for name, entry in zip(names, found, strict=True):
         messages = [_as_sent(message) for message in entry.messages if _was_sent(message)]
         known = format or entry.format or _detected(messages)
-        conversations.append(Conversation(name, known, messages, KIND, entry.tools))
+        conversations.append(Conversation(name, known, messages, KIND, entry.tools, left_out))
     return conversations
 
 
@@ -73,6 +74,16 @@ def _detected(messages: list[Any]) -> str:
         return formats.detect(messages).name
     except InputError:
         return "openai-chat"
+
+
+def _without_messages(document: TranscriptFile) -> tuple[str, ...]:
+    """What is said of rows without messages, in a file whose other rows hold some."""
+    value = document.value
+    if not isinstance(value, list) or not value or _is_messages(value):
+        return ()
+    places = [place for place, row in enumerate(value) if next(_lists_in(row, DEPTH - 1), None) is None]
+    they = "it holds" if len(places) == 1 else "they hold"
+    return (f"{document.places(places)}: left out, as {they} no messages",) if places else ()
 
 
 def _found(document: TranscriptFile) -> Iterator[Found]:
