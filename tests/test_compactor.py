@@ -24,7 +24,9 @@ from contextfold import (
     PolicyError,
     SummaryFailed,
 )
+from contextfold.conversation.groups import group
 from contextfold.observe import Event
+from contextfold.passes import question
 
 Wire = list[dict[str, Any]]
 
@@ -173,6 +175,19 @@ def test_system_prompt_and_tools_count() -> None:
     out = compactor.compact(wire, system="Be careful. " * 100, tools=tools)
     assert out.tokens_after > bare + 500
     assert set(out.floor) >= {"system prompt", "tools"}
+
+
+def test_a_floor_is_told_from_the_groups_that_the_pass_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay asks for it after each pass, and grouped all messages before it once more each time."""
+    wire = conversation(60)
+    compactor = Compactor(window=4_000)
+    out, later = compactor.compact(wire[:-2]), compactor.compact(wire[:-2])
+    grouped: list[int] = []
+    monkeypatch.setattr(question, "group", lambda messages: grouped.append(len(messages)) or group(messages))
+    assert out.floor
+    assert not grouped
+    compactor.compact(wire, out.compaction)  # the history has grown: the floor is still that of its request
+    assert later.floor == out.floor
 
 
 def test_a_window_below_the_floor_is_an_error_that_lists_the_floor() -> None:

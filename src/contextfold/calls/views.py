@@ -308,7 +308,10 @@ class _Call:
 
     def _floor_of(self, history: History, length: int) -> dict[str, int]:
         counter = history.calibrated(self.calibration).counter
-        return floor_of(history.messages[:length], counter, self.policy, overhead_of(counter, self.request))
+        messages = history.messages[:length]
+        # The groups of a pass are those of the history until it has grown.
+        grouping = history.grouping if length == len(history.messages) else None
+        return floor_of(messages, counter, self.policy, overhead_of(counter, self.request), grouping)
 
     def _question(self, overhead: Mapping[str, int]) -> Question:
         conversation = self.conversation

@@ -201,11 +201,15 @@ def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced
 
 
 def floor_of(
-    messages: Sequence[Message], counter: TokenCounter, policy: Policy, overhead: Mapping[str, int]
+    messages: Sequence[Message],
+    counter: TokenCounter,
+    policy: Policy,
+    overhead: Mapping[str, int],
+    grouping: Grouping | None = None,
 ) -> dict[str, int]:
-    """Tokens that no compaction of this history can remove, item by item."""
+    """Tokens that no compaction of this history can remove, by item. ``grouping``: that of the messages, if known."""
     floor = {name: size for name, size in overhead.items() if size}
-    for index, reason in sorted(pins.held(messages, group(messages), policy).items()):
+    for index, reason in sorted(pins.held(messages, grouping or group(messages), policy).items()):
         if reason == pins.PENDING and not messages[index].tool_calls:
             continue  # a result beside a pending call may be clipped
         floor[reason] = floor.get(reason, 0) + counter.message(messages[index])
