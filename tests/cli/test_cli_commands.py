@@ -298,6 +298,25 @@ def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, small: Path)
         main()
 
 
+@pytest.mark.parametrize("module", ["contextfold.cli.app", "contextfold.transcripts.codex", "contextfold.compactor"])
+def test_an_interrupt_while_modules_are_loaded_ends_quietly_too(module: str, small: Path) -> None:
+    """They take the first third of a second; a person who pressed Ctrl-C then saw forty lines of Python."""
+    script = f"""
+import sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from contextfold.cli import main
+main()
+"""
+    command = [sys.executable, "-c", script, "compact", str(small), "--window", "4000"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert len(ended.stderr.splitlines()) <= 1
+
+
 # ---- inspect ----
 
 

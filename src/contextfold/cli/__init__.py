@@ -18,7 +18,10 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line. Ends the process: 0 done, 2 usage or bad input, 3 cannot fit."""
-    from contextfold.cli.app import run
+    """Run the command line. Ends the process: 0 done, 2 usage or bad input, 3 cannot fit, 130 interrupted."""
+    try:
+        from contextfold.cli.app import run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # outside a command: while its modules are loaded, or as it ends
+        raise SystemExit(130) from None
