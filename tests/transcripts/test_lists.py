@@ -132,6 +132,20 @@ def test_an_answer_is_found_wherever_logs_have_it_and_read_once(value: dict[str,
     assert found.format == ("langchain" if messages is LANGCHAIN else "openai-chat")
 
 
+def test_an_answer_that_its_messages_hold_under_its_id_is_read_once() -> None:
+    """Inspect's logs hold the answer as it came beside messages in which a tool's submission took its place."""
+    answer = {"id": "m3", "role": "assistant", "content": "done\n\n3", "tool_calls": []}
+    call = {"id": "c", "function": "submit", "arguments": {"answer": "3"}, "type": "function"}
+    sample = {"messages": [TALK[0], answer], "output": {"choices": [{"message": {**answer, "tool_calls": [call]}}]}}
+    assert one({"samples": [sample]}).messages == [TALK[0], answer]
+
+
+def test_an_answer_in_blocks_keeps_the_calls_beside_them() -> None:
+    """They were left out, and what the agent did last was in no conversation."""
+    answer = {**CALLING, "content": [{"type": "text", "text": "I look."}]}
+    assert one({"messages": TALK[:1], "response": {"choices": [{"message": answer}]}}).messages[1] == answer
+
+
 @pytest.mark.parametrize("response", [None, {}, {"choices": []}, {"choices": ["x"]}, {"choices": [{"message": None}]}])
 def test_a_request_without_an_answer_is_its_messages(response: Any) -> None:
     assert one({"messages": TALK, "response": response}).messages == TALK
@@ -208,7 +222,7 @@ def test_lists_that_only_look_like_messages_are_no_conversation() -> None:
 )
 def test_pieces_of_messages_and_events_of_logs_are_no_messages(value: Any) -> None:
     """They were read as items that no one had sent, or as messages without a word."""
-    with pytest.raises(InputError, match=r"no list of messages|no message"):
+    with pytest.raises(InputError, match=r"no list of messages|no message|it looks like"):
         several(value)
 
 

@@ -91,7 +91,7 @@ def answer_beside(body: Mapping[str, Any], key: str, messages: list[Any]) -> lis
     """The answer that is recorded beside what ``key`` holds, unless it stands at the end of the messages already."""
     keys = (*ANSWERS.get(key, ()), "response")
     answer = next((found for one in keys if (found := _recorded(body.get(one), messages))), [])
-    return [] if answer and _said(messages[-len(answer) :]) == _said(answer) else answer
+    return [] if _is_among(answer, messages) else [_as_sent(one) for one in answer]
 
 
 def _recorded(response: Any, messages: list[Any]) -> list[Any]:
@@ -114,6 +114,22 @@ def _recorded(response: Any, messages: list[Any]) -> list[Any]:
     return [{"role": "assistant", "content": response}]
 
 
+def _is_among(answer: list[Any], messages: list[Any]) -> bool:
+    """Whether the messages end with an answer, or hold it under its id, with what a tool made of it behind it."""
+    if not answer or _said(messages[-len(answer) :]) == _said(answer):
+        return True
+    named = {one["id"] for one in messages if isinstance(one, dict) and isinstance(one.get("id"), str)}
+    return any(isinstance(one, dict) and isinstance(one.get("id"), str) and one["id"] in named for one in answer)
+
+
+def _as_sent(message: Any) -> Any:
+    """An answer in blocks without what a provider tells beside it, which none takes back."""
+    is_of_blocks = isinstance(message, dict) and "role" in message and isinstance(message.get("content"), list)
+    if not is_of_blocks or is_marked("openai-responses", message):
+        return message
+    return {key: message[key] for key in ("role", *SAID) if message.get(key)}
+
+
 def _said(messages: list[Any]) -> list[Any]:
     """What messages say, without what a recorder writes beside it."""
     kept = (*SAID, "parts", "output")
@@ -133,9 +149,9 @@ def answer_in(response: Any, depth: int = 6) -> list[Any]:
         return answer_in(response[0], depth - 1)  # choices, or the generations of each prompt
     if not isinstance(response, dict):
         return []
-    if response.get("role") == "assistant" and isinstance(response.get("content"), list):
-        return [{"role": "assistant", "content": response["content"]}]
-    if response.get("role") == "assistant" and any(response.get(key) for key in SAID):
+    if response.get("role") == "assistant" and (
+        isinstance(response.get("content"), list) or any(response.get(key) for key in SAID)
+    ):
         return [response]
     if shape_of(response.get("message")) is not None:
         return [response["message"]]
