@@ -66,6 +66,47 @@ def test_bad_input_is_refused_in_one_line_with_the_place_and_the_way_out(data: b
         assert expected in text
 
 
+CONTENT = {"content_type": "text", "parts": ["hi"]}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([{"id": "b", "custom_id": "a", "response": {"body": {"choices": []}}}], ["batch API", "file of requests"]),
+        ([{"custom_id": "a", "result": {"message": {"role": "assistant", "content": "x"}}}], ["Anthropic's batch API"]),
+        ([{"prompt": "a", "completion": "b"}], ["pairs of a prompt", "list of messages"]),
+        ({"requesterUsername": "u", "requests": [{"message": {"text": "go"}}]}, ["Copilot", "not what was sent"]),
+        ([{"title": "t", "mapping": {"a": {"message": {"content": CONTENT}}}, "current_node": "a"}], ["ChatGPT"]),
+        ([{"uuid": "u", "chat_messages": [{"sender": "human", "text": "hi"}]}], ["Claude's apps", "chat_messages"]),
+        (
+            [{"id": 0, "source": "user", "action": "message", "args": {"content": "go"}}],
+            ["OpenHands", "log_completions"],
+        ),
+        ([{"kind": "MessageEvent", "source": "user", "llm_message": {}}], ["OpenHands", "log_completions"]),
+        (
+            [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "go"}]}],
+            ["AI SDK", "convertToModelMessages"],
+        ),
+        ({"info": {}, "messages": [{"info": {"role": "user"}, "parts": []}]}, ["opencode"]),
+        ([{"ts": 1, "type": "say", "say": "text", "text": "go"}], ["Cline", "api_conversation_history.json"]),
+        ({"schema_version": "ATIF-v1.4", "steps": [{"source": "user", "message": "go"}]}, ["ATIF", "steps"]),
+        ({"messages": [{"source": "user", "content": "go", "type": "TextMessage"}]}, ["AutoGen", "model_context"]),
+        (b"<|start|>user<|message|>go<|end|>", ["Harmony", "openai-harmony"]),
+    ],
+)
+def test_what_holds_no_conversation_of_a_model_is_named_with_the_way_to_one(value: Any, words: list[str]) -> None:
+    """It was told by its keys alone, and the way out was that of any other file."""
+    with pytest.raises(InputError) as error:
+        several(value)
+    for expected in ("talk: it looks like ", *words):
+        assert expected in str(error.value)
+
+
+def test_a_packed_log_of_inspect_is_named_with_what_unpacks_it() -> None:
+    with pytest.raises(InputError, match="inspect log dump"):
+        read(b"PK\x03\x04\xff\xff", name="logs/run.eval")
+
+
 def test_a_message_that_the_format_refuses_is_named_by_its_line() -> None:
     result = {"role": "tool", "content": "x"}
     with pytest.raises(InputError, match="talk: line 2: a tool message has no 'tool_call_id'"):

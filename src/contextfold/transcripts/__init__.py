@@ -14,7 +14,7 @@ from typing import Any
 from contextfold import formats
 from contextfold.errors import FormatError, InputError, shown
 from contextfold.formats.values import kind_of
-from contextfold.transcripts import claude_code, codex, events, frameworks, gemini, json_lines, pi
+from contextfold.transcripts import claude_code, codex, events, frameworks, gemini, json_lines, pi, unread
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, parse
 
@@ -60,6 +60,9 @@ def _read(document: TranscriptFile, format: str | None) -> list[Conversation]:
             return _of_format(read_session(document), format)
     if document.value is not None and json_lines.recognizes(document):
         return json_lines.read(document, format)
+    if known := unread.told(document):
+        what, remedy = known
+        raise InputError(f"{document.name}: it looks like {what}: {remedy}")
     raise InputError(f"{document.name}: {_nothing_found(document)}: {_REMEDY}")
 
 

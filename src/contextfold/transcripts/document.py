@@ -92,6 +92,8 @@ def _decoded(data: bytes, name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if packed := next((kind for mark, kind in _PACKED if data.startswith(mark)), None):
+            if packed == "zip" and name.endswith(".eval"):
+                raise InputError(f"{name}: it is a log of Inspect: inspect log dump writes it as JSON") from None
             raise InputError(f"{name}: it is packed ({packed}): unpack it first") from None
         place = f"byte {data[error.start]:#04x} at offset {error.start}"
         raise InputError(f"{name}: {place} is not valid UTF-8: save the file as UTF-8") from None
