@@ -1,0 +1,165 @@
+"""Spans of OpenTelemetry whose attributes hold what a model was sent (``gen_ai.input.messages``), and its answer.
+
+Exporters write them in many ways: OTLP's JSON, where attributes are lists of keys and typed values, one object for each
+span, or a row for each. Messages are JSON in a text, or structures. Each span is one request, and so a conversation.
+They are written as chat messages.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any
+
+from contextfold import json_values
+from contextfold.formats.values import arguments_text, json_text
+from contextfold.transcripts.conversation import Conversation
+from contextfold.transcripts.document import TranscriptFile
+
+KIND = "opentelemetry"
+INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
+SYSTEM, TOOLS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
+DEPTH = 10
+DIGITS = 25
+"""More than any number has here; they are told as text, as JSON of programs in other languages loses large ones."""
+
+
+def recognizes(document: TranscriptFile) -> bool:
+    return INPUT in document.text and next(_requests(document.value, DEPTH), None) is not None
+
+
+def read(document: TranscriptFile) -> list[Conversation]:
+    found = list(_requests(document.value, DEPTH))
+    names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
+    return [
+        Conversation(name, "openai-chat", _messages(one), KIND, _tools(one))
+        for name, one in zip(names, found, strict=True)
+    ]
+
+
+# ---- attributes ----
+
+
+def _requests(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    """The attributes of all spans and events that hold messages."""
+    if not depth:
+        return
+    if isinstance(value, list):
+        for inner in value:
+            yield from _requests(inner, depth - 1)
+    elif isinstance(value, dict):
+        attributes = value if INPUT in value else _named(value.get("attributes"))
+        if _list(attributes.get(INPUT)) is not None:
+            yield {name: _list(attributes.get(name)) for name in (INPUT, OUTPUT, SYSTEM, TOOLS)}
+        for key, inner in value.items() if INPUT not in value else ():
+            if key != "attributes":
+                yield from _requests(inner, depth - 1)
+
+
+def _named(attributes: Any) -> Mapping[str, Any]:
+    if isinstance(attributes, list):  # OTLP's
+        return {one["key"]: _plain(one.get("value")) for one in attributes if isinstance(one, dict) and "key" in one}
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """A value of OTLP's without the name of its type."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    ((kind, held),) = value.items()
+    if kind == "arrayValue":
+        return [_plain(one) for one in held.get("values", ())] if isinstance(held, dict) else held
+    if kind == "kvlistValue":
+        return dict(_named(held.get("values"))) if isinstance(held, dict) else held
+    if kind == "intValue" and isinstance(held, str) and held.lstrip("-").isdecimal() and len(held) < DIGITS:
+        return int(held)
+    return held if kind.endswith("Value") else value
+
+
+def _list(value: Any) -> list[Any] | None:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json_values.read(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, list) else None
+
+
+# ---- messages ----
+
+
+def _messages(request: Mapping[str, Any]) -> list[Any]:
+    messages: list[Any] = []
+    waiting: deque[str] = deque()
+    unnamed = count(1)
+    if system := _content(_objects(request[SYSTEM])):
+        messages.append({"role": "system", "content": system})
+    for message in [*(request[INPUT] or ()), *(request[OUTPUT] or ())]:
+        messages += _said(message, waiting, unnamed) if isinstance(message, dict) else [message]
+    return messages
+
+
+def _said(message: dict[str, Any], waiting: deque[str], unnamed: Iterator[int]) -> Iterator[dict[str, Any]]:
+    """One message: the results that it holds, and the rest. ``waiting``: calls without an id that have no result
+    so far; ``unnamed`` numbers them.
+    """
+    if not isinstance(message.get("parts"), list):
+        yield message
+        return
+    parts = _objects(message["parts"])
+    for part in parts:
+        if part.get("type") == "tool_call_response":
+            call = part.get("id") or (waiting.popleft() if waiting else "")
+            result = part.get("response", part.get("result"))
+            yield {
+                "role": "tool",
+                "tool_call_id": call,
+                "content": arguments_text(result) if result is not None else "",
+            }
+    calls = [part for part in parts if part.get("type") == "tool_call"]
+    content = _content([part for part in parts if part.get("type") not in ("tool_call", "tool_call_response")])
+    if not content and not calls:
+        return
+    said: dict[str, Any] = {"role": message.get("role"), "content": content or None}
+    if thought := "\n".join(str(part.get("content")) for part in parts if part.get("type") == "reasoning"):
+        said["reasoning_content"] = thought
+    for part in calls:
+        call = part.get("id")
+        if not call:
+            call = f"call-{next(unnamed)}"
+            waiting.append(call)
+        function = {"name": part.get("name"), "arguments": arguments_text(part.get("arguments"))}
+        said.setdefault("tool_calls", []).append({"id": call, "type": "function", "function": function})
+    yield said
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _content(parts: list[dict[str, Any]]) -> Any:
+    """Parts as a text, or as blocks where there is more. What a model thought stands beside it."""
+    blocks = [_block(part) for part in parts if part.get("type") != "reasoning"]
+    if all(block["type"] == "text" for block in blocks):
+        return "\n".join(block["text"] for block in blocks)
+    return blocks
+
+
+def _block(part: dict[str, Any]) -> dict[str, Any]:
+    kind, of = part.get("mime_type") or part.get("modality"), part.get("modality")
+    url = part.get("uri") or (f"data:{kind};base64,{part['content']}" if part.get("type") == "blob" else None)
+    if part.get("type") == "text" and isinstance(part.get("content"), str):
+        return {"type": "text", "text": part["content"]}
+    if isinstance(url, str) and of == "image":
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "text", "text": json_text(part)}
+
+
+def _tools(request: Mapping[str, Any]) -> tuple[Any, ...]:
+    fields = ("name", "description", "parameters")
+    return tuple(
+        {"type": "function", "function": {name: tool[name] for name in fields if name in tool}}
+        for tool in _objects(request[TOOLS])
+        if tool.get("type") == "function" and "name" in tool
+    )

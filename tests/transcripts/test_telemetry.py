@@ -1,0 +1,129 @@
+"""Spans of OpenTelemetry: however an exporter writes them, they hold the same conversation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from contextfold import Compactor
+from transcripts.files import one, rows, several
+
+ASKED = [
+    {"role": "user", "parts": [{"type": "text", "content": "Weather in Paris and Rome?"}]},
+    {
+        "role": "assistant",
+        "parts": [
+            {"type": "reasoning", "content": "two calls"},
+            {"type": "text", "content": "I look."},
+            {"type": "tool_call", "id": "a", "name": "weather", "arguments": {"city": "Paris"}},
+            {"type": "tool_call", "id": "b", "name": "weather", "arguments": {"city": "Rome"}},
+        ],
+    },
+    {
+        "role": "tool",
+        "parts": [
+            {"type": "tool_call_response", "id": "a", "response": "rain"},
+            {"type": "tool_call_response", "id": "b", "response": {"sky": "clear", "degrees": 21}},
+        ],
+    },
+]
+ANSWER = [{"role": "assistant", "parts": [{"type": "text", "content": "Rain, and 21."}], "finish_reason": "stop"}]
+RULES = [{"type": "text", "content": "Be brief."}]
+TOOL = {"type": "function", "name": "weather", "description": "Tells it.", "parameters": {"type": "object"}}
+ATTRIBUTES = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.input.messages": ASKED,
+    "gen_ai.output.messages": ANSWER,
+    "gen_ai.system_instructions": RULES,
+    "gen_ai.tool.definitions": [TOOL],
+}
+TEXTS = {name: value if isinstance(value, str) else json.dumps(value) for name, value in ATTRIBUTES.items()}
+
+
+def call(name: str, city: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "type": "function",
+        "function": {"name": "weather", "arguments": json.dumps({"city": city}, separators=(", ", ": "))},
+    }
+
+
+MESSAGES = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Weather in Paris and Rome?"},
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "reasoning_content": "two calls",
+        "tool_calls": [call("a", "Paris"), call("b", "Rome")],
+    },
+    {"role": "tool", "tool_call_id": "a", "content": "rain"},
+    {"role": "tool", "tool_call_id": "b", "content": '{"sky": "clear", "degrees": 21}'},
+    {"role": "assistant", "content": "Rain, and 21."},
+]
+
+
+def typed(value: Any) -> dict[str, Any]:
+    """A value as OTLP writes it."""
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [{"key": name, "value": typed(held)} for name, held in value.items()]}}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [typed(held) for held in value]}}
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def otlp(attributes: dict[str, Any]) -> dict[str, Any]:
+    listed = [{"key": name, "value": typed(value)} for name, value in attributes.items()]
+    spans = [{"name": "run", "attributes": []}, {"name": "chat", "attributes": listed, "events": []}]
+    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        otlp(TEXTS),
+        {"name": "chat", "attributes": ATTRIBUTES},
+        {"name": "chat", "attributes": TEXTS, "events": [], "resource": {"attributes": {"service.name": "x"}}},
+        [{"name": "run", "attributes": {}}, {"name": "chat", "attributes": TEXTS}],
+        {"data": [{"spans": [{"events": [{"name": "details", "attributes": TEXTS}]}]}]},
+        TEXTS,
+    ],
+)
+def test_a_span_is_the_conversation_that_the_model_had(value: Any) -> None:
+    """They were refused for their keys."""
+    found = one(value)
+    assert (found.kind, found.format, found.messages) == ("opentelemetry", "openai-chat", MESSAGES)
+    assert found.tools == ({"type": "function", "function": {name: TOOL[name] for name in list(TOOL)[1:]}},)
+    assert Compactor(window=10_000).compact(found.messages, tools=found.tools).messages == MESSAGES
+
+
+def test_structures_of_otlp_are_read_as_their_json_is() -> None:
+    assert one(otlp(ATTRIBUTES)).messages == MESSAGES
+
+
+def test_each_span_with_messages_is_a_conversation() -> None:
+    spans = [{"attributes": {**TEXTS, "gen_ai.input.messages": ASKED[:count]}} for count in (1, 3)]
+    assert [len(found.messages) for found in several(rows(*spans))] == [3, 6]
+
+
+def test_calls_without_ids_and_what_is_no_text_are_read_too() -> None:
+    image = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AAAA"}
+    asked = [
+        {"role": "user", "parts": [{"type": "text", "content": "look"}, image, {"type": "other", "x": 1}]},
+        {"role": "assistant", "parts": [{"type": "tool_call", "name": "f", "arguments": '{"x": 1}'}] * 2},
+        {"role": "user", "parts": [{"type": "tool_call_response", "result": n} for n in ("1", "2")]},
+    ]
+    user, calling, *results = one({"gen_ai.input.messages": asked}).messages
+    again = one({"gen_ai.input.messages": asked * 2}).messages
+    assert len({call["id"] for message in again for call in message.get("tool_calls", ())}) == 4
+    assert user["content"] == [
+        {"type": "text", "text": "look"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "text", "text": '{"type": "other", "x": 1}'},
+    ]
+    assert [call["function"]["arguments"] for call in calling["tool_calls"]] == ['{"x": 1}'] * 2
+    ids = [call["id"] for call in calling["tool_calls"]]
+    assert len(set(ids)) == 2
+    assert [(result["tool_call_id"], result["content"]) for result in results] == [(ids[0], "1"), (ids[1], "2")]
