@@ -107,6 +107,17 @@ def test_the_python_of_a_page_runs(
         namespace.clear()
 
 
+def test_the_tutorial_runs_in_a_checkout_with_nothing_but_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its conversation was there in this test alone: a newcomer got a ``NameError``."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__docs__"}
+    for block in blocks_of(ROOT / "docs" / "tutorial.md"):
+        if block.language == "python":
+            exec(block.code, namespace)
+
+
 def test_every_command_that_is_shown_exists() -> None:
     problems = [f"{place}: {command}: {problem}" for place, command in COMMANDS if (problem := problem_of(command))]
     assert not problems, "\n".join(problems)
