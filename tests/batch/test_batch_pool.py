@@ -20,7 +20,7 @@ from batch_talks import make_talk, rows_of
 from contextfold import ContextfoldError
 from contextfold.batch import CompactBatch
 from contextfold.batch.job import Job, PlannedJob, planned_job, run
-from contextfold.batch.pool import Happened, Pool, RowDone, WorkerLost, in_this_process
+from contextfold.batch.pool import Happened, Pool, RowDone, WorkerLost, _Worker, in_this_process
 
 WINDOW = 2_000
 DEADLY, ONCE = "this one kills each process that works on it", "this one kills the first process that works on it"
@@ -76,9 +76,27 @@ class CannotStart:
 
 
 @pytest.mark.strict
+class NeverAsked:
+    def __call__(self, *_: Any) -> dict[str, Any]:
+        raise AssertionError
+
+
 def test_workers_that_cannot_start_end_the_job_and_say_how() -> None:
     with pytest.raises(ContextfoldError, match="no worker can be started: each ended with exit code 7"):
         list(Pool(CannotStart(), 1).run([(0, None)]))  # type: ignore[arg-type, list-item]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no masks of signals")
+def test_a_worker_that_is_loading_does_not_hear_ctrl_c(capfd: pytest.CaptureFixture[str]) -> None:
+    """It reaches all processes of a terminal; each that was still loading died with a traceback of its own."""
+    worker = _Worker(NeverAsked())
+    try:
+        os.kill(worker.process.pid or 0, signal.SIGINT)
+        assert worker.connection.recv() == "ready"
+    finally:
+        worker.stop()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert capfd.readouterr().err == ""
 
 
 def test_progress_counts_a_conversation_once_however_often_it_was_done(lines: Path, tmp_path: Path) -> None:

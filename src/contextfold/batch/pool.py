@@ -16,7 +16,9 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 
 from contextfold.batch.sources import Part
@@ -30,6 +32,7 @@ Skipped = Mapping[int, str]
 DEATHS_OF_A_ROW = 2
 """A worker may be killed by anything once. Twice over one conversation, and it is that."""
 DEATHS_AT_START = 3
+_HAS_MASKS = hasattr(signal, "pthread_sigmask")
 _PATIENCE = 10.0
 """Seconds that a worker has to end by itself."""
 
@@ -90,6 +93,8 @@ def in_this_process(task: PartWork, parts: Sequence[tuple[int, Part]]) -> Iterat
 
 def _work(connection: Connection, task: PartWork) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the job ends its workers itself
+    if _HAS_MASKS:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # A worker ends when its pipe does, so none outlives a job that was killed.
     with contextlib.suppress(EOFError, BrokenPipeError):
         connection.send("ready")
@@ -103,12 +108,27 @@ def _work(connection: Connection, task: PartWork) -> None:
                 connection.send(PartFailed(number, reason(error)))
 
 
+def _started(process: BaseProcess) -> None:
+    """Start a worker, to which Ctrl-C says nothing from its first moment on: loading takes it a second, and each that
+    was interrupted there showed a traceback.
+    """
+    if not _HAS_MASKS:
+        process.start()
+        return
+    resource_tracker.ensure_running()  # or the start of the first worker would, which lets the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process has the mask of this thread
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Worker:
     def __init__(self, task: PartWork) -> None:
         context = multiprocessing.get_context("spawn")  # fork would copy locks of threads that are not copied
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(other, task), daemon=True)
-        self.process.start()
+        _started(self.process)
         other.close()  # so that the death of the process ends the pipe
         self.is_ready = False
         self.part: tuple[int, Part] | None = None
