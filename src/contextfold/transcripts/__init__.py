@@ -14,7 +14,18 @@ from typing import Any
 from contextfold import formats
 from contextfold.errors import FormatError, InputError, shown
 from contextfold.formats.values import kind_of
-from contextfold.transcripts import claude_code, codex, events, frameworks, gemini, json_lines, pi, telemetry, unread
+from contextfold.transcripts import (
+    claude_code,
+    codex,
+    copilot,
+    events,
+    frameworks,
+    gemini,
+    json_lines,
+    pi,
+    telemetry,
+    unread,
+)
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile, parse
 
@@ -26,7 +37,7 @@ _REMEDY = (
 )
 _EMPTY = "the JSON object is empty"
 _SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
-    (kind.recognizes, kind.read) for kind in (claude_code, codex, pi, gemini, events, telemetry, frameworks)
+    (kind.recognizes, kind.read) for kind in (claude_code, codex, copilot, pi, gemini, events, telemetry, frameworks)
 )
 
 

@@ -20,7 +20,7 @@ class _Kind(NamedTuple):
     tells: Callable[[dict[str, Any]], bool] = lambda _: True
 
 
-_SHOWN = "it holds what was shown, not what was sent: give a list of messages"
+_SHOWN = "it holds what was shown, not what was sent: give the log of its chat debug view (.chatreplay.json)"
 _KINDS = (
     _Kind(
         frozenset({"custom_id", "response"}),
