@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
 
 from contextfold import Compactor
+from contextfold.errors import InputError
 from transcripts.files import one, rows, several
 
 ASKED = [
@@ -74,6 +76,12 @@ def typed(value: Any) -> dict[str, Any]:
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
+def nested(value: dict[str, Any], levels: int) -> dict[str, Any]:
+    for _ in range(levels):
+        value = {"arrayValue": {"values": [value]}}
+    return value
+
+
 def otlp(attributes: dict[str, Any]) -> dict[str, Any]:
     listed = [{"key": name, "value": typed(value)} for name, value in attributes.items()]
     spans = [{"name": "run", "attributes": []}, {"name": "chat", "attributes": listed, "events": []}]
@@ -101,6 +109,24 @@ def test_a_span_is_the_conversation_that_the_model_had(value: Any) -> None:
 
 def test_structures_of_otlp_are_read_as_their_json_is() -> None:
     assert one(otlp(ATTRIBUTES)).messages == MESSAGES
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"arrayValue": {}},
+        {"arrayValue": {"values": None}},
+        {"kvlistValue": {"values": 3}},
+        {"intValue": "--1"},
+        {"stringValue": "[}"},
+        nested({"stringValue": "x"}, 100),
+    ],
+)
+def test_values_of_otlp_that_are_none_end_in_no_error_that_is_not_ours(value: dict[str, Any]) -> None:
+    attributes = [{"key": ["x"], "value": 1}, 7, {"key": "gen_ai.input.messages", "value": value}]
+    span = {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": attributes}]}]}]}
+    with contextlib.suppress(InputError):
+        several(span)
 
 
 def test_each_span_with_messages_is_a_conversation() -> None:

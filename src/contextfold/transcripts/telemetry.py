@@ -20,7 +20,7 @@ from contextfold.transcripts.document import TranscriptFile
 KIND = "opentelemetry"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 SYSTEM, TOOLS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
-DEPTH = 10
+DEPTH, LEVELS = 10, 50
 DIGITS = 25
 """More than any number has here; they are told as text, as JSON of programs in other languages loses large ones."""
 
@@ -57,22 +57,24 @@ def _requests(value: Any, depth: int) -> Iterator[dict[str, Any]]:
                 yield from _requests(inner, depth - 1)
 
 
-def _named(attributes: Any) -> Mapping[str, Any]:
+def _named(attributes: Any, depth: int = LEVELS) -> Mapping[str, Any]:
     if isinstance(attributes, list):  # OTLP's
-        return {one["key"]: _plain(one.get("value")) for one in attributes if isinstance(one, dict) and "key" in one}
+        pairs = ((one.get("key"), one.get("value")) for one in attributes if isinstance(one, dict))
+        return {key: _plain(value, depth) for key, value in pairs if isinstance(key, str)}
     return attributes if isinstance(attributes, dict) else {}
 
 
-def _plain(value: Any) -> Any:
-    """A value of OTLP's without the name of its type."""
-    if not isinstance(value, dict) or len(value) != 1:
+def _plain(value: Any, depth: int) -> Any:
+    """A value of OTLP's without the name of its type, ``depth`` levels deep."""
+    if not isinstance(value, dict) or len(value) != 1 or not depth:
         return value
     ((kind, held),) = value.items()
+    inner = held.get("values") if isinstance(held, dict) else None
     if kind == "arrayValue":
-        return [_plain(one) for one in held.get("values", ())] if isinstance(held, dict) else held
+        return [_plain(one, depth - 1) for one in inner] if isinstance(inner, list) else []
     if kind == "kvlistValue":
-        return dict(_named(held.get("values"))) if isinstance(held, dict) else held
-    if kind == "intValue" and isinstance(held, str) and held.lstrip("-").isdecimal() and len(held) < DIGITS:
+        return dict(_named(inner, depth - 1)) if isinstance(inner, list) else {}
+    if kind == "intValue" and isinstance(held, str) and held.removeprefix("-").isdecimal() and len(held) < DIGITS:
         return int(held)
     return held if kind.endswith("Value") else value
 
