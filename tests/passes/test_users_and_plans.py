@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor, Policy, count_tokens
+from contextfold import Compactor, Policy, count_tokens, evidence
 from contextfold.summary.extractive_facts import Note
 
 
@@ -216,7 +216,9 @@ def with_rules() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("written", ["They looked at one part after the other.", f"They looked around. {RULES[2]}."])
 @pytest.mark.parametrize("trigger", [0.5, 0.8])
-def test_rules_stand_word_for_word_and_once_beside_a_models_summary(written: str, trigger: float) -> None:
+def test_rules_stand_word_for_word_and_once_under_their_mark_beside_a_models_summary(
+    written: str, trigger: float
+) -> None:
     policy = Policy(recent_users=0, trigger=("fraction", trigger))
     compactor = Compactor(window=4_000, summarizer=lambda _: written, policy=policy)
     history, previous = with_rules(), None
@@ -225,7 +227,8 @@ def test_rules_stand_word_for_word_and_once_beside_a_models_summary(written: str
         previous = out.compaction
     assert out.summary is not None
     assert written in out.summary.text
-    text = "\n".join(str(entry["content"]) for entry in out.messages)
+    assert all(rule in evidence.rules_in(out.summary.evidence) for rule in (f"{rule}." for rule in RULES))
+    text = "\n".join(str(entry["content"]) for entry in out.messages).replace(written, "", 1)
     assert [text.count(rule) for rule in RULES] == [1] * len(RULES)
 
 
@@ -301,6 +304,38 @@ def test_short_rules_stand_once_beside_a_models_summary_that_is_made_of_an_earli
         text = "\n".join(str(entry["content"]) for entry in view)
         assert [text.count(rule) for rule in rules] == [1, 1]
         history = [*view, *files(talk(40)[1:], "lib")]
+
+
+def writes(*answers: str) -> Any:
+    """A summarizer with these answers, the last one again and again."""
+    left = list(answers)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+@pytest.mark.parametrize("format", ["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock-converse"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        None,
+        writes(f"They looked around. {'. '.join(RULES)}."),
+        writes(f"## Constraints the user stated\n{'. '.join(RULES)}.\n- You must be quick."),
+    ],
+    ids=["built-in", "word for word", "under our heading"],
+)
+def test_rules_outlive_the_summary_that_told_them_in_its_prose(first: Any, format: str) -> None:
+    """A caller stores views as histories, and the next model writes another prose, without the rules."""
+    policy = Policy(recent_users=0)
+    history = Compactor(trigger=None).compact(with_rules(), to=format).messages
+    later = Compactor(trigger=None).compact(talk(40)[1:], to=format).messages
+    view = Compactor(window=8_000, summarizer=first, policy=policy).compact(history, format=format).messages
+    for written in ("They looked around.", "They went on."):
+        compactor = Compactor(window=8_000, summarizer=writes(written), policy=policy)
+        out = compactor.compact([*view, *later], format=format)
+        view = out.messages
+        assert out.summary is not None
+        told = evidence.rules_in(out.summary.evidence)
+        assert [rule in told for rule in (f"{rule}." for rule in RULES)] == [True] * len(RULES)
+        assert not any("be quick" in rule for rule in told)
 
 
 def test_rules_that_are_quoted_beside_a_models_summary_are_the_rules_where_the_built_in_one_follows() -> None:

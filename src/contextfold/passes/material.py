@@ -7,7 +7,7 @@ steps (``perform``), rendering, choosing and writing themselves (``summary``, ``
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
@@ -80,7 +80,7 @@ def material(question: Question, plan: Plan) -> tuple[str | None, list[Unit]]:
 
 def extract(question: Question, plan: Plan) -> Summary:
     """The built-in summary, made from all originals each time: it does not decay and asks no model."""
-    gone = _left(question, plan, _told_by_either)
+    gone = _left(question, plan)
     count, room = question.counter.text, prose_room(question, plan)
     left = max(0, most_prose(question, plan) - room) if plan.evidence_tokens else 0
     own = min(left, _for_rules(plan))
@@ -106,11 +106,9 @@ def _for_rules(plan: Plan) -> int:
     return max(int(FOR_RULES * plan.evidence_tokens), FEW_RULES)
 
 
-def _left(
-    question: Question, plan: Plan, told: Callable[[Earlier], Iterable[str]], *, only_rules: bool = False
-) -> list[tuple[int, Message, Note]]:
-    """What leaves the view, in order, as it is to be read, and what there is to say of it. ``told``: the rules that an
-    earlier summary tells, which are the user's still. ``only_rules``: of what is no user's, nothing is asked.
+def _left(question: Question, plan: Plan, *, only_rules: bool = False) -> list[tuple[int, Message, Note]]:
+    """What leaves the view, in order, as it is to be read, and what there is to say of it: of an earlier summary the
+    rules that it tells, which are the user's still. ``only_rules``: of what is no user's, nothing is asked.
     """
     history, role = question.history, question.policy.summary_role
     left: list[tuple[int, Message, Note]] = []
@@ -125,7 +123,7 @@ def _left(
         else:
             note = Note.of(read)
         if message.role in ("user", role) and OPEN in message.text:
-            rules = [statements_of([rule]) for block in _summaries(message) for rule in told(block)]
+            rules = [statements_of([rule]) for block in _summaries(message) for rule in _told(block)]
             note = replace(note, rules=(*chain.from_iterable(rules), *note.rules))
         left.append((n, read, note))
     return left
@@ -139,25 +137,22 @@ def _summaries(message: Message) -> Iterator[Earlier]:
                 yield block
 
 
-def _told_by_either(earlier: Earlier) -> Iterable[str]:
-    """The rules of a summary: quoted beside a model's, or in a section of the built-in one."""
+def _told(earlier: Earlier) -> Iterable[str]:
+    """The rules of an earlier summary: quoted beside a model's prose, or in a section of the built-in one."""
     return quoting.rules_in(earlier.evidence) or extractive.constraints_in(earlier.prose)
 
 
-def _quoted(earlier: Earlier) -> Iterable[str]:
-    """The same word for word: what a model told under that heading are no words of the user."""
-    return quoting.rules_in(earlier.evidence)
+def _rules(question: Question, plan: Plan, budget: int) -> str:
+    """The user's rules under a mark, whatever a model's prose says of them; at most ``budget``.
 
-
-def _rules(question: Question, plan: Plan, prose: str, budget: int) -> str:
-    """The user's rules under a mark, as far as a model's prose does not say them word for word; at most ``budget``."""
-    left = _left(question, plan, _quoted, only_rules=True)
+    What it says word for word stands here, too: where this view is read back as a history, a rule is known by its mark,
+    and the next model may say it otherwise or not at all.
+    """
+    left = _left(question, plan, only_rules=True)
     notes = [note for _, _, note in left]
     beside = _beside(question, plan, [n for n, _, _ in left])
     room = max(0, min(budget, _for_rules(plan)) - BESIDE_TEXT)
-    rules = extractive.in_words(notes, beside, budget=room, count=question.history.count)
-    said = " ".join(prose.split())
-    return quoting.rules_under_mark(rule for rule in rules if rule not in said)
+    return quoting.rules_under_mark(extractive.in_words(notes, beside, budget=room, count=question.history.count))
 
 
 def _plans_told(question: Question, plan: Plan) -> Collection[str]:
@@ -307,7 +302,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int, *, with_ru
             visible.update(names(message.text))
         elif n not in gone:
             whole.append(history.block(n))
-    rules = _rules(question, plan, prose, budget) if with_rules else ""
+    rules = _rules(question, plan, budget) if with_rules else ""
     lines = quoting.select(
         candidates,
         budget=budget - (history.counter.text(f"{rules}\n") if rules else 0),

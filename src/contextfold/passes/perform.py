@@ -33,7 +33,7 @@ from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, su
 from contextfold.record.view import build
 from contextfold.redaction import redact
 from contextfold.summary.chunks import Unit
-from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, Summary, SummaryStats
+from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats
 
 __all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass", "saved", "under_archive"]
 
@@ -314,7 +314,7 @@ def _complete(question: Question, plan: Plan, summary: Summary | None, address: 
     # 24: the tags and the sentence around evidence, which take 18 to 20 tokens, and a little for how lines join.
     budget = room - size - 24 if question.policy.evidence else 0
     while budget > 0:
-        lines = material.evidence(question, plan, bare.text, budget, with_rules=bare.algorithm != EXTRACTIVE)
+        lines = material.evidence(question, plan, bare.text, budget, with_rules=not bare.is_built_in)
         compaction = _record(question, plan, bare.model_copy(update={"evidence": lines}) if lines else _or_none(bare))
         excess = compaction.tokens_after - plan.target
         if excess <= 0:

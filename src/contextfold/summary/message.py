@@ -9,13 +9,18 @@ The frames are files, one per language, in ``prompts``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import NamedTuple
 
+from contextfold.summary.extractive_words import CONSTRAINTS
+
 OPEN, CLOSE = "<conversation_summary>", "</conversation_summary>"
 EVIDENCE_OPEN, EVIDENCE_CLOSE = "<evidence>", "</evidence>"
+
+_HEADING = re.compile(rf"## (?:{'|'.join(map(re.escape, sorted(CONSTRAINTS)))})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +45,17 @@ class Earlier(NamedTuple):
         return "\n".join(text for text in (self.prose, self.evidence) if text)
 
 
-def summary_text(prose: str, evidence: str, *, language: str = "en", place: str | None = None) -> str:
-    """The content of the summary message. ``place`` is the address of the archive that has the originals, if any."""
+def summary_text(
+    prose: str, evidence: str, *, language: str = "en", place: str | None = None, is_built_in: bool = False
+) -> str:
+    """The content of the summary message. ``place`` is the address of the archive that has the originals, if any.
+
+    ``is_built_in``: code wrote the prose, so what stands under its heading for the user's rules are the user's words.
+    """
     from contextfold import quoting  # compiles patterns that most conversations never need
 
     frame = _frame(language)
+    prose = prose if is_built_in else without_headings(prose)
     about = frame.about
     if place is not None:
         about += f" {frame.place.format(place=quoting.without_tags(' '.join(place.split())))}"
@@ -52,6 +63,16 @@ def summary_text(prose: str, evidence: str, *, language: str = "en", place: str 
     if evidence:
         lines += ["", EVIDENCE_OPEN, frame.evidence, quoting.without_tags(evidence.strip()), EVIDENCE_CLOSE]
     return "\n".join([*lines, CLOSE])
+
+
+def without_headings(prose: str) -> str:
+    """The words of a model with ``> `` before a line that is the heading which the user's rules stand under where code
+    wrote the summary: read back, what a model puts there would be told as the user's.
+    """
+    if "## " not in prose:
+        return prose
+    lines = prose.splitlines(keepends=True)
+    return "".join(f"> {line}" if _HEADING.fullmatch(line.rstrip()) else line for line in lines)
 
 
 def parse(text: str) -> Earlier | None:
