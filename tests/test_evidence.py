@@ -205,6 +205,34 @@ def test_what_stands_in_the_view_already_is_not_repeated() -> None:
     assert "logout.py" in chosen(messages, already=frozenset({"src/login.py", "login.py"}))
 
 
+@pytest.mark.parametrize(
+    ("line", "shown", "is_said"),
+    [
+        ("use port 80", "They said: use port 80.", True),
+        ("use port 80", "They use port 8080.", False),
+        ("use port 80", "They use port 80.5 of it.", False),
+        ("use port 80", "They use port 8080, then use port 80, as told.", True),
+        ("push to main", "They must not push to main-2.", False),
+        ("commit to main", "They pre-commit to main.", False),
+        ("keep it in src/app", "They keep it in src/app.py.", False),
+        ("nur mit Ruhe", "Das geht nur mit Ruhezeit.", False),
+        ("не трогай базу", "Он сказал: не трогай базуку.", False),
+        ("请用端口80", "他说：请用端口80。", True),
+        ("请用端口80", "他说：请用端口8080。", False),
+        ("不要修改数据库", "他说：不要修改数据库，只看日志。", True),
+        ("不要修改数据库", "他说：不要修改数据库结构。", False),
+        ("本番に書かない", "「本番に書かない」と言った。", True),
+        ("本番に書かない", "本番に書かないで。", False),
+        ("배포하지 마", "사용자: 배포하지 마세요.", False),
+    ],
+)
+def test_words_of_a_user_stand_in_a_text_where_they_end_in_it(line: str, shown: str, is_said: bool) -> None:
+    """Else they are quoted: a longer word, number, name or clause says something else."""
+    lines = [(50, lines_of(said("user", line)))]
+    text = select(lines, budget=100, already=frozenset(), count=count, now=100, shown=shown)
+    assert (line not in text.splitlines()) == is_said
+
+
 def test_a_name_that_a_longer_path_shows_needs_no_line_of_its_own() -> None:
     messages = [answered("open /srv/shop/src/cart.py for this"), answered("then src/cart.py it is")]
     assert chosen(messages).count("cart.py") == 1

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -106,6 +107,10 @@ takes as long as to weigh hundreds, and is due only once these have fallen below
 
 _TABLE = 1 << 16
 """Places in a table of hashes: many more than there are lines with a bonus."""
+
+_GOES_ON = re.compile(r"[.,:/\\@'’+-]?\w")
+_ENDS_INSIDE = re.compile(r"\w[.,:/\\@'’+-]?$")
+"""What behind a text, and before it, is one word or name with what it ends or begins with."""
 
 Flags = npt.NDArray[np.bool_]
 
@@ -209,8 +214,19 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
 
 
 def _stands(line: str, shown: str) -> bool:
-    """Whether a line stands in a text, its label aside: that may stand above it."""
-    return line in shown or (": " in line and f"- {line.partition(': ')[2]}\n" in f"{shown}\n")
+    """Whether a line stands in a text, its label aside: that may stand above it.
+
+    It is not said by one that goes on: neither ``use port 80`` by ``use port 8080`` or ``use port 80.5``, nor by a text
+    without blanks that says something more about the same (``不要修改数据库`` by ``不要修改数据库结构``).
+    """
+    if ": " in line and f"- {line.partition(': ')[2]}\n" in f"{shown}\n":
+        return True
+    start = shown.find(line)
+    while start >= 0:
+        if not _ENDS_INSIDE.search(shown[max(0, start - 2) : start]) and not _GOES_ON.match(shown, start + len(line)):
+            return True
+        start = shown.find(line, start + 1)
+    return False
 
 
 def _said_by_users(block: Block) -> list[int]:
