@@ -294,6 +294,37 @@ def test_what_was_taken_back_before_a_summary_is_no_rule_of_it(summarizer: Any) 
         history = [*view, *files(talk(40)[1:], "lib")]
 
 
+@pytest.mark.parametrize("summarizer", [None, lambda _: "They looked around."])
+@pytest.mark.parametrize(
+    ("rule", "later", "beside"),
+    [
+        ("Never rename any table of the warehouse", "Forget it: you may rename the tables of the warehouse.", ""),
+        ("Only use port 8443 for the gateway", "Use port 9000 for the gateway instead.", ""),
+        ("不要修改数据库结构", "算了，数据库结构可以修改。", ""),
+        (
+            "Never rename any table of the warehouse",
+            "Forget it: you may rename the tables of the warehouse.",
+            "Ask Mia",
+        ),
+        ("Never rename any table of the warehouse", "Look at the charts again.", ""),
+    ],
+)
+def test_a_rule_that_was_taken_back_is_quoted_for_what_it_names_alone(
+    rule: str, later: str, beside: str, summarizer: Any
+) -> None:
+    """Unless another rule stands in the same line."""
+    said = f"{rule}. You must ask Mia before you pay." if beside else f"{rule}."
+    history = files(talk(120, {1: said, 2: later}), "src")
+    for n, entry in enumerate(history):
+        if entry["role"] == "assistant" and n % 3:
+            entry["content"] = f"We decided to keep the lamp_{n}_brass at the door of house_{n}_north."
+    compactor = Compactor(window=4_000, summarizer=summarizer, policy=Policy(recent_users=0))
+    out = compactor.compact(history)
+    assert out.summary is not None
+    told = f"{out.summary.text}\n{out.summary.evidence}"
+    assert (f"\n{said}\n" in f"{told}\n".replace("- ", "")) == (bool(beside) or later.startswith("Look"))
+
+
 def test_short_rules_stand_once_beside_a_models_summary_that_is_made_of_an_earlier_one() -> None:
     """Read back as one message, they were other lines than those that stood there already."""
     rules = ["Always run make check-all before you push to origin/main.", "The budget is at most $900."]

@@ -32,6 +32,7 @@ import heapq
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,10 +51,12 @@ from contextfold.evidence.blocks import (
     Vocabulary,
 )
 from contextfold.evidence.clips import SHARE, clips
-from contextfold.evidence.reading import BARE, ENOUGH_WORDS, Line
+from contextfold.evidence.reading import BARE, ENOUGH_WORDS, RULE, Line
 from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
 from contextfold.evidence.told import is_relative
+from contextfold.summary.extractive_facts import sentences
+from contextfold.summary.rules import statements_of
 
 __all__ = ["FADING", "LEAST_WORTH", "MENTION", "PAIR", "RARITY", "TERM", "YOUNGEST", "select"]
 
@@ -108,6 +111,26 @@ takes as long as to weigh hundreds, and is due only once these have fallen below
 _TABLE = 1 << 16
 """Places in a table of hashes: many more than there are lines with a bonus."""
 
+
+def _lapsed(blocks: Sequence[tuple[int, Block]], taken_back: Collection[str]) -> list[int]:
+    """The numbers of the lines of users that set rules which hold no longer, and no others."""
+    found: list[int] = []
+    start = 0
+    for _, block in blocks if taken_back else ():
+        for n in _said_by_users(block):
+            said = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ()
+            # A line may be a part of a sentence.
+            if said and all(any(rule in gone for gone in taken_back) for rule in said):
+                found.append(start + n)
+        start += len(block)
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def _rules_said(line: str) -> tuple[str, ...]:
+    return tuple(one.text for one in statements_of(list(sentences(line))) if one.is_rule)
+
+
 _GOES_ON = re.compile(r"[.,:/\\@'’+-]?\w")
 _ENDS_INSIDE = re.compile(r"\w[.,:/\\@'’+-]?$")
 """What behind a text, and before it, is one word or name with what it ends or begins with."""
@@ -126,6 +149,7 @@ def select(
     sizes: Sizes | None = None,
     words: Vocabulary | None = None,
     shown: str = "",
+    taken_back: Collection[str] = (),
     is_talk: bool = False,
     dates: Sequence[str] = (),
 ) -> str:
@@ -138,14 +162,15 @@ def select(
 
     For a caller that keeps what is known of a message: ``words`` is the vocabulary of all blocks among the candidates,
     ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does. ``shown`` is a text
-    that stands beside the lines: what a user said that stands there word for word is not quoted again. ``is_talk``:
+    that stands beside the lines: what a user said that stands there word for word is not quoted again. ``taken_back``:
+    rules that hold no longer; lines that set no others count by what they name. ``is_talk``:
     the history is a dialogue without tools, in which lines count by what they tell (``told``). ``dates``: for each
     candidate the day of its stretch of talk, where that is known. It stands with lines that say ``yesterday``.
     """
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
-    material = _Material(blocks, words, sizes, is_talk)
+    material = _Material(blocks, words, sizes, is_talk, _lapsed(blocks, taken_back))
     weights = material.weights(now, _numbers(already, beside, words))
     choice = _Choice(material, weights, _needless(blocks, beside, shown))
 
@@ -248,18 +273,24 @@ def _faded(age: int) -> float:
 
 class _Material:
     def __init__(
-        self, blocks: Sequence[tuple[int, Block]], words: Vocabulary, sizes: Sizes, is_talk: bool = False
+        self,
+        blocks: Sequence[tuple[int, Block]],
+        words: Vocabulary,
+        sizes: Sizes,
+        is_talk: bool = False,
+        lapsed: Sequence[int] = (),
     ) -> None:
         self.row = Blocks([block for _, block in blocks])
         self.ends = [end for end, _ in blocks]
         self.vocabulary = words
         self.sizes = sizes.of(self.row.blocks)
         """Tokens of each line."""
-        self.bonuses = self._once(is_talk)
+        self.bonuses = self._once(is_talk, lapsed)
 
-    def _once(self, is_talk: bool) -> Floats:
-        """The bonus of each line; of lines that say the same only the newest has one."""
+    def _once(self, is_talk: bool, lapsed: Sequence[int]) -> Floats:
+        """The bonus of each line; of lines that say the same only the newest has one. ``lapsed``: lines without any."""
         bonuses = self.row.bonuses
+        bonuses[list(lapsed)] = 0.0
         if is_talk:
             bonuses += TOLD * np.concatenate([np.empty(0), *(block.told for block in self.row.blocks)])
         shapes = np.concatenate([np.empty(0, np.int64), *[block.shapes for block in self.row.blocks]])

@@ -26,7 +26,7 @@ from contextfold.record.compaction import Edit, reduce
 from contextfold.redaction import redact
 from contextfold.summary import extractive
 from contextfold.summary.chunks import Unit
-from contextfold.summary.extractive_facts import SILENT, Note
+from contextfold.summary.extractive_facts import SILENT, Note, rules_taken_back
 from contextfold.summary.message import OPEN, Earlier, blocks, parse, summary_text
 from contextfold.summary.render import render_group
 from contextfold.summary.rules import statements_of
@@ -142,17 +142,23 @@ def _told(earlier: Earlier) -> Iterable[str]:
     return quoting.rules_in(earlier.evidence) or extractive.constraints_in(earlier.prose)
 
 
-def _rules(question: Question, plan: Plan, budget: int) -> str:
+def _rules(question: Question, plan: Plan, notes: _Notes, budget: int) -> str:
     """The user's rules under a mark, whatever a model's prose says of them; at most ``budget``.
 
     What it says word for word stands here, too: where this view is read back as a history, a rule is known by its mark,
     and the next model may say it otherwise or not at all.
     """
-    left = _left(question, plan, only_rules=True)
-    notes = [note for _, _, note in left]
-    beside = _beside(question, plan, [n for n, _, _ in left])
     room = max(0, min(budget, _for_rules(plan)) - BESIDE_TEXT)
-    return quoting.rules_under_mark(extractive.in_words(notes, beside, budget=room, count=question.history.count))
+    return quoting.rules_under_mark(extractive.in_words(*notes, budget=room, count=question.history.count))
+
+
+_Notes = tuple[list[Note], list[tuple[int, Note]]]
+
+
+def _notes_of_users(question: Question, plan: Plan) -> _Notes:
+    """What there is to say of users' messages that leave the view, and of those that stay in it."""
+    left = _left(question, plan, only_rules=True)
+    return [note for _, _, note in left], _beside(question, plan, [n for n, _, _ in left])
 
 
 def _plans_told(question: Question, plan: Plan) -> Collection[str]:
@@ -302,7 +308,8 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int, *, with_ru
             visible.update(names(message.text))
         elif n not in gone:
             whole.append(history.block(n))
-    rules = _rules(question, plan, budget) if with_rules else ""
+    notes = _notes_of_users(question, plan)
+    rules = _rules(question, plan, notes, budget) if with_rules else ""
     lines = quoting.select(
         candidates,
         budget=budget - (history.counter.text(f"{rules}\n") if rules else 0),
@@ -313,6 +320,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int, *, with_ru
         sizes=history.line_sizes,
         words=history.words,
         shown=f"{prose}\n{rules}" if rules else prose,
+        taken_back=rules_taken_back(*notes),
         is_talk=question.is_talk,
         dates=[dates[n] for n in quotable] if dates else (),
     )

@@ -16,7 +16,7 @@ from contextfold import identifiers, json_values
 from contextfold.harness import is_inserted, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
-from contextfold.summary.rules import WHOLE, Statement, in_force, is_question, statements_of
+from contextfold.summary.rules import WHOLE, Statement, in_force, is_question, statements_of, taken_back
 
 Section = Literal["goal", "constraints", "superseded", "decisions", "done", "errors", "open"]
 
@@ -153,9 +153,7 @@ def rules(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Ite
     ``beside``: messages that stand in the view, each with how many of ``notes`` come before it. They may replace what
     was said before them, and need not be told.
     """
-    said = [(2 * n + 1, note.rules) for n, note in enumerate(notes) if note.rules]
-    said += [(2 * before, note.rules) for before, note in beside if note.rules]
-    for place, rule in in_force(sorted(said, key=lambda one: one[0])):
+    for place, rule in in_force(_statements(notes, beside)):
         # Even places are those of messages in the view, which need not be told.
         if place % 2 == 0:
             continue
@@ -163,6 +161,17 @@ def rules(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Ite
         # "The cache is only a backstop" may be no rule; a label that someone wrote in capitals is meant.
         strict = 1.0 if cues.STRICT.search(rule.text) else 0.5 if cues.is_labeled(rule.text) else 0.0
         yield Fact("constraints", rule.text, n, RULE + strict + n / max(1, len(notes)))
+
+
+def rules_taken_back(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> frozenset[str]:
+    """The rules that later words of the user replaced or withdrew."""
+    return taken_back(_statements(notes, beside))
+
+
+def _statements(notes: Sequence[Note], beside: Sequence[tuple[int, Note]]) -> list[tuple[int, tuple[Statement, ...]]]:
+    said = [(2 * n + 1, note.rules) for n, note in enumerate(notes) if note.rules]
+    said += [(2 * before, note.rules) for before, note in beside if note.rules]
+    return sorted(said, key=lambda one: one[0])
 
 
 def spoken(messages: Sequence[Message], notes: Sequence[Note]) -> Iterator[Fact]:

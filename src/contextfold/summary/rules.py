@@ -83,18 +83,34 @@ def is_question(text: str) -> bool:
     return text.rstrip().endswith(("?", "？"))
 
 
-def in_force(said: Iterable[tuple[int, Sequence[Statement]]]) -> list[tuple[int, Statement]]:
-    """The rules that stand at the end, each with the place of its message; of more than ``MOST`` the newest.
+Said = Iterable[tuple[int, Sequence[Statement]]]
+"""For each message in order, its place and its statements."""
 
-    ``said``: for each message in order, its place and its statements.
-    """
+
+def in_force(said: Said) -> list[tuple[int, Statement]]:
+    """The rules that stand at the end, each with the place of its message; of more than ``MOST`` the newest."""
+    return _judged(said)[0]
+
+
+def taken_back(said: Said) -> frozenset[str]:
+    """The texts of rules that were replaced or withdrawn, and do not stand at the end."""
+    standing, replaced = _judged(said)
+    return frozenset(replaced).difference(rule.text for _, rule in standing)
+
+
+def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[str]]:
+    """The rules that stand at the end, and the texts of those that later words took the place of."""
     rules: list[tuple[int, Statement]] = []
+    replaced: list[str] = []
     for place, statements in said:
         for one in statements:
-            rules = [rule for rule in rules if not _replaces(one.words, rule[1].words, one.withdraws)]
+            fallen = [n for n, (_, rule) in enumerate(rules) if _replaces(one.words, rule.words, one.withdraws)]
+            if fallen:
+                replaced += [rules[n][1].text for n in fallen]
+                rules = [rule for n, rule in enumerate(rules) if n not in fallen]
             if one.is_rule:
                 rules = [*rules[1 - MOST :], (place, one)]
-    return rules
+    return rules, replaced
 
 
 def about(text: str) -> object:
