@@ -103,6 +103,11 @@ def test_what_people_say_of_their_lives_is_no_rule(talk: str) -> None:
             ["Always run the linter."],
         ),
         (["Never touch the billing module.", "Actually, make the button red."], ["Never touch the billing module."]),
+        (
+            ["Never leave the settings page.", "On the settings page I can actually see it."],
+            ["Never leave the settings page."],
+        ),
+        (["Never leave the settings page.", "Actually, you may leave the settings page."], []),
         (["不要修改数据库结构。", "算了，数据库结构可以修改。"], []),
     ],
 )

@@ -156,7 +156,7 @@ WITHDRAWAL = Cue(
     r"\b(?:instead|no longer|forget (?:about|it|that|the|what)|never ?mind|scrap|ignore (?:the|that|what|my)"
     r"|drop (?:the|that)|cancel|withdraw\w*|lift(?:ed)? (?:the|that)|not anymore|anymore|is off|changed my mind"
     r"|on second thought|replaces?|from now on|rather than|(?:may|can) (?:now|again)"
-    r"|is (?:fine|ok|okay|allowed) (?:now|after all|again)|actually)\b"
+    r"|is (?:fine|ok|okay|allowed) (?:now|after all|again)|(?<!\bto )(?<!\bi can )(?<!\bwe can )actually)\b"
     r"|\b(?:stattdessen|vergiss|nicht mehr|doch (?:nicht|lieber|wieder)|gilt nicht|aufgehoben"
     r"|anders überlegt|ab jetzt)\b"
     r"|\b(?:plutôt|à la place|oublie[zr]?|ne .{1,30} plus|finalement|en lugar|en vez|olvida|ya no|ahora sí|em vez"

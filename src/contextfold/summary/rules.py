@@ -93,24 +93,24 @@ def in_force(said: Said) -> list[tuple[int, Statement]]:
 
 
 def taken_back(said: Said) -> frozenset[str]:
-    """The texts of rules that were replaced or withdrawn, and do not stand at the end."""
-    standing, replaced = _judged(said)
-    return frozenset(replaced).difference(rule.text for _, rule in standing)
+    """The texts of rules that words of the user withdrew, and that do not stand at the end."""
+    standing, withdrawn = _judged(said)
+    return frozenset(withdrawn).difference(rule.text for _, rule in standing)
 
 
 def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[str]]:
-    """The rules that stand at the end, and the texts of those that later words took the place of."""
+    """The rules that stand at the end, and the texts of those that later words withdrew."""
     rules: list[tuple[int, Statement]] = []
-    replaced: list[str] = []
+    withdrawn: list[str] = []
     for place, statements in said:
         for one in statements:
             fallen = [n for n, (_, rule) in enumerate(rules) if _replaces(one.words, rule.words, one.withdraws)]
             if fallen:
-                replaced += [rules[n][1].text for n in fallen]
+                withdrawn += [rules[n][1].text for n in fallen if one.withdraws]
                 rules = [rule for n, rule in enumerate(rules) if n not in fallen]
             if one.is_rule:
                 rules = [*rules[1 - MOST :], (place, one)]
-    return rules, replaced
+    return rules, withdrawn
 
 
 def about(text: str) -> object:
