@@ -20,7 +20,7 @@ from typing import Any
 
 from contextfold import identifiers, json_values
 from contextfold.evidence.reading import Line, Lines, Source, read, read_line
-from contextfold.harness import is_note, without_reminders
+from contextfold.harness import is_note, pieces, without_reminders
 from contextfold.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, texts
 
 # Passages of 160 to 240 characters lost against single lines at every budget that was tried.
@@ -160,8 +160,10 @@ def _entries(message: Message) -> Iterator[_Entry]:
             yield from _of_call(part)
         elif isinstance(part, Text | Opaque):
             source: Source = "user" if message.role == "user" else "assistant"
-            if source == "assistant" or not is_note(part.text):
+            if source == "assistant":
                 yield _spoken(part.text, source, not message.tool_calls)
+            elif not is_note(part.text):
+                yield from _of_user(part.text)
         elif isinstance(part, Media) and part.name:
             yield _spoken(part.name, "user" if message.role == "user" else "assistant", not message.tool_calls)
 
@@ -203,6 +205,17 @@ def _spoken(text: str, source: Source, is_turn: bool) -> _Entry:
         line = read_line(whole, source)
         return line._replace(terms=_terms(whole, line.names))
     return source, True, [whole] if _SAYS(whole) else []
+
+
+def _of_user(text: str) -> Iterator[_Entry]:
+    """What stands in a user's name. What a harness wrote into it sets no rules: its lines count by what they name."""
+    for piece, is_typed in pieces(text):
+        if is_typed:
+            yield _spoken(piece, "user", True)
+        else:
+            for row in _cut_lines(piece):
+                line = read_line(row, "user")
+                yield line._replace(bonus=0.0, terms=_terms(row, line.names))
 
 
 def _terms(text: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
-from contextfold.harness import is_inserted, without_notes
+from contextfold.harness import is_inserted, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.rules import WHOLE, Statement, in_force, is_question, statements_of, taken_back
@@ -164,7 +164,7 @@ def rules(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Ite
 
 
 def rules_taken_back(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> frozenset[str]:
-    """The rules that later words of the user replaced or withdrew."""
+    """The rules that later words of the user withdrew."""
     return taken_back(_statements(notes, beside))
 
 
@@ -334,7 +334,7 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
 
 def _own_words(message: Message, *, noted: bool = True) -> str:
     texts = [
-        part.text
+        typed(part.text)
         for part in message.parts
         if isinstance(part, Text) or (isinstance(part, Opaque) and not part.is_output)
     ]
