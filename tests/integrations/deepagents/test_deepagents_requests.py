@@ -41,6 +41,7 @@ from contextfold.integrations.deepagents import (
 )
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
+WHOLE: Any = {"keep": ("messages", 4), "trim_tokens_to_summarize": None}
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels" * 200).decode()
 
 
@@ -87,6 +88,20 @@ def test_after_a_refusal_a_smaller_request_is_sent_once(backend: FilesystemBacke
     assert SUMMARY in said(main.sent[1])
     ask(agent, color, [HumanMessage("[next]", id="next")])
     assert len(main.sent) == 3
+
+
+@pytest.mark.parametrize("color", ["sync", "async"])
+def test_a_summarizer_that_failed_before_a_call_is_not_asked_again_behind_its_refusal(
+    backend: FilesystemBackend, color: str
+) -> None:
+    """The built-in summary stands in, and the next call asks again."""
+    main, failing = limited(3_000), ScriptedModel(script=lambda messages, number: ValueError("no key"))
+    middleware = SummarizationMiddleware(failing, backend=backend, trigger=("tokens", 2_500), **WHOLE)
+    agent = deep_agent(main, backend, middleware)
+    ask(agent, color, [*questions(40), HumanMessage("[q]", id="q")])
+    assert (len(main.sent), len(failing.sent)) == (2, 1)
+    ask(agent, color, [*questions(40, start=40), HumanMessage("[next]", id="next")])
+    assert (len(main.sent), len(failing.sent)) == (4, 2)
 
 
 def test_a_tiny_window_in_a_profile_costs_no_more_requests_than_deepagents_sends(backend: FilesystemBackend) -> None:

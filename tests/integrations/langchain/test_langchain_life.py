@@ -459,6 +459,34 @@ def test_a_summary_beside_a_model_call_is_paid_once_however_often_the_call_fails
 
 
 @pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("window", [None, 12_000])
+@pytest.mark.parametrize("trigger", [5_000, 9_000])
+def test_a_summarizer_that_fails_is_asked_once_for_each_call_of_the_model(
+    trigger: int, window: int | None, is_async: bool
+) -> None:
+    """Also where the call shows more than ``before_model`` knew. Where that is too much, the built-in summary stands in
+    at once, and where the call is tried again, nothing is asked again."""
+    failing = lambda messages, number: ConnectionError("reset") if number == 0 else "fine"  # noqa: E731
+    summaries = ScriptedModel(script=lambda messages, number: ValueError("no key"))
+    model = ScriptedModel(script=failing, profile=None if window is None else {"max_input_tokens": window})
+    agent: Any = create_agent(
+        model,
+        system_prompt="A rule. " * 4_500,
+        middleware=[
+            ModelRetryMiddleware(max_retries=2, initial_delay=0, on_failure="error"),
+            SummarizationMiddleware(summaries, **{**BESIDE, "trigger": ("tokens", trigger)}),
+        ],
+        checkpointer=InMemorySaver(),
+    )
+    agent.update_state(THREAD, {"messages": talk(28)}, as_node="model")
+    for calls in (1, 2):
+        thread = asked(agent, is_async, "and now?")
+        assert thread[-1].content == "fine"
+        assert is_ours(thread[0]) == (window is not None)
+        assert len(summaries.sent) == calls
+
+
+@pytest.mark.parametrize("is_async", [False, True])
 def test_where_the_newest_request_stands_first_the_next_call_writes_the_summary_that_was_paid(is_async: bool) -> None:
     """A summary stands before all that stays, and no id says that beside an answer."""
 

@@ -14,7 +14,7 @@ from typing import Any
 from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import AnyMessage
 
-from contextfold.integrations.langchain.folding import DueFold
+from contextfold.integrations.langchain.folding import DueFold, FoldedThread, SummarizerFailed
 from contextfold.integrations.langchain.hidden import hidden_from_streams
 from contextfold.integrations.langchain.models import profile_window
 from contextfold.integrations.langchain.sending import Sending, declarations
@@ -101,8 +101,8 @@ class Helper(LangChainDropIn):
         tokens: int,
         sending: Sending,
         ports: Ports,
-    ) -> list[AnyMessage] | None:
-        """The summary in LangChain's layout and what stays, as the objects that came in; None where nothing changes.
+    ) -> list[AnyMessage] | SummarizerFailed | None:
+        """The summary in LangChain's layout and what stays, as the objects that came in; None where nothing can leave.
 
         ``evicted``: what the summary among the messages stands for; None where that is not known. A summary that fails,
         is blank or cannot be used changes nothing: the events say why. Raises what steers programs, and
@@ -110,7 +110,7 @@ class Helper(LangChainDropIn):
         """
         with hidden_from_streams():
             folded = await self._fold(list(messages), evicted, due, tokens, sending, ports)
-        return None if folded is None else folded.messages
+        return folded.messages if isinstance(folded, FoldedThread) else folded
 
 
 def answer_limit(request: ModelRequest[Any]) -> int:

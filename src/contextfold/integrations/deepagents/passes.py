@@ -36,7 +36,7 @@ from contextfold.integrations.deepagents.views import (
     view_of,
 )
 from contextfold.integrations.langchain import layout
-from contextfold.integrations.langchain.folding import DueFold
+from contextfold.integrations.langchain.folding import DueFold, SummarizerFailed
 from contextfold.integrations.langchain.sending import Sending, valid
 from contextfold.integrations.langchain.threads import ThreadKey, thread_key
 
@@ -62,6 +62,8 @@ class ModelTurn:
     tokens: int = 0
     moved: tuple[ToolMessage, ...] = ()
     """Messages that are to replace those of the same id in the state."""
+    has_failed: bool = False
+    """The summarizer was asked in vain for this call."""
 
     @property
     def start(self) -> int:
@@ -120,9 +122,12 @@ class Passes:
     async def folded(self, turn: ModelTurn, due: DueFold, files: Files) -> ModelTurn:
         """The turn with more of it summarized; the same one where nothing can leave, or no summary could be had."""
         material = await files.ports.compute(self._material, turn)
+        due = replace(due, has_failed=turn.has_failed)
         result = await self.helper.fold(
             material.messages, material.evicted, due, turn.tokens, turn.sending, files.ports
         )
+        if isinstance(result, SummarizerFailed):
+            return replace(turn, has_failed=True)
         if result is None:
             return turn
         cutoff, quoted = material.kept(result)

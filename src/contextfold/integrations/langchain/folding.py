@@ -71,12 +71,14 @@ class DueFold:
 
     ``tokens`` and ``messages`` are what triggered: a thread that reaches them all would trigger again. ``limit``:
     tokens that the thread must not exceed; only for its sake what ``keep`` names is cut into. None: no such bound.
+    ``has_failed``: the summarizer was asked for this call of the model already, so it is not asked again.
     """
 
     reason: str
     tokens: int | None = None
     messages: int | None = None
     limit: int | None = None
+    has_failed: bool = False
 
     def would_fire(self, tokens: int, messages: int) -> bool:
         """Whether a thread of this size triggers."""
@@ -91,6 +93,11 @@ class FoldedThread:
 
     messages: list[AnyMessage]
     evicted: History
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizerFailed:
+    """The summarizer was asked, and gave nothing that can be used: the thread stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +143,9 @@ class Folding:
         overhead: int,
         observer: Observer,
         ports: Ports,
-    ) -> FoldedThread | None:
-        """The messages that replace these; None when nothing can leave, when not enough can to be worth a summary yet,
-        or when no summary could be had, which the engine says in an event.
+    ) -> FoldedThread | SummarizerFailed | None:
+        """The messages that replace these; None when nothing can leave, or not enough to be worth a summary yet;
+        ``SummarizerFailed`` when none could be had, which the engine says in an event.
 
         ``evicted``: all that the summaries among them stand for; None where that is not known. ``tokens``: the present
         size with the ``overhead``, which is what is sent beside the messages. Raises what steers programs, and
@@ -155,18 +162,22 @@ class Folding:
                 "summary is made only when a quarter of it has come in addition"
             )
             observer.emit("trigger_below_keep", text, trigger=due.reason, keep=str(self.keep))
+        made, has_failed = None, due.has_failed
         try:
-            made = _summary(await self._performed(question, parting, messages, observer, ports))
+            if not has_failed:
+                made = _summary(await self._performed(question, parting, messages, observer, ports))
         except CannotFit as error:
             observer.emit("skipped", str(error), tokens=tokens)
             return None
         except Exception as error:
             if is_control_flow(error) or isinstance(error, WrongSummary):
                 raise
+            has_failed = True
+        if has_failed:
             # This class replaces messages for good, so no summary is better than a poor one as long as the thread can
             # be sent. One that cannot be sent would never be asked about again.
             if due.limit is None or tokens <= due.limit:
-                return None
+                return SummarizerFailed()
             made = await self._without_summarizer(question, parting, observer, ports)
         return None if made is None else await ports.compute(self._folded, question, parting, made, messages)
 

@@ -21,10 +21,13 @@ from contextfold.integrations.langchain.threads import thread_key
 
 
 class PaidFolds:
-    """What threads were folded to. Safe for concurrent use; a copy begins with nothing."""
+    """What threads were folded to, and which ones the summarizer was asked for in vain, until ``before_model`` runs
+    again. Safe for concurrent use; a copy begins with nothing.
+    """
 
     def __init__(self) -> None:
         self._made: Bounded[tuple[list[AnyMessage], list[AnyMessage]]] = Bounded(KNOWN)
+        self._failed: Bounded[list[AnyMessage]] = Bounded(KNOWN)
 
     def keep(self, messages: Sequence[AnyMessage], folded: list[AnyMessage] | None) -> None:
         """These messages were folded, at a price."""
@@ -34,6 +37,19 @@ class PaidFolds:
     def drop(self, messages: Sequence[AnyMessage]) -> None:
         """The thread shows it."""
         self._made.drop(thread_key(messages))
+
+    def keep_failure(self, messages: Sequence[AnyMessage]) -> None:
+        """No summary of these messages could be had."""
+        self._failed.put(thread_key(messages), list(messages))
+
+    def forget_failure(self, messages: Sequence[AnyMessage]) -> None:
+        """Another call of the model begins, and may ask again."""
+        self._failed.drop(thread_key(messages))
+
+    def has_failed(self, messages: Sequence[AnyMessage]) -> bool:
+        """Whether no summary of these messages, perhaps with fewer behind them, could be had for this call."""
+        failed = self._failed.get(thread_key(messages))
+        return failed is not None and len(failed) <= len(messages) and all(map(is_same, failed, messages))
 
     def instead_of(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
         """A thread that begins as one that was folded, with the summary; None where none did."""

@@ -33,7 +33,7 @@ from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
 from contextfold.integrations.langchain.evicted import LeftMessages
-from contextfold.integrations.langchain.folding import DueFold, FoldedThread, Folding
+from contextfold.integrations.langchain.folding import DueFold, FoldedThread, Folding, SummarizerFailed
 from contextfold.integrations.langchain.hidden import hidden_from_streams, hide
 from contextfold.integrations.langchain.models import profile_window, window_of
 from contextfold.integrations.langchain.overriding import (
@@ -170,13 +170,13 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """The update that replaces older messages by a summary, or None."""
         with hidden_from_streams():
-            folded = run(self._folded(state["messages"], Sending.of_state(state), SyncPorts()))
+            folded = run(self._folded(state["messages"], Sending.of_state(state), SyncPorts(), is_first=True))
         return _update(folded)
 
     async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """``before_model`` for async agents."""
         with hidden_from_streams():
-            folded = await self._folded(state["messages"], Sending.of_state(state), AsyncPorts())
+            folded = await self._folded(state["messages"], Sending.of_state(state), AsyncPorts(), is_first=True)
         return _update(folded)
 
     def wrap_model_call(
@@ -300,9 +300,16 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
 
     # ---- one algorithm, both colors ----
 
-    async def _folded(self, messages: list[AnyMessage], sending: Sending, ports: Ports) -> list[AnyMessage] | None:
-        """The messages that replace these; None where no summary is due, or none could be had."""
+    async def _folded(
+        self, messages: list[AnyMessage], sending: Sending, ports: Ports, *, is_first: bool = False
+    ) -> list[AnyMessage] | None:
+        """The messages that replace these; None where no summary is due, or none could be had.
+
+        ``is_first``: a call of the model begins, so a summarizer that failed for the last one is asked again.
+        """
         self._ensure_message_ids(messages)
+        if is_first:
+            self._paid.forget_failure(messages)
         tokens, due = await ports.compute(self._sized, messages, sending)
         if due is None:
             return None
@@ -312,7 +319,11 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             tokens, due = await ports.compute(self._sized, messages, sending)
             if due is None:
                 return paid
+        due = replace(due, has_failed=self._paid.has_failed(messages))
         folded = await self._fold(messages, self._evicted.behind(messages), due, tokens, sending, ports)
+        if isinstance(folded, SummarizerFailed):
+            self._paid.keep_failure(messages)
+            return paid
         if folded is None:
             return paid
         if self.evidence:
@@ -328,7 +339,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         tokens: int,
         sending: Sending,
         ports: Ports,
-    ) -> FoldedThread | None:
+    ) -> FoldedThread | SummarizerFailed | None:
         """The pass. A summary that fails, is blank or cannot be used changes nothing: the events say why.
 
         ``evicted``: what the summary among the messages stands for; None where that is not known.
@@ -340,7 +351,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         if evicted and asked.has_evidence:
             known = await ports.compute(self._evicted.take, evicted, asked.counter)
         folded = await asked.fold(messages, known, due, tokens, sending.overhead, self._observer(), ports)
-        if folded is not None:
+        if isinstance(folded, FoldedThread):
             self._evicted.give(folded.evicted)
         return folded
 
