@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from contextfold.errors import PolicyError
+from contextfold import Compactor
+from contextfold.errors import PolicyError, plain_number, whole_number
 from contextfold.policy import Budgets, Clause, Limits, Policy, Size, parse_size, parse_trigger, start_of
+from contextfold.store.retention import Retention
+from contextfold.summary.options import SummaryOptions
 
 
 @pytest.mark.parametrize(
@@ -25,6 +32,50 @@ def test_a_size_can_be_written_in_five_ways(written: Any) -> None:
 def test_a_size_survives_its_own_text(unit: Any, value: int) -> None:
     size = Size(unit, value)
     assert parse_size(f"{unit}:{value}") == size
+
+
+class Profiled:
+    model_name = "mine"
+
+    def __init__(self, tokens: Any) -> None:
+        self.profile = {"max_input_tokens": tokens}
+
+
+TALK = [{"role": "user", "content": "hello"}]
+
+TAKES_NUMBERS: list[tuple[Callable[[Any], Any], float]] = [
+    (lambda number: Policy(trigger=("tokens", number)).trigger[0].sizes[0].value, 4_000),
+    (lambda number: Policy(trigger={"messages": number}).trigger[0].sizes[0].value, 40),
+    (lambda number: Policy(target=("fraction", number)).target.value, 0.25),  # type: ignore[union-attr]
+    (lambda number: Policy(keep={"type": "tokens", "value": number}).keep.value, 4_000),  # type: ignore[union-attr]
+    (lambda number: Policy(background=number).background, 0.5),
+    (lambda number: Policy(minimum_gain=number).minimum_gain, 0.25),
+    (lambda number: Policy(answer_reserve=number).answer_reserve, 100),
+    (lambda number: SummaryOptions(total_seconds=number).total_seconds, 8.0),
+    (lambda number: Budgets(usage=number).usage, 0.5),
+    (lambda number: Compactor(window=number).window.tokens, 8_000),
+    (lambda number: Compactor(remembered=number, window=3).window.tokens, 3),
+    (lambda number: Compactor(model=Profiled(number)).window.tokens, 9_000),
+    (lambda number: Compactor(count_text=lambda text: number).compact(TALK).tokens_before, 7),
+    (lambda number: Retention(idle_seconds=number).idle_seconds, 60),
+    (lambda number: whole_number("limit", number, 1, 100), 5),
+]
+
+
+@pytest.mark.parametrize(("setting", "value"), TAKES_NUMBERS)
+def test_a_number_of_another_library_is_the_number_that_it_says(setting: Callable[[Any], Any], value: float) -> None:
+    """A share of a window that was computed with NumPy or fractions; it is kept as one that JSON can write."""
+    plain = setting(value)
+    kinds: list[Any] = [np.int64, np.int32, np.uint16] if isinstance(value, int) else [np.float64, np.float32, Fraction]
+    for kind in kinds:
+        taken = setting(kind(value))
+        assert taken == plain
+        assert json.loads(json.dumps(taken)) == plain
+
+
+@pytest.mark.parametrize("value", [True, np.True_, "4", None, 1j, [4], Fraction(10**400, 3), np.array([4, 5])])
+def test_what_is_no_number_is_none(value: Any) -> None:
+    assert plain_number(value) is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from contextfold.calls.memory import REMEMBERED
 from contextfold.calls.request import UNLIMITED, After, Before, CompactionResult, CompactOptions, Request
 from contextfold.calls.same import SAME, Ask
 from contextfold.calls.views import Views
-from contextfold.errors import InputError, PolicyError, functions, held, shown
+from contextfold.errors import InputError, PolicyError, functions, held, plain_integer, shown
 from contextfold.observe import Event, Hooks, Observer, SummaryEnd, SummaryPiece, SummaryProgress, SummaryStart
 from contextfold.passes.means import Archiver
 from contextfold.policy import Limits, Policy
@@ -97,9 +97,10 @@ class Compactor:
         self.limits = Limits.of(self.policy, self.window.tokens)
         self.summarizer = _summarizer(summarizer)
         self._is_same = summarizer == SAME if isinstance(summarizer, str) else False
-        if not isinstance(remembered, int) or isinstance(remembered, bool) or remembered < 0:
+        kept = plain_integer(remembered)
+        if kept is None or kept < 0:
             raise PolicyError(f"remembered is {shown(remembered)}: it must be a whole number of conversations")
-        self._views = Views(self.policy, self.windows, self.summarizer, count_text, remembered, same=self._is_same)
+        self._views = Views(self.policy, self.windows, self.summarizer, count_text, kept, same=self._is_same)
         self._count_text = count_text
         functions(count_text=count_text, on_event=on_event)
         functions(on_start=on_start, on_stream=on_stream, on_progress=on_progress, on_end=on_end)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -120,11 +121,30 @@ def system_text(value: object) -> str | None:
     raise InputError(f"system must be the text of the system prompt, not {type(value).__name__}{advice}")
 
 
+def plain_number(value: object) -> int | float | None:
+    """A number that a caller gave, as one of Python's own: NumPy's, fractions and others are read, too. None for
+    anything else, and for ``True`` and ``False``.
+    """
+    if isinstance(value, int | float):
+        return None if isinstance(value, bool) else value
+    try:
+        return int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else None
+    except (ArithmeticError, TypeError, ValueError):  # larger than any float, or a class that converts to none
+        return None
+
+
+def plain_integer(value: object) -> int | None:
+    """``plain_number`` where it must be a whole one by its type: a float is None, too."""
+    number = plain_number(value)
+    return number if isinstance(number, int) else None
+
+
 def whole_number(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
     """The number that a caller gave as ``name``. Raises ``InputError`` for anything but a whole number in its range."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    number = plain_integer(value)
+    if number is None:
         raise InputError(f"{name} is {shown(value)}: it must be a whole number")
-    if (least is not None and value < least) or (most is not None and value > most):
+    if (least is not None and number < least) or (most is not None and number > most):
         allowed = (
             f"be {least:,} to {most:,}"
             if most is not None
@@ -133,7 +153,7 @@ def whole_number(name: str, value: object, least: int | None = None, most: int |
             else "not be negative"
         )
         raise InputError(f"{name} is {shown(value)}: it must {allowed}")
-    return value
+    return number
 
 
 class FormatError(InputError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from contextfold.errors import PolicyError, reason, shown
+from contextfold.errors import PolicyError, plain_number, reason, shown
 from contextfold.messages import Message
 from contextfold.summary.options import SummaryOptions
 
@@ -75,11 +75,12 @@ def parse_size(value: Any) -> Size:
     """
     if isinstance(value, Size):
         return value
-    unit, amount = _unit_and_amount(value)
+    unit, given = _unit_and_amount(value)
+    amount = plain_number(given)
     if unit not in UNITS:
         raise ValueError(f"unknown unit {shown(unit)} in {shown(value)}: use one of {', '.join(UNITS)}")
-    if isinstance(amount, bool) or not isinstance(amount, int | float) or not abs(amount) < MOST_TOKENS:
-        raise ValueError(f"{shown(amount)} in {shown(value)} is not a number that can be used")
+    if amount is None or not abs(amount) < MOST_TOKENS:
+        raise ValueError(f"{shown(given)} in {shown(value)} is not a number that can be used")
     if unit == "fraction" and not 0 < amount <= 1:
         raise ValueError(f"a fraction of the window must be above 0 and at most 1, not {amount:g}")
     if unit != "fraction" and (amount < 1 or amount != int(amount)):
@@ -138,6 +139,10 @@ def _threshold(size: Size, window: int) -> float:
 
 
 SizeField: TypeAlias = Annotated[Size, BeforeValidator(parse_size)]
+SwitchField: TypeAlias = Annotated[
+    Annotated[bool, Field(strict=True)] | Annotated[float, Field(strict=True, gt=0, lt=1)],
+    BeforeValidator(lambda value: value if (number := plain_number(value)) is None else number),
+]
 TriggerField: TypeAlias = Annotated[tuple[Clause, ...], BeforeValidator(parse_trigger)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -332,7 +337,7 @@ class Policy(_Settings):
     """Where a pass must end. None: ``budgets.usage`` of the window, below the trigger, and above the floor."""
     keep: SizeField | None = None
     """The verbatim tail. None: ``budgets.recent``."""
-    background: Annotated[bool, Field(strict=True)] | Annotated[float, Field(strict=True, gt=0, lt=1)] = False
+    background: SwitchField = False
     """Prepare a pass beside the conversation from this share of the trigger on (True: 0.8), so that no request waits
     for a summary. It comes into force when the trigger is reached, if what it covers is unchanged. Until it is ready
     the view may grow past the trigger, up to 0.92 of the window."""

@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from contextfold.errors import PolicyError, held, reason, shown
+from contextfold.errors import PolicyError, held, plain_integer, reason, shown
 from contextfold.observe import Observer
 from contextfold.policy import MOST_TOKENS, Clause, Limits, Policy, Size
 from contextfold.ports import Ports
@@ -218,10 +218,10 @@ def name_and_profile(model: Any) -> tuple[str | None, int | None]:
     if isinstance(model, int | float | bytes | list | tuple | dict | set):
         raise PolicyError(f"model is {shown(model)}: it must be a name such as 'openai:gpt-5', or a model object")
     profile = held(model, "profile")
-    tokens = profile.get("max_input_tokens") if isinstance(profile, dict) else None
+    tokens = plain_integer(profile.get("max_input_tokens")) if isinstance(profile, dict) else None
     named = (held(model, attribute) for attribute in ("model_name", "model", "model_id"))
     name = next((name for name in named if isinstance(name, str) and name), None)
-    return name, tokens if isinstance(tokens, int) and tokens < MOST_TOKENS else None
+    return name, tokens if tokens is not None and tokens < MOST_TOKENS else None
 
 
 def resolve(window: int | None, model: str | None, *, profile: int | None = None) -> Window:
@@ -247,10 +247,11 @@ def _first(window: int | None, model: str | None, profile: int | None) -> Window
 
 
 def _explicit(window: int) -> int:
-    if isinstance(window, bool) or not isinstance(window, int) or not 0 < window < MOST_TOKENS:
+    tokens = plain_integer(window)
+    if tokens is None or not 0 < tokens < MOST_TOKENS:
         wanted = "a positive whole number of tokens, or None to look it up"
         raise PolicyError(f"window is {shown(window)}; it must be {wanted}")
-    return window
+    return tokens
 
 
 def by_window(model: str, betas: str) -> str:

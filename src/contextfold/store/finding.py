@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from contextfold.errors import InputError, StoreCorrupt, shown, whole_number
+from contextfold.errors import InputError, StoreCorrupt, plain_number, shown, whole_number
 from contextfold.messages import Message
 from contextfold.ports import Ports
 from contextfold.recall.history import UNREADABLE, HistoryEntry, Hit, beside, checked, readable, said_by
@@ -141,11 +141,12 @@ def _seconds(name: str, moment: Time | None) -> float | None:
             raise InputError(f"{name} is {moment}, which has no time zone: give one, such as datetime.now(UTC)")
         return moment.timestamp()
     # A database compares a text or a date with its numbers in ways of its own, and finds nothing.
-    if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float) or moment != moment):
+    seconds = plain_number(moment)
+    if moment is not None and (seconds is None or seconds != seconds):
         raise InputError(
             f"{name} is {shown(moment)}: it must be a datetime with a time zone, or seconds since 1970 as a number"
         )
-    return moment
+    return seconds
 
 
 def _shown(found: Sequence[tuple[StoredMessage, Message] | DamagedMessage]) -> dict[int, HistoryEntry]:

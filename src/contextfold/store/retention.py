@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, plain_number
 from contextfold.store.values import SessionState
 
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ class Retention:
 
     def __post_init__(self) -> None:
         seconds = self.idle_seconds
-        number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if seconds is not None and not (number and 0 < seconds < math.inf):
+        number = plain_number(seconds)
+        if seconds is not None and (number is None or not 0 < number < math.inf):
             raise PolicyError(
                 f"idle_seconds is {seconds!r}; it must be a positive number of seconds, or None to keep all"
             )
+        object.__setattr__(self, "idle_seconds", number)
 
     def expired(self, store: SQLStore, namespace: str = "") -> list[SessionState]:
         """The sessions of a namespace that may go now, the one that was written to longest ago first. Changes nothing.

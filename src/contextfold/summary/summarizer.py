@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from contextfold.errors import PolicyError, held, shown
+from contextfold.errors import PolicyError, held, plain_integer, shown
 
 if TYPE_CHECKING:
     from contextfold.summary.models.chain import ModelChain
@@ -187,4 +187,5 @@ def _text_of(content: Any) -> str:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS else None
+    number = plain_integer(value)
+    return number if number is not None and 0 < number <= MOST_TOKENS else None

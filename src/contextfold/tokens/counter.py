@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, get_args
 
 from contextfold import json_values
-from contextfold.errors import InputError, PolicyError, held, reason, shown
+from contextfold.errors import InputError, PolicyError, held, plain_integer, reason, shown
 from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, texts
 from contextfold.tokens.estimate import estimate, estimate_together
 from contextfold.tokens.known import KnownSizes
@@ -158,11 +158,12 @@ def _checked(count_text: Callable[[str], int], text: str) -> int:
             f"count_text raised {type(error).__name__} for a text of {len(text):,} characters: {error}; "
             "it must return the tokens of any text"
         ) from error
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens < 10**12:
+    number = plain_integer(tokens)
+    if number is None or not 0 <= number < 10**12:
         raise PolicyError(
             f"count_text returned {shown(tokens)} for a text of {len(text):,} characters; it must return an int >= 0"
         )
-    return tokens
+    return number
 
 
 def _ciphertext_tokens(source: Any, keys: Iterable[str]) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import runpy
 import warnings
+from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import anyio
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -366,6 +368,38 @@ def test_the_side_by_side_script_prints_its_report(
     monkeypatch.setattr("logging.disable", lambda level: None)
     side_by_side["main"]()
     assert capsys.readouterr().out.count("contextfold  ") >= 4
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"trigger": ("tokens", np.int64(4_000))}, {"trigger": ("tokens", 4_000)}),
+        ({"trigger": ("tokens", np.float32(4_000.5))}, {"trigger": ("tokens", 4_000.5)}),
+        ({"trigger": ("tokens", Fraction(8_001, 2))}, {"trigger": ("tokens", 4_000.5)}),
+        ({"trigger": ("fraction", np.float32(0.5))}, {"trigger": ("fraction", 0.5)}),
+        ({"keep": ("messages", np.int64(4))}, {"keep": ("messages", 4)}),
+        ({"trim_tokens_to_summarize": np.int64(900)}, {"trim_tokens_to_summarize": 900}),
+    ],
+)
+def test_numbers_of_other_libraries_are_taken_as_langchain_takes_them(
+    given: dict[str, Any], plain: dict[str, Any]
+) -> None:
+    """And summaries come as they come for the same numbers of Python's own."""
+
+    def threads(settings: dict[str, Any]) -> list[list[str]]:
+        chosen = {"trigger": ("tokens", 4_000), "keep": ("messages", 6), **settings}
+        middleware = SummarizationMiddleware(writer(profile={"max_input_tokens": 8_000}), **chosen)
+        messages: list[BaseMessage] = []
+        seen = []
+        for number in range(8):
+            messages = told_more(middleware, messages, number, words=160)
+            seen.append([str(message.content) for message in messages])
+        return seen
+
+    LangChains(writer(profile={"max_input_tokens": 8_000}), **given)
+    taken = threads(given)
+    assert taken == threads(plain)
+    assert "SUMMARY" in str(taken[-1])
 
 
 @pytest.mark.parametrize("error", [TimeoutError("slow"), ValueError("no key"), ContextOverflow(limit=100)])

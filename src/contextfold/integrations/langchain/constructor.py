@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from langchain.agents.middleware import summarization as langchain_summarization
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import coerce_to_runnable
+
+from contextfold.errors import plain_number
 
 DEFAULT_KEEP = ("messages", 20)
 """LangChain's."""
@@ -43,8 +46,10 @@ def whole(size: Any, rounded: Callable[[float], int]) -> Any:
     """A size, or a list of them, with tokens as a whole number: LangChain takes ``("tokens", 0.8 * window)``, too."""
     if isinstance(size, list):
         return [whole(entry, rounded) for entry in size]
-    if isinstance(size, tuple) and len(size) == 2 and size[0] == "tokens" and isinstance(size[1], float):
-        return size[0], max(1, rounded(size[1]))
+    if isinstance(size, tuple) and len(size) == 2 and size[0] == "tokens":
+        tokens = plain_number(size[1])
+        if isinstance(tokens, float) and isfinite(tokens):
+            return size[0], max(1, rounded(tokens))
     return size
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.errors import held
+from contextfold.errors import held, plain_integer
 from contextfold.window import LARGE_BETA, LARGE_WINDOW, resolve
 
 ENDPOINTS = ("openai_api_base", "anthropic_api_url", "azure_endpoint", "endpoint_url", "base_url")
@@ -42,8 +42,8 @@ def profile_window(model: Any) -> int | None:
     has no profile.
     """
     profile = getattr(model, "profile", None)
-    limit = profile.get("max_input_tokens") if isinstance(profile, Mapping) else None
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0:
+    limit = plain_integer(profile.get("max_input_tokens")) if isinstance(profile, Mapping) else None
+    if limit is None or limit <= 0:
         return None
     headers = held(model, "default_headers")
     asked = (held(model, "betas"), headers.get("anthropic-beta") if isinstance(headers, Mapping) else None)

@@ -28,7 +28,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
-from contextfold.errors import PolicyError, functions, shown
+from contextfold.errors import PolicyError, functions, plain_number, shown
 from contextfold.integrations.langchain import layout
 from contextfold.integrations.langchain.constructor import DEFAULT_KEEP, as_template, is_known, renamed, whole, writers
 from contextfold.integrations.langchain.counting import Measure, estimated, langchain_counter, reported_tokens
@@ -131,7 +131,8 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
         ):
             if not isinstance(value, kind):
                 raise PolicyError(f"{name} is {shown(value)}: it must be {wanted}")
-        if trim_tokens_to_summarize is not None and not isinstance(trim_tokens_to_summarize, int | float):
+        trimmed = plain_number(trim_tokens_to_summarize)
+        if trim_tokens_to_summarize is not None and trimmed is None:
             raise PolicyError(
                 f"trim_tokens_to_summarize is {shown(trim_tokens_to_summarize)}: it must be a number of tokens, or None"
             )
@@ -142,7 +143,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
             keep=keep,
             token_counter=token_counter,
             summary_prompt=summary_prompt,
-            trim_tokens_to_summarize=trim_tokens_to_summarize,
+            trim_tokens_to_summarize=trimmed,  # type: ignore[arg-type]  # LangChain takes 0.4 * window, too
         )
         if not known:
             self.trigger = trigger

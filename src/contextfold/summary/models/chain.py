@@ -10,7 +10,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from contextfold.errors import PolicyError, held, shown
+from contextfold.errors import PolicyError, held, plain_integer, shown
 from contextfold.ports import Patience, SyncPorts, run
 from contextfold.summary.models.base import FunctionModel, Model, OpenModel
 from contextfold.summary.models.clients import sdk_of
@@ -97,4 +97,5 @@ async def _completed(model: Model, prompt: str) -> Answer:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    number = plain_integer(value)
+    return number if number is not None and number > 0 else None

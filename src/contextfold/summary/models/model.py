@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from contextfold import window as windows
-from contextfold.errors import PolicyError
+from contextfold.errors import PolicyError, plain_integer
 from contextfold.observe import scrub
 from contextfold.summary.models.clients import SDKS, Sdk, SdkModel, sdk_of
 from contextfold.summary.models.settings import RequestSettings
@@ -71,8 +71,10 @@ class SummaryModel:
             raise PolicyError(f"model is {self.model!r}: it must be a name such as 'openai:gpt-5-mini'")
         for name, smallest in (("max_output_tokens", 1), ("window", SMALLEST_WINDOW)):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < smallest):
+            number = plain_integer(value)
+            if value is not None and (number is None or number < smallest):
                 raise PolicyError(f"{name} is {value!r}: it must be a whole number of at least {smallest:,} tokens")
+            object.__setattr__(self, name, number)
         if self.client is not None and self.base_url is not None:
             raise PolicyError("give either client or base_url, not both: a client knows its address")
         if self.base_url is not None and not re.match(r"https?://[^/\s]", str(self.base_url)):
