@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from contextfold import Compactor
 from contextfold.errors import PolicyError
 from contextfold.observe import Observer
 from contextfold.ports import AsyncPorts
@@ -70,6 +71,52 @@ def test_a_model_of_bedrock_is_known_by_the_id_that_its_own_clients_take(model: 
 )
 def test_a_window_that_the_makers_own_entry_leaves_out_is_found_by_every_name(name: str, written: str) -> None:
     assert registered(written.format(name)) == 1_048_576
+
+
+@pytest.mark.parametrize("written", ["{}", "openai:{}", "openai/{}", "azure/{}", "openai-responses:{}"])
+@pytest.mark.parametrize("base", ["gpt-4o-mini", "gpt-4o-mini-2024-07-18", "gpt-4.1-2025-04-14", "gpt-3.5-turbo-0125"])
+def test_a_tuned_model_has_the_window_of_its_base(base: str, written: str) -> None:
+    usual = registered(base)
+    assert usual
+    for name in (f"ft:{base}:org::id", f"ft:{base}:org:name:id:ckpt-step-90"):
+        assert registered(written.format(name)) == usual
+
+
+@pytest.mark.parametrize(
+    ("served", "usual"),
+    [
+        *((f"openai/gpt-4o:{variant}", "openai/gpt-4o") for variant in ("nitro", "floor", "extended", "online")),
+        ("openrouter:anthropic/claude-sonnet-4.5:thinking", "anthropic/claude-sonnet-4.5"),
+        ("gateway/openai:gpt-5", "openai:gpt-5"),
+        ("gateway/anthropic:claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+    ],
+)
+def test_another_way_of_serving_a_model_has_the_window_of_the_model(served: str, usual: str) -> None:
+    """OpenRouter's variants, pydantic-ai's gateway, and Vertex's versions."""
+    assert registered(served) == registered(usual) is not None
+
+
+@pytest.mark.parametrize("model", ["groq:llama-9", "my-deployment", "ollama:qwen:8b", "ft:my-base:org::id"])
+def test_an_unknown_model_is_told_once_with_the_way_out(model: str, caplog: pytest.LogCaptureFixture) -> None:
+    compactor = Compactor()
+    for _ in range(2):
+        compactor.compact([{"role": "user", "content": "hello"}], model=model)
+    (said,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert model in said.getMessage()
+    assert f"{DEFAULT_WINDOW} tokens are assumed" in said.getMessage()
+    assert "window=" in said.getMessage()
+
+
+def test_where_a_window_is_given_or_no_model_is_named_nothing_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    for compactor, model in ((Compactor(window=9_000), "my-deployment"), (Compactor(), None), (Compactor(), MODEL)):
+        compactor.compact([{"role": "user", "content": "hello"}], model=model)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("model", ["a" + ":free" * 5_000, "a/" * 5_000 + "b:c", "ft:" * 5_000, "a:" * 5_000])
+def test_a_name_of_any_length_is_looked_up(model: str) -> None:
+    assert registered(model) is None
 
 
 @pytest.mark.parametrize("model", ["", ":", "/", "a:b:c", "ollama:my-model", "\n", "模型", "openai:"])

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal, Protocol
 
 from contextfold.errors import PolicyError, held, plain_integer, reason, shown
@@ -87,6 +88,7 @@ class Windows:
         self._accepted: dict[tuple[str, str], int] = {}
         self._refused: dict[tuple[str, str], int] = {}
         self._distrusted: set[tuple[str, str]] = set()
+        self._guessed: set[str] = set()
 
     def kept_in(self, store: WindowStore) -> Windows:
         """The same windows, with what refusals teach kept in a store as well; these very ones if they have a store."""
@@ -118,6 +120,14 @@ class Windows:
             # `most` is 0 where the provider named the limit: then it is no guess.
             found = Window(proved, "learned", self._refused.get(key, 1) - 1)
         name = model or self.model or "the model"
+        if found.source == "default" and name not in self._guessed and (model or self.model):
+            self._guessed.add(name)
+            _log.warning(
+                "the window of %s is not known: %d tokens are assumed until a refusal tells more. "
+                "Give its window, in tokens, where contextfold is set up (window=)",
+                shown(name),
+                found.tokens,
+            )
         figures = {"tokens": found.tokens, "source": found.source, "assumed": assumed.tokens}
         data = {"model": model or self.model, "endpoint": endpoint, **figures, "assumed_source": assumed.source}
         observer.emit_once("window_resolved", f"{name} takes {found.tokens:,} tokens ({found.source})", **data)
@@ -265,7 +275,7 @@ def registered(model: str) -> int | None:
     """The context window of a model as genai-prices knows it, in tokens, or None. Uses no network."""
     if model.endswith(LARGE_MARK):
         return max(LARGE_WINDOW, registered(model.removesuffix(LARGE_MARK)) or 0)
-    for provider, name in _readings(model):
+    for provider, name in chain.from_iterable(map(_readings, _written(model))):
         if (found := _entry(provider, name)) is None:
             continue
         known: int | None = found.model.context_window
@@ -301,6 +311,24 @@ def _readings(model: str) -> Iterator[tuple[str | None, str]]:
     yield "aws", model.strip()
     if "/" in name:
         yield None, name.rpartition("/")[2]  # Vertex: "projects/.../models/gemini-2.5-flash"
+
+
+def _written(model: str) -> Iterator[str]:
+    """A model's name, and what stays of it without what says how it is reached or served."""
+    model = _TUNED.sub(r"\1\2", model)
+    yield model
+    if (usual := _VARIANT.sub("", model)) != model:
+        yield usual
+    gateway, _, name = model.partition("/")
+    if ":" in name and ":" not in gateway:
+        yield name  # pydantic-ai: "gateway/openai:gpt-5"
+
+
+_TUNED = re.compile(r"(^|[:/])ft:([^:]+):.*$")
+"""How OpenAI names a model that was tuned, behind what names the provider: ``ft:BASE:ORGANIZATION:NAME:ID``."""
+
+_VARIANT = re.compile(r":(?:free|nitro|floor|exacto|online|extended|thinking|beta)\s*$")
+"""What OpenRouter takes behind a model's name, for another way of serving the same model."""
 
 
 # ---- a policy in a window ----
