@@ -152,6 +152,33 @@ def test_a_record_that_cannot_be_read_is_as_good_as_none_and_the_log_says_so(
     assert "cannot be read, so the whole history is" in caplog.text
 
 
+def test_a_damaged_record_is_told_once_for_each_conversation(caplog: pytest.LogCaptureFixture) -> None:
+    """Its response stays in the history, and is read with each request; where none is due, nothing takes its place."""
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ModelResponse, TextPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from contextfold.integrations.pydantic_ai import Compaction
+
+    agent = Agent(
+        FunctionModel(lambda messages, info: ModelResponse([TextPart("It is so.")])),
+        capabilities=[Compaction(window=WINDOW)],
+    )
+
+    def talk(conversation: str) -> int:
+        history: list[Any] = [ModelRequest.user_text_prompt("Hello."), ModelResponse([TextPart("Yes.")])]
+        history[-1].metadata = {"contextfold": "gone"}
+        for _ in range(3):
+            answered = agent.run_sync("And now?", message_history=history, conversation_id=conversation)
+            history = ModelMessagesTypeAdapter.validate_json(answered.all_messages_json())
+        return caplog.text.count("cannot be read, so the whole history is")
+
+    with caplog.at_level(logging.WARNING, "contextfold"):
+        assert talk("one") == 1
+        assert talk("two") == 2
+
+
 def test_an_earlier_record_of_a_history_stands_in_for_a_damaged_one() -> None:
     pytest.importorskip("pydantic_ai")
     from pydantic_ai.messages import ModelResponse, TextPart

@@ -46,16 +46,21 @@ def sending_nothing(value: Any) -> Compactor:
     return compactor
 
 
-def stored_record(where: str, text: Any) -> Compaction | None:
+def stored_record(where: str, text: Any, told: set[int] | None = None) -> Compaction | None:
     """A record out of a place that a framework keeps for us, and others may write to. One that cannot be read is as
     good as none, and the log says so: the messages themselves are all there.
+
+    ``told``: what the log has said of this conversation, where its place is read again at each request.
     """
     if text is None:
         return None
     try:
         return Compaction.from_json(text)
     except (ContextfoldError, TypeError, ValueError) as failed:
-        logger.warning("the record in %s cannot be read, so the whole history is: %s", where, failed)
+        told, known = set() if told is None else told, hash(str(text))
+        if known not in told:
+            told.add(known)
+            logger.warning("the record in %s cannot be read, so the whole history is: %s", where, failed)
         return None
 
 

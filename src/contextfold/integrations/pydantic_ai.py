@@ -75,13 +75,14 @@ MADE_UP = ("function", "test")
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """What this process remembers of a conversation. ``made``: a record that no response of the history has yet, and
-    the id of the one that the history had when it was made.
+    the id of the one that the history had when it was made. ``told``: damaged records of which the log has said so.
     """
 
     made: Record | None = None
     base: str | None = None
     calibration: Calibration | None = None
     pieces: Mapping[Any, list[Any]] | None = None
+    told: set[int] = field(default_factory=set)
 
 
 class Compaction(AbstractCapability[Any]):
@@ -412,7 +413,7 @@ class _Call:
         self.kept = self.owner._remembered(self.conversation)
         self.pieces = _pieces(messages, self.kept.pieces or {})
         self.wire = [piece for pieces in self.pieces.values() for piece in pieces]
-        self.saved = _saved(messages)
+        self.saved = _saved(messages, self.kept.told)
 
     async def answered(self, send: Callable[..., Awaitable[Any]]) -> Any:
         """The response to the view, or to the one that follows a refusal."""
@@ -617,12 +618,12 @@ def _limited(settings: ModelSettings | None, max_tokens: int | None) -> ModelSet
     return {**(settings or {}), "max_tokens": max_tokens}
 
 
-def _saved(messages: Sequence[ModelMessage]) -> Record | None:
+def _saved(messages: Sequence[ModelMessage], told: set[int] | None = None) -> Record | None:
     """The record that the newest response with a readable one carries: an earlier one still says what it covers."""
     for message in reversed(messages):
         beside = message.metadata
         text = beside.get(KEY) if isinstance(beside, dict) else None
-        if (record := stored_record("a response's metadata", text)) is not None:
+        if (record := stored_record("a response's metadata", text, told)) is not None:
             return record
     return None
 
