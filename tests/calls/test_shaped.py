@@ -146,6 +146,7 @@ def shaped_otherwise(kind: str, server: ProviderServer) -> Any:
             genai.Client(api_key="any", http_options={"base_url": server.url}), compactor
         )
         config = {"stopSequences": ["late"], "candidateCount": 2, "cachedContent": "cachedContents/of-the-task"}
+        config |= {"responseModalities": ["AUDIO"], "speechConfig": {"languageCode": "en-US"}}
         return lambda said: gemini.models.generate_content(
             model="m",
             config=config,
@@ -167,15 +168,19 @@ def shaped_otherwise(kind: str, server: ProviderServer) -> Any:
     client = pytest.importorskip("openai").OpenAI(base_url=server.openai_url, api_key="any")
     if kind == "openai":
         create = over_openai.with_compaction(client.chat.completions.create, compactor)
-        return lambda said: create(model="m", messages=said, stop=["late"])
+        beside = {"logit_bias": {"50256": -100}, "prediction": {"type": "content", "content": "part " * 400}}
+        sound: Any = {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}}
+        more = {"stop": ["late"], "top_k": 20}
+        return lambda said: create(model="m", messages=said, stop=["late"], **beside, **sound, extra_body=more)
     parse = over_openai.with_compaction(client.responses.parse, compactor)
     return lambda said: parse(model="m", input=said, text_format=Found)
 
 
-SHAPES_AN_ANSWER = (
-    *("text", "response_format", "stop", "stop_sequences", "stopSequences", "cachedContent", "candidateCount"),
-    *("output_format", "format"),
-)
+ENDS_AN_ANSWER = {
+    *("stop", "stop_sequences", "stopSequences", "candidateCount", "logit_bias", "prediction"),
+    *("modalities", "audio", "responseModalities", "speechConfig"),
+}
+SHAPES_AN_ANSWER = ENDS_AN_ANSWER | {"text", "response_format", "cachedContent", "output_format", "format"}
 
 
 @pytest.mark.parametrize("kind", ["openai", "openai.parse", "anthropic", "anthropic.parse", "gemini", "bedrock"])
@@ -199,10 +204,12 @@ def test_nothing_that_shapes_or_ends_an_answer_to_the_task_does_so_to_a_summary(
     for request in asked:
         fields = request.body | request.body.get("inferenceConfig", {}) | request.body.get("generationConfig", {})
         fields |= request.body.get("output_config", {})
-        assert not fields.keys() & set(SHAPES_AN_ANSWER), fields
+        assert not fields.keys() & SHAPES_AN_ANSWER, fields
     for request in behind:
         fields = request.body | request.body.get("inferenceConfig", {}) | request.body.get("generationConfig", {})
-        assert not fields.keys() & {"stop", "stop_sequences", "stopSequences", "candidateCount"}, fields
+        assert not fields.keys() & ENDS_AN_ANSWER, fields
+    if kind == "openai":
+        assert {request.body.get("top_k") for request in server.requests} == {20}
     if kind == "anthropic":
         assert {request.body["output_config"].get("effort") for request in asked} == {"low"}
     assert "module_7 is the one that is late" in server.requests[-1].text

@@ -31,9 +31,13 @@ Ask = Callable[[list[Any], bool, int], Any]
 request itself is sent, with its system prompt and tools; None where its answer could be no summary (``is_shaped``).
 May be ``async def``."""
 
-NOT_FOR_A_SUMMARY = ("stream", "stream_options", "thread", "background", "n", "stop", "stop_sequences")
+NOT_FOR_A_SUMMARY = (
+    *("stream", "stream_options", "thread", "background", "n", "stop", "stop_sequences"),
+    *("logit_bias", "prediction", "modalities", "audio"),
+)
 """Fields of a request that are no part of its prompt, and with which its answer would be no summary, several, or the
 beginning of one: a word at which the agent's answers end may stand in a summary, and OpenAI does not say that it did.
+An answer may also be in sound, or in words that the task prefers; and OpenAI bills what of a predicted one is not said.
 """
 
 _SUMMARY = re.compile(r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?<summary>", re.DOTALL | re.IGNORECASE)

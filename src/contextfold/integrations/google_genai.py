@@ -42,7 +42,12 @@ _OF_THE_TASK = (
     "cached_content",  # holds instructions and tools of the task, and what was said before
 )
 """Settings that shape an answer to the task, and no summary."""
-_NOT_FOR_A_SUMMARY = {"n": "candidate_count", "stop_sequences": "stop_sequences"}
+_NOT_FOR_A_SUMMARY = {
+    "n": "candidate_count",
+    "stop_sequences": "stop_sequences",
+    "modalities": "response_modalities",
+    "audio": "speech_config",
+}
 """Settings by the names under which a request for a summary leaves them out, and by those inside ``config``."""
 
 

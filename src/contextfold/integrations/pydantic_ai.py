@@ -487,10 +487,9 @@ class _Call:
         room = max(limit, answer_tokens) if limit and answer_tokens else None
         is_given = not whole or begins_as_given(messages, self.wire)
         settings = _limited(self.settings, room) if is_given else self.settings_beside(messages, room)
-        if settings is not None:  # a summary may hold one, and would end there
-            settings = cast("ModelSettings", {n: one for n, one in settings.items() if n != "stop_sequences"})
         parameters = self.parameters if whole else ModelRequestParameters()
-        return _answer(self.model, await self.model.request(self.joined(messages), settings, parameters))
+        model, settings = _for_a_summary(self.model), _without_shapes(settings)
+        return _answer(self.model, await model.request(self.joined(messages), settings, parameters))
 
     def joined(self, view: Sequence[Any]) -> list[ModelMessage]:
         """A view as messages: neighboring requests are one, as the framework itself sends them. A message that is whole
@@ -616,6 +615,31 @@ def _limited(settings: ModelSettings | None, max_tokens: int | None) -> ModelSet
     if max_tokens is None or (settings or {}).get("max_tokens") == max_tokens:
         return settings
     return {**(settings or {}), "max_tokens": max_tokens}
+
+
+_SHAPES = frozenset({"stop_sequences", "logit_bias", "openai_prediction"})
+"""Settings that are no part of a prompt, and with which an answer would be no summary (``NOT_FOR_A_SUMMARY``)."""
+
+
+def _without_shapes(settings: ModelSettings | None) -> ModelSettings | None:
+    if settings is None or not _SHAPES & settings.keys():
+        return settings
+    return cast("ModelSettings", {name: one for name, one in settings.items() if name not in _SHAPES})
+
+
+def _for_a_summary(model: Model) -> Model:
+    """The model, or a copy that has no such settings of its own: those of a request do not take them away."""
+    changed: dict[str, Any] = {}
+    if isinstance(model, WrapperModel) and (inner := _for_a_summary(model.wrapped)) is not model.wrapped:
+        changed["wrapped"] = inner
+    own = held(model, "_settings")
+    if isinstance(own, dict) and (free := _without_shapes(cast("ModelSettings", own))) is not own:
+        changed["_settings"] = free
+    if not changed:
+        return model
+    copied = copy.copy(model)
+    vars(copied).update(changed)
+    return copied
 
 
 def _saved(messages: Sequence[ModelMessage], told: set[int] | None = None) -> Record | None:

@@ -227,6 +227,8 @@ class _Call:
         if not whole and self.dialect.system is not None:
             left_out.add(self.dialect.system)
         kept = {name: value for name, value in self.arguments.items() if name not in left_out}
+        if isinstance(more := kept.get("extra_body"), Mapping):  # fields that the SDK's method does not name
+            kept["extra_body"] = {name: value for name, value in more.items() if name not in left_out}
         config = kept.get("output_config")
         if not whole and isinstance(config, Mapping) and "format" in config:  # its effort is none of the task's
             kept["output_config"] = {name: value for name, value in config.items() if name != "format"}

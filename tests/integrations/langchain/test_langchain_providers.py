@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emulator import Answer, ProviderServer
+from emulator import Answer, ProviderServer, Request
 from langchain.agents import create_agent
 from langchain.agents.middleware import wrap_model_call
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
@@ -194,3 +194,36 @@ def test_the_summarizers_own_window_is_found_out(server: ProviderServer, kind: s
     assert all(f"Question {turn}:" in read for turn in range(38))
     assert thread[0].additional_kwargs["lc_source"] == "summarization"
     assert len(thread) <= 7
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+@pytest.mark.parametrize("kind", ["chat", "anthropic"])
+def test_a_summary_does_not_end_at_the_stop_words_of_the_agents_model(kind: str, is_refused: bool) -> None:
+    """They are fields of the chat model; the task's own requests keep them. So it is where the words that leave are
+    sent alone.
+    """
+    summary = "<summary>The files were read, and nothing is open.</summary>"
+
+    def answer(request: Request) -> str:
+        if "Pause the task" in request.text and is_refused:
+            return "I go on."
+        return summary if "Pause the task" in request.text or "<conversation>" in request.text else "Seen."
+
+    own: dict[str, Any] = {"stop": ["nothing"]}
+    if kind == "chat":
+        predicted = {"type": "content", "content": "part " * 100}
+        own |= {"n": 1, "logit_bias": {50256: -100}, "model_kwargs": {"prediction": predicted}}
+    fields = {"stop", "stop_sequences", "logit_bias", "prediction"}
+    with ProviderServer(default_window=WINDOW, answers=answer) as server:
+        middleware = CompactionMiddleware(window=WINDOW, summarizer="same")
+        agent = create_agent(
+            client(kind, server, **own), [read_file], middleware=[middleware], checkpointer=InMemorySaver()
+        )
+        for turn in range(30):
+            agent.invoke(questions(turn), THREAD)
+        sent = list(server.requests)
+    asked = [one for one in sent if "Pause the task" in one.text or "tools" not in one.body]
+    assert any("Pause the task" in one.text for one in asked)
+    assert any("tools" not in one.body for one in asked)
+    assert not [one.body.keys() & fields for one in asked if one.body.keys() & fields]
+    assert all(one.body.keys() & fields for one in sent if one not in asked)

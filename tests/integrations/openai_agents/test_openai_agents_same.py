@@ -79,7 +79,8 @@ def test_the_model_itself_is_asked_as_the_run_asks_it_or_for_words_alone(is_json
 def test_a_summary_does_not_end_at_the_stop_words_of_the_task(choice: str | None) -> None:
     wrapped = Recording("<summary>Every room was seen.</summary>")
     model = compaction(window=4_000, summarizer="same").model(wrapped)
-    settings = ModelSettings(extra_args={"stop": ["Observation:"], "seed": 7}, tool_choice=choice)
+    given: dict[str, Any] = {"stop": ["Observation:"], "logit_bias": {"50256": -100}, "seed": 7}
+    settings = ModelSettings(extra_args=given, extra_body=given, tool_choice=choice)
     items = [{"role": "user", "content": f"Look at room {n}. " + "It has a window. " * 30} for n in range(60)]
 
     async def run() -> None:
@@ -92,4 +93,5 @@ def test_a_summary_does_not_end_at_the_stop_words_of_the_task(choice: str | None
     *summaries, task = [asked["model_settings"] for asked in wrapped.asked]
     assert summaries
     assert [made.extra_args for made in summaries] == [{"seed": 7}] * len(summaries)
-    assert task.extra_args == {"stop": ["Observation:"], "seed": 7}
+    assert [made.extra_body for made in summaries] == [{"seed": 7}] * len(summaries)
+    assert task.extra_args == task.extra_body == given

@@ -12,6 +12,7 @@ pytest.importorskip("pydantic_ai")
 from pydantic_ai import Agent, PromptedOutput
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.wrapper import WrapperModel
 
 from contextfold.integrations.pydantic_ai import Compaction
 
@@ -55,7 +56,9 @@ def test_a_model_whose_answers_are_forced_into_a_schema_is_asked_for_words_alone
     assert not any(alone)
 
 
-def test_a_summary_does_not_end_at_the_stop_words_of_the_task() -> None:
+@pytest.mark.parametrize("whose", ["the run's", "the model's", "those of a model inside of another"])
+def test_a_summary_does_not_end_at_the_stop_words_of_the_task(whose: str) -> None:
+    settings: Any = {"stop_sequences": ["room"]}
     stops: dict[bool, list[Any]] = {True: [], False: []}
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -64,7 +67,10 @@ def test_a_summary_does_not_end_at_the_stop_words_of_the_task() -> None:
         return ModelResponse([TextPart(SUMMARY if is_asked else "It is dry.")])
 
     compaction = Compaction(window=4_000, summarizer="same")
-    agent = Agent(FunctionModel(answer), capabilities=[compaction], model_settings={"stop_sequences": ["room"]})
+    model: Any = FunctionModel(answer, settings=None if whose == "the run's" else settings)
+    if whose.startswith("those"):
+        model = WrapperModel(model)
+    agent = Agent(model, capabilities=[compaction], model_settings=settings if whose == "the run's" else None)
     history: list[ModelMessage] = []
     for n in range(30):
         prompt = f"Look at room {n}. " + "It has a window to the yard and a door. " * 20

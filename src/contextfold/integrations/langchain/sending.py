@@ -52,6 +52,8 @@ def for_summary(
     settings = {name: value for name, value in request.model_settings.items() if name not in NOT_FOR_A_SUMMARY}
     if settings != request.model_settings:
         request = request.override(model_settings=settings)
+    if of_model := _not_for_a_summary(request.model):
+        request = request.override(model=request.model.model_copy(update=of_model))
     if not whole:
         return request.override(
             messages=messages, system_message=None, tools=[], tool_choice=None, response_format=None
@@ -60,6 +62,21 @@ def for_summary(
     # A schema becomes a tool that must be called, or a format of the answer.
     is_plain = request.response_format is None and not is_shaped(shaped)
     return with_view(request, messages, history) if is_plain else None
+
+
+def _not_for_a_summary(model: Any) -> dict[str, Any]:
+    """What of a chat model's own fields changes where it is asked for a summary, and to what."""
+    fields = type(model).model_fields
+    usual = {name: fields[name].get_default(call_default_factory=True) for name in _OF_ANSWERS if name in fields}
+    changed = {name: value for name, value in usual.items() if getattr(model, name) not in (None, value)}
+    more = getattr(model, "model_kwargs", None)
+    if isinstance(more, Mapping) and any(name in more for name in NOT_FOR_A_SUMMARY):
+        changed["model_kwargs"] = {name: value for name, value in more.items() if name not in NOT_FOR_A_SUMMARY}
+    return changed
+
+
+_OF_ANSWERS = ("stop", "stop_sequences", "n", "logit_bias", "response_modalities", "modalities", "audio")
+"""What chat models have under these names shapes their answers, and is no part of a prompt."""
 
 
 def with_view(request: ModelRequest[Any], view: list[Any], history: Sequence[Any]) -> ModelRequest[Any]:

@@ -5,7 +5,7 @@ What belongs here: a model's two methods, and a provider of such models. What do
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -124,8 +124,11 @@ class CompactingModel(Model):
                 return None
             limit = max(settings.max_tokens, answer_tokens) if settings.max_tokens and answer_tokens else None
             # The framework has no field of its own for words at which answers end.
-            more = {name: one for name, one in (settings.extra_args or {}).items() if name not in NOT_FOR_A_SUMMARY}
-            endless = replace(settings, extra_args=more) if settings.extra_args else settings
+            changed: dict[str, Any] = {}
+            for where in ("extra_args", "extra_body"):
+                if isinstance(given := getattr(settings, where), Mapping):
+                    changed[where] = {name: one for name, one in given.items() if name not in NOT_FOR_A_SUMMARY}
+            endless = replace(settings, **changed)
             nothing: dict[str, Any] = {
                 "system_instructions": None,
                 "tools": [],
