@@ -170,6 +170,36 @@ def test_a_summary_that_is_ready_comes_into_force_at_the_trigger_and_is_never_pa
     assert "summary_adopted" in told
 
 
+def test_where_each_call_has_an_event_loop_of_its_own_one_summary_is_lost_and_the_next_comes_into_force() -> None:
+    """``asyncio.run`` for each request ends what runs beside it: each call paid for a summary, and none was used."""
+    gate = threading.Event()
+    told: list[str] = []
+    asked: list[str] = []
+
+    async def write(prompt: str) -> str:
+        asked.append(prompt)
+        for _ in range(2_000):  # one that a request waits for is answered in the end
+            if not gate.is_set():
+                await asyncio.sleep(0.001)
+        return "The user asks for one module after the other; all were looked at."
+
+    subject = compactor(write, on_event=lambda event: told.append(event.name))
+    messages: list[Message] = []
+    out: Any = None
+    for number in range(200):
+        messages = [*messages, *turn(number)]
+        out = asyncio.run(subject.acompact(messages, out.compaction if out else None))
+        if is_preparing():
+            gate.set()
+            while is_preparing():
+                time.sleep(0.001)
+        if out.changed:
+            break
+    assert "summary_adopted" in told
+    assert out.trigger == "background"
+    assert len(asked) <= 2
+
+
 def test_a_request_waits_for_what_is_being_prepared_where_the_view_would_not_fit_otherwise() -> None:
     slow = Slow()
     slow.gate.clear()

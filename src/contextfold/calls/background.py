@@ -33,15 +33,21 @@ class Background:
         runs = task is not None and not task.done() and not task.get_loop().is_closed()
         return (thread is not None and thread.is_alive()) or runs
 
+    @property
+    def _ended_with_loop(self) -> bool:
+        task = self._task
+        return task is not None and task.get_loop().is_closed() and (task.cancelled() or not task.done())
+
     def start(self, work: Work, ports: Ports) -> None:
         """Run ``work`` in the color of the ports that the caller uses; nothing happens while some is running.
 
-        On event loops other than asyncio's there are no tasks that outlive their caller: a thread does it there.
+        On event loops other than asyncio's there are no tasks that outlive their caller: a thread does it there, and
+        where the last task ended with its loop, as each one does under an ``asyncio.run`` for each call.
         """
         if self.is_busy:
             return
         loop = _asyncio_loop() if isinstance(ports, AsyncPorts) else None
-        if loop is not None:
+        if loop is not None and not self._ended_with_loop:
             self._task = loop.create_task(work(AsyncPorts(self._parallel)))
             return
         # A daemon: what it prepares can be made again, and is not worth holding up the end of the process.
