@@ -1409,6 +1409,35 @@ def test_an_answer_limit_is_lowered_for_the_model_alone_that_refused_it(opened: 
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+def test_a_refused_answer_limit_costs_those_no_reading_that_ask_for_answers_that_fit(
+    opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch, wire: str
+) -> None:
+    """What was learned holds until the gateway ends, and so would what it costs."""
+    gateway = opened()
+    conversations = gateway.app.state.gateway._exchanges.conversations
+    taken_apart: list[int] = []
+    read = conversations.read
+    monkeypatch.setattr(conversations, "read", lambda *given: taken_apart.append(1) or read(*given))
+
+    def ask(seed: int, count: int, asked: int | None) -> tuple[str, int]:
+        """What became of a growing conversation's newest turn, and how often one of its turns was read."""
+        taken_apart.clear()
+        for messages in turns(wire, count, seed=seed):
+            fields = {} if asked is None else {"max_tokens": asked}
+            response = post(gateway.url, PATHS[wire], compact(body_of(wire, messages, **fields)))
+            assert response.status == 200
+        return response.headers["x-contextfold-action"], len(taken_apart)
+
+    before = ask(1, 2, 500)
+    assert ask(2, 2, WINDOW)[0] == "view"
+    assert any(request.error is not None for request in provider.requests)  # otherwise nothing was learned
+    assert ask(3, 2, 500) == before == ("passed", 0)
+    assert ask(4, 2, None)[1] == 0
+    assert ask(5, 8, 500)[1] < 8  # longer ones are read now and then, since they grow toward the trigger
+    assert ask(6, 2, WINDOW)[0] == "view"
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
 @pytest.mark.parametrize("size", range(8_000, 26_000, 3_000))
 def test_an_answer_limit_is_not_lowered_for_the_bytes_of_an_image(
     opened: Any, provider: ProviderServer, wire: str, size: int

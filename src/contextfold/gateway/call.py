@@ -110,9 +110,15 @@ class Both:
     """What prompt and answer may have together at one endpoint, for one model, as a refusal has said."""
 
     limit: int
-    rate: float
+    least: float
     """The fewest tokens per byte of a request that was refused: for conversations of which nothing was said yet. One
     that needs more is refused once; one that needs less would have its answer cut short, and no one is told."""
+    most: float
+    """The most of them."""
+
+    def learned(self, limit: int, rate: float) -> Both:
+        """With what another refusal says."""
+        return Both(limit, min(rate, self.least), max(rate, self.most))
 
     def room(self, limit: int | None, data: bytes, rate: float | None) -> int | None:
         """An answer limit that fits beside a request; None to leave the client's.
@@ -121,8 +127,14 @@ class Both:
         """
         if limit is None:
             return None
-        room = self.limit - int(weight(data) * (rate or self.rate) * ROOM_FOR_ERROR)
+        room = self.limit - int(weight(data) * (rate or self.least) * ROOM_FOR_ERROR)
         return room if LEAST_ANSWER <= room < limit else None
+
+    def leaves(self, limit: int, raw: bytes) -> bool:
+        """Whether an answer limit surely stays as it is beside this body. Its bytes are not weighed, since that takes
+        longer than all else that is done with a request that passes.
+        """
+        return limit <= self.limit - int(len(raw) * self.most * ROOM_FOR_ERROR)
 
 
 def weight(data: bytes) -> int:

@@ -85,8 +85,8 @@ class Exchanges:
         )
         self._bounds = Bounds(policy)
         self._both: dict[tuple[str, str], Both] = {}
-        """By endpoint and model, what refused an answer limit beside a prompt that fits: even a short request is looked
-        at there."""
+        """By endpoint and model, what refused an answer limit beside a prompt that fits: there even a short request is
+        looked at that asks for so long an answer."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
@@ -145,7 +145,8 @@ class Exchanges:
         window = self.compactor.windows.assumed(call.model_by_window or None).tokens
         # The smaller of both: too small a bound costs a count, too large a one a refusal.
         window = min(window, learned) if learned else window
-        is_tight = (call.upstream.endpoint, call.model_by_window) in self._both
+        both = self._both.get((call.upstream.endpoint, call.model_by_window))
+        is_tight = both is not None and not both.leaves(wire.most_asked(raw), raw)
         if not is_tight and self._bounds.is_short(raw, window):
             return True, None
         try:
@@ -325,8 +326,8 @@ class Exchanges:
             if len(self._both) >= MOST_WINDOWS:
                 self._both.clear()
             place = call.upstream.endpoint, call.model_by_window
-            least = min(rate, self._both[place].rate) if place in self._both else rate
-            self._both[place] = Both(said.limit, least)
+            known = self._both.get(place) or Both(said.limit, rate, rate)
+            self._both[place] = known.learned(said.limit, rate)
 
     def _answer_room(self, conversation: ManagedCall, limit: int | None, data: bytes) -> int | None:
         """As ``Both.room``; None as well where no limit was refused yet."""

@@ -6,8 +6,10 @@ What belongs here: field names and shapes. What does not: bytes (``body``), conn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from contextfold.calls.thinking import clears_thinking, shorter_thinking, thinking_beside, with_thinking_set
@@ -68,6 +70,11 @@ class GatewayWire:
                 return name, fields[name]
         return self.limits[0], None
 
+    def most_asked(self, raw: bytes) -> int:
+        """The longest answer that a body can be asking for, without reading it; 0 where it names no limit."""
+        # Inputs of tools may have a field of that name too. In a text its quotation marks are escaped.
+        return max((int(found[1]) for name in self.limits for found in _limit_called(name).finditer(raw)), default=0)
+
     def limited(self, fields: Mapping[str, Any], tokens: int) -> dict[str, Any]:
         """The fields to set for an answer of so many tokens at most."""
         name, limit = self.limit(fields)
@@ -117,6 +124,11 @@ MESSAGES = GatewayWire(
     native=("context_management", "compaction", "thread"),
 )
 WIRES = (CHAT, RESPONSES, MESSAGES)
+
+
+@cache
+def _limit_called(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb'"%s"\s*:\s*(\d{1,18})' % name.encode())
 
 
 def wire_of(path: str) -> GatewayWire | None:
