@@ -14,7 +14,7 @@ import pytest
 from contextfold import Compactor
 from contextfold.errors import PolicyError
 from contextfold.observe import Observer
-from contextfold.ports import AsyncPorts
+from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.window import DEFAULT_WINDOW, Window, Windows, registered, resolve
 
 MODEL = "openai:gpt-4o"
@@ -163,3 +163,23 @@ def test_the_last_window_that_a_provider_names_holds() -> None:
     assert anyio.run(learned, 500, 8_000) == 8_000
     assert anyio.run(learned, 500, 9_000) == 8_000
     assert anyio.run(learned, 9_000) == 8_000
+
+
+def test_a_guess_holds_as_long_as_nothing_larger_was_taken_than_what_it_followed_from() -> None:
+    """It followed from words that cost more tokens than the estimate had it, and would be in the way for ever."""
+    windows, ports, observer = Windows(explicit=40_000), SyncPorts(), Observer()
+
+    def found(*taken: int) -> tuple[int, int]:
+        for tokens in taken:
+            windows.accept("http://host", "model", tokens)
+        window = run(windows.find("http://host", "model", ports, observer))
+        return window.tokens, window.most
+
+    run(windows.learn("http://host", "model", 10_000, ports, observer, refused=20_000))
+    assert found() == found(9_000) == (10_000, 19_999)
+    assert found(15_000) == found(12_000) == (15_000, 19_999)
+    assert found(20_001) == (40_000, 0)
+    run(windows.learn("http://host", "model", 10_000, ports, observer, refused=20_000))
+    assert found() == (40_000, 0)
+    run(windows.learn("http://host", "model", 30_000, ports, observer, refused=None))
+    assert found(35_000) == (30_000, 0)  # what a provider says is no guess

@@ -181,9 +181,24 @@ class Windows:
             self._proved[endpoint, model] = tokens
 
     def accept(self, endpoint: str, model: str | None, tokens: int) -> None:
-        """A request of this size was taken: a guess never goes below it."""
+        """A request of this size was taken: a guess never goes below it, nor stays there.
+
+        What was refused is no more than it weighs by the estimate, and that can be off by half for words of another
+        kind. So a guess holds only as long as nothing larger was taken than what it followed from.
+        """
         key = self._key(endpoint, model)
         self._accepted[key] = max(tokens, self._accepted.get(key, 0))
+        if (refused := self._refused.get(key)) is None:
+            return
+        if tokens > refused:
+            del self._refused[key]
+            self._proved[key] = None
+        else:
+            self._proved[key] = max(tokens, self._proved.get(key) or 0)
+
+    def learned(self, endpoint: str, model: str | None) -> int | None:
+        """What refusals taught of an endpoint so far, in tokens; None where there is nothing."""
+        return self._proved.get(self._key(endpoint, model))
 
     def accepted(self, endpoint: str, model: str | None) -> int:
         """The largest request that was taken, in tokens; 0 before the first."""

@@ -841,6 +841,35 @@ def test_a_window_that_was_learned_from_an_odd_refusal_is_corrected_by_the_next_
     assert gateway.metrics.total("failures_total"), "the learned window was in the way"
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_window_that_was_guessed_from_denser_words_is_not_in_the_way_of_others(wire: str, tmp_path: Path) -> None:
+    """Their refusal names no limit, and their estimate is half of what they cost."""
+    rng = random.Random(1)
+
+    def dense(text: str) -> int:
+        digits = sum(map(str.isdigit, text))
+        return (len(text) - digits) // 4 + digits
+
+    with (
+        ProviderServer(default_window=WINDOW, count_tokens=dense, overflow="bedrock") as provider,
+        InThread(settings_for(provider.url, tmp_path)) as gateway,
+    ):
+        numbers = [" ".join(str(rng.randrange(10**12)) for _ in range(80)) for _ in range(10)]
+        said = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate([*numbers, "go on"])]
+        response = post(gateway.url, PATHS[wire], compact(body_of(wire, said)))
+        assert response.headers["x-contextfold-resent"] == "prompt_too_long"
+        assert int(response.headers["x-contextfold-window"]) < WINDOW // 2
+        plain = [{"role": "user", "content": "The loader and the ledger stay as they are until May. " * 270}]
+        told = []
+        for n in range(8):
+            plain += [{"role": "assistant", "content": f"fine {n}"}, {"role": "user", "content": "go on, then. " * 150}]
+            response = post(gateway.url, PATHS[wire], compact(body_of(wire, plain)), {"x-api-key": "another"})
+            assert response.status == 200
+            told.append((response.headers.get("x-contextfold-window"), "x-contextfold-failure" in response.headers))
+        assert told[2:] == [(str(WINDOW), False)] * 6
+        assert sum(request.error is not None for request in provider.requests) == 1
+
+
 def test_what_cannot_be_made_to_fit_gets_the_providers_own_refusal(opened: Any, provider: ProviderServer) -> None:
     gateway = opened(window=None)
     body = body_of("openai-chat", [{"role": "user", "content": "word " * 20_000}])

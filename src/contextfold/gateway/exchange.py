@@ -141,11 +141,12 @@ class Exchanges:
         """Whether the request is below its trigger whatever a count would say (``fitting``); and what it begins with,
         where that was looked for.
         """
-        learned = await self.shared.load_window(call.upstream.endpoint, call.model_by_window)
-        window = self.compactor.windows.assumed(call.model_by_window or None).tokens
+        endpoint, model, windows = call.upstream.endpoint, call.model_by_window, self.compactor.windows
+        await self.shared.load_window(endpoint, model)  # what other workers learned counts here from now on
+        window, learned = windows.assumed(model or None).tokens, windows.learned(endpoint, model or None)
         # The smaller of both: too small a bound costs a count, too large a one a refusal.
         window = min(window, learned) if learned else window
-        both = self._both.get((call.upstream.endpoint, call.model_by_window))
+        both = self._both.get((endpoint, model))
         is_tight = both is not None and not both.leaves(wire.most_asked(raw), raw)
         if not is_tight and self._bounds.is_short(raw, window):
             return True, None
@@ -186,7 +187,7 @@ class Exchanges:
         except CannotFit as error:
             self._failed(call, "cannot_fit", error)
             if not sent:
-                return await self._unshortened(call)
+                return await self._unshortened(call, error.needed)
         except ContextfoldError as error:
             self._failed(call, type(error).__name__, error)
         except Exception as error:  # noqa: BLE001 - our own mistakes must never cost an agent its turn
@@ -411,25 +412,23 @@ class Exchanges:
         call.newest = await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
         return call.newest
 
-    async def _unshortened(self, call: GatewayCall) -> UpstreamAnswer:
-        """The answer to the original where no view fits. What it is refused for corrects a window that was learned from
-        something else: without that, no later turn would fit either.
+    async def _unshortened(self, call: GatewayCall, needed: int) -> UpstreamAnswer:
+        """The answer to the original where no view fits; ``needed``: the tokens that it has at least. What it is
+        refused for corrects a window that was learned from something else, as does that it is taken: without that, no
+        later turn would fit either.
         """
+        endpoint, model, windows = call.upstream.endpoint, call.model_by_window or None, self.compactor.windows
         try:
-            return await self._send(call, call.raw)
+            answer = await self._send(call, call.raw)
         except Refused as refused:
             said = refused.overflow
             if said is not None and said.kind == "prompt_too_long" and said.limit:
                 observer = Observer(self._count_event)
-                await self.compactor.windows.learn(
-                    call.upstream.endpoint,
-                    call.model_by_window or None,
-                    said.limit,
-                    AsyncPorts(),
-                    observer,
-                    refused=None,
-                )
+                await windows.learn(endpoint, model, said.limit, AsyncPorts(), observer, refused=None)
             return refused.answer
+        if windows.trusts(endpoint, model):
+            windows.accept(endpoint, model, needed)
+        return answer
 
     # ---- failures and figures ----
 
@@ -480,10 +479,7 @@ class Exchanges:
             raise StrictRefusal(kind, f"contextfold failed ({kind}), and --strict refuses to go on: {text_of(error)}")
 
     def _count_event(self, event: Event) -> None:
-        if event.name == "window_learned":
-            endpoint, model = str(event.data.get("endpoint") or ""), str(event.data.get("model") or "")
-            self.shared.learned(endpoint, model, int(event.data["tokens"]))
-        elif event.name == "background_failed":
+        if event.name == "background_failed":
             self.metrics.add("failures_total", kind="prepare")
         elif event.name == "compaction_finished":
             spent = (event.data.get("input_tokens") or 0) + (event.data.get("output_tokens") or 0)

@@ -163,7 +163,7 @@ class SharedStore:
     # ---- windows ----
 
     async def load_window(self, endpoint: str, model: str) -> int | None:
-        """What any worker has learned from refusals; asked again now and then, and never waited for twice."""
+        """What a provider named to any worker; asked again now and then, and never waited for twice."""
         key = (endpoint, model)
         known = self._windows.get(key)
         if known is None:
@@ -175,12 +175,8 @@ class SharedStore:
         return self._windows[key][0]
 
     async def save_window(self, endpoint: str, model: str, tokens: int) -> None:
-        self.learned(endpoint, model, tokens)
-        await self._ask(self.records.save_window, endpoint, model, tokens)
-
-    def learned(self, endpoint: str, model: str, tokens: int) -> None:
-        """A refusal has just taught this process a window."""
         self._windows[endpoint, model] = (tokens, time.monotonic())
+        await self._ask(self.records.save_window, endpoint, model, tokens)
 
     async def _refresh_window(self, key: tuple[str, str]) -> None:
         tokens = self._windows.get(key, (None, 0.0))[0]
