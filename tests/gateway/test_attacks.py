@@ -467,6 +467,19 @@ def test_the_head_of_a_next_request_ends_no_answer_to_the_one_before(impatient: 
     )
 
 
+def test_a_next_request_whose_head_is_too_large_ends_no_answer_to_the_one_before(scene: Scene) -> None:
+    async def late(writer: Writer, seen: Seen) -> None:
+        await asyncio.sleep(0.3)
+        await ok(writer, seen)
+
+    answers(late)
+    asked = b"GET /v1/models HTTP/1.1\r\nhost: h\r\n"
+    answer = scene.raw(asked + b"\r\n" + asked + b"x-a: " + b"a" * 4 * MOST_HEAD)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b'{"ok": true}')  # and the connection has ended
+    assert len(scene.upstream.seen) == 1
+
+
 def test_an_empty_line_behind_a_body_does_not_end_the_connection_once_it_is_answered(impatient: Scene) -> None:
     """Some old clients write one, and go on to use the connection (RFC 9112, section 2.2)."""
 

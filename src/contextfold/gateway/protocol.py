@@ -47,6 +47,8 @@ class Http(HttpToolsProtocol):
         """Whether the last bytes ended a head, or were part of a body."""
         self._waited = 0
         """Bytes that came since then."""
+        self._is_deaf = False
+        """Whether what comes is of no interest any more: the connection ends with the answer that is being given."""
         self.parser = _Reader(self)  # type: ignore[assignment]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -58,12 +60,19 @@ class Http(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            return
         self._has_moved = False
         super().data_received(data)
         if self.transport.is_closing():
             self._stop_timer()
             return
         self._waited = 0 if self._has_moved else self._waited + len(data)
+        if self._waited > MOST_HEAD and self._owes_an_answer and not self.cycle.more_body:
+            # It belongs to a next request. What was asked before costs its answer nothing.
+            self._is_deaf, self.cycle.keep_alive = True, False
+            self._stop_timer()
+            return
         if self._waited > MOST_HEAD:
             self._let_go("431 Request Header Fields Too Large", f"headers may have {MOST_HEAD:,} bytes")
             return
@@ -72,9 +81,13 @@ class Http(HttpToolsProtocol):
         if self._timer is None and (self._is_in_head or not self._has_moved):
             self._timer = self.loop.call_later(self._seconds, self._head_is_late)
 
+    @property
+    def _owes_an_answer(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
     def _head_is_late(self) -> None:
         self._timer = None
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._owes_an_answer:
             # What was asked before is still being answered, or read by what has a time limit of its own. Unless a next
             # request has begun, the connection is then kept as every other: an empty line behind a body is no head.
             if self._is_in_head:
@@ -89,7 +102,7 @@ class Http(HttpToolsProtocol):
     def _let_go(self, status: str, text: str) -> None:
         """Refuse what cannot be answered in the shape of any provider, since its path may not be known yet."""
         self._stop_timer()
-        if self.cycle is None or self.cycle.response_complete:
+        if not self._owes_an_answer:
             head = f"HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(text)}\r\n"
             self.transport.write(f"{head}connection: close\r\n\r\n{text}".encode())
         self.transport.close()
