@@ -127,6 +127,20 @@ def test_a_body_whose_length_is_told_arrives_with_its_length(scene: Scene, path:
     assert scene.last.body == b"y" * size
 
 
+@pytest.mark.parametrize("path", [CHAT, "/v1/responses", "/v1/messages", "/v1/files"])
+@pytest.mark.parametrize("size", [1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1, 5_000_000])
+def test_megabytes_arrive_whole_and_with_their_length(scene: Scene, path: str, size: int) -> None:
+    """Also where warnings are errors, as in these tests: aiohttp has one about so large a body."""
+    body = b'{"contents": "%s"}' % (b"0123456789abcdef" * (size // 16 + 1))[: size - 16]
+    assert post(scene.url, path, body).status == 200
+    assert scene.last.body == body
+    about = {name.lower(): value for name, value in scene.last.headers}
+    assert about[b"content-length"] == str(size).encode()
+    assert about[b"content-type"] == b"application/json"
+    assert b"transfer-encoding" not in about
+    assert len(about) == len(scene.last.headers)
+
+
 def test_a_client_that_waits_for_100_continue_gets_it_and_the_upstream_is_not_asked_to(scene: Scene) -> None:
     with socket.create_connection(("127.0.0.1", scene.gateway.port), timeout=5) as client:
         client.sendall(head(CHAT, f"content-length: {len(SHORT)}", "expect: 100-continue"))

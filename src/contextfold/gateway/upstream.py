@@ -156,6 +156,9 @@ class Client:
         if data is not None and not isinstance(data, bytes):
             # Of pieces aiohttp cannot tell the length: without the client's own word they would go out in chunks.
             given.extend([("Content-Length", _text(value)) for name, value in headers if name.lower() == _LENGTH])
+        elif data is not None and len(data) > _AT_ONCE:
+            given.add("Content-Length", str(len(data)))
+            data = _in_pieces(data)
         try:
             # Redirects are the client's to follow: its credential goes where the client sent it, and nowhere else.
             to = URL(url, encoded=True)
@@ -188,6 +191,17 @@ class Client:
     async def close(self) -> None:
         await self._session.close()
         await asyncio.sleep(0.02)  # the loop needs a moment to close the sockets, and may end at once behind this
+
+
+_AT_ONCE = 1024 * 1024
+"""Bytes of a body that are handed to the connection in one piece. It keeps a copy of what the other side has not taken
+yet, and aiohttp warns of megabytes: an error where warnings are errors."""
+
+
+async def _in_pieces(data: bytes) -> AsyncIterator[memoryview]:
+    view = memoryview(data)
+    for at in range(0, len(view), _AT_ONCE):
+        yield view[at : at + _AT_ONCE]
 
 
 def proxy_for(url: URL) -> Mapping[str, Any]:
