@@ -335,6 +335,9 @@ def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:
         ("openai-chat", "/chat/completions"),
         ("openai-responses", "/openai/responses?api-version=preview"),
         ("openai-responses", "/backend-api/codex/responses"),
+        ("openai-chat", "/v1/chat/completions/"),
+        ("openai-responses", "//v1/responses/?a=b"),
+        ("anthropic", "/anthropic/v1/messages/"),
     ],
 )
 def test_conversations_are_kept_inside_the_window_whatever_stands_before_their_route(

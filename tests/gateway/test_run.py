@@ -528,6 +528,37 @@ def test_an_upstream_is_the_base_url_that_a_client_would_be_given(url: str, sent
 
 
 @pytest.mark.parametrize(
+    ("name", "url", "path", "sent"),
+    [
+        # what the docs of these services give their clients, and what the clients make of it behind ``/NAME``
+        ("groq", "https://g/openai/v1", "/v1/chat/completions", "https://g/openai/v1/chat/completions"),
+        ("groq", "https://g/openai/v1", "/openai/v1/chat/completions", "https://g/openai/v1/chat/completions"),
+        ("router", "https://r/api/v1", "/api/v1/chat/completions", "https://r/api/v1/chat/completions"),
+        ("router", "https://r/api/v1", "/v1/messages", "https://r/api/v1/messages"),
+        ("azure", "https://a/openai/v1", "/openai/deployments/g/responses", "https://a/openai/deployments/g/responses"),
+        ("zhipu", "https://z/api/paas/v4", "/v1/chat/completions", "https://z/api/paas/v4/chat/completions"),
+        ("zhipu", "https://z/api/anthropic", "/v1/messages", "https://z/api/anthropic/v1/messages"),
+        (
+            "zhipu",
+            "https://z/api/anthropic",
+            "/v1/messages/count_tokens",
+            "https://z/api/anthropic/v1/messages/count_tokens",
+        ),
+        ("anthropic", "https://z/api/anthropic", "/v1/models", "https://z/api/anthropic/v1/models"),
+        ("anthropic", "https://z/api/anthropic/v1/", "/v1/messages", "https://z/api/anthropic/v1/messages"),
+        ("anthropic", "https://z/api/anthropic", "/api/hello", "https://z/api/anthropic/api/hello"),
+        ("deepseek", "https://d", "/beta/chat/completions", "https://d/beta/chat/completions"),
+        ("deepseek", "https://d/beta", "/v1/chat/completions", "https://d/beta/chat/completions"),
+        ("ollama", "http://o/v1", "/api/chat", "http://o/api/chat"),
+    ],
+)
+def test_behind_its_name_v1_is_the_base_url_of_an_upstream_and_all_else_its_hosts(
+    name: str, url: str, path: str, sent: str
+) -> None:
+    assert Upstream.of(name, url).url(path, "") == sent
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["run"],

@@ -29,7 +29,7 @@ from contextfold.gateway.failures import StrictRefusal, told
 from contextfold.gateway.garbage import Garbage
 from contextfold.gateway.metrics import Metrics, WorkerFiles
 from contextfold.gateway.protocol import ABORT, OF_1_0
-from contextfold.gateway.settings import GatewaySettings, Upstream
+from contextfold.gateway.settings import MESSAGES_PATH, GatewaySettings, Upstream
 from contextfold.gateway.tap import MOST_USAGE, UsageTap
 from contextfold.gateway.tracing import Tracing, number
 from contextfold.gateway.upstream import UpstreamAnswer, UpstreamFailed
@@ -37,8 +37,6 @@ from contextfold.gateway.wires import CHAT, MESSAGES, GatewayWire, wire_of
 
 log = logging.getLogger("contextfold.gateway")
 
-MESSAGES_PATH = "/v1/messages"
-"""Of Anthropic's alone: counts and batches are below it."""
 TELL_SECONDS = 1.0
 """How old the figures of another worker may be."""
 

@@ -20,6 +20,8 @@ DEFAULT_PORT = 8642
 UPSTREAMS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 RESERVED = ("v1", "healthz", "metrics")
 """First words of paths that are the gateway's own, so that an upstream of that name would never be reached."""
+MESSAGES_PATH = "/v1/messages"
+"""Of Anthropic's alone: counts and batches are below it."""
 SAME = "same"
 EXTRACTIVE = "extractive"
 
@@ -32,7 +34,7 @@ class Upstream:
 
     name: str
     root: str
-    """What stands before ``/v1`` of the wire's paths, without a slash at the end."""
+    """What stands before all paths but those below ``/v1``, without a slash at the end."""
     base: str
     """What stands in the place of ``/v1`` for servers of OpenAI's kind, such as ``/v1`` or ``/v1beta/openai``."""
     authorization: bytes = field(default=b"", repr=False)
@@ -56,11 +58,9 @@ class Upstream:
         user, at, host = parts.netloc.rpartition("@")
         origin, path = f"{parts.scheme}://{host}", parts.path.rstrip("/")
         own = b"Basic " + b64encode(":".join(map(unquote, user.partition(":")[::2])).encode()) if at else b""
-        if not path or path.endswith("/v1"):
-            return cls(name, origin + path.removesuffix("/v1"), "/v1", own)
         if name == "anthropic":
-            return cls(name, origin + path, "/v1", own)
-        return cls(name, origin, path, own)
+            return cls(name, origin + path.removesuffix("/v1"), "/v1", own)
+        return cls(name, origin, path or "/v1", own)
 
     def headers(self, given: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
         """The headers of a request as they go there."""
@@ -71,8 +71,10 @@ class Upstream:
 
     def url(self, path: str, query: str) -> str:
         """Where a request for ``path`` (as the client sent it, escapes and all) goes."""
-        if self.base != "/v1" and (path == "/v1" or path.startswith("/v1/")):
-            path = self.base + path[3:]
+        if path == "/v1" or path.startswith("/v1/"):
+            # Clients of Anthropic's kind are given the address before ``/v1``, which they add by themselves.
+            is_left_out = path.startswith(MESSAGES_PATH) and not self.base.endswith("/v1")
+            path = self.base + path[0 if is_left_out else 3 :]
         return f"{self.root}{path}{'?' if query else ''}{query}"
 
     @property

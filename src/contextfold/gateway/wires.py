@@ -136,8 +136,9 @@ def wire_of(path: str) -> GatewayWire | None:
 
     Servers of OpenAI's kind have other words before the end: Azure's ``/openai/deployments/NAME/chat/completions``, a
     base URL without ``/v1``, ``/backend-api/codex/responses``. Other routes of theirs end in ``/messages``, so that one
-    is Anthropic's behind ``/v1`` alone.
+    is Anthropic's behind ``/v1`` alone. A slash at the end changes nothing for servers that take it.
     """
+    path = path.rstrip("/")
     return next(
         (wire for wire in WIRES if path.endswith(wire.path if wire.provider == "openai" else "/v1" + wire.path)), None
     )
