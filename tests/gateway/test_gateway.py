@@ -163,6 +163,39 @@ def test_the_window_is_that_of_the_requests_model_whatever_stands_before_its_nam
     assert provider.requests[-1].raw == raw
 
 
+@pytest.mark.parametrize("fields", [{}, {"model": "gpt-4o"}], ids=["no model", "another model"])
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])
+def test_the_model_of_azure_is_the_deployment_in_the_path(tmp_path: Path, wire: str, fields: dict[str, str]) -> None:
+    """Without, all deployments have one window, and what one of them refuses is taken from the others."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        if b"/gpt-4/" in seen.line and len(seen.body) > 30_000:
+            said = {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}
+            await writer.json(compact({"error": said}), "400 Bad Request")
+        else:
+            await writer.json(b"{}")
+
+    call = {"arguments": '{"model": "gpt-4"}', "name": "f"}
+    messages = list(turns(wire, 110))[-1]
+    if wire == "openai-chat":
+        messages[2]["tool_calls"][0]["function"] = call
+    else:
+        messages[2] |= call
+    body = body_of(wire, messages, **fields)
+    if not fields:
+        del body["model"]
+    with RawUpstream(script) as upstream:
+        settings = settings_for(upstream.url, tmp_path, window=None, upstreams={"azure": upstream.url})
+        with InThread(settings) as gateway:
+            windows = {}
+            for name in ("gpt-4", "gpt%2D4o", "unknown"):
+                path = f"/azure/openai/deployments/{name}{PATHS[wire].removeprefix('/v1')}?api-version=2025-01-01"
+                response = post(gateway.url, path, compact(body), {"api-key": "k"})
+                assert response.status == 200
+                windows[name] = response.headers["x-contextfold-window"]
+    assert windows == {"gpt-4": "8192", "gpt%2D4o": "128000", "unknown": "64000"}
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_above_it_a_conversation_of_many_windows_goes_on_and_every_request_extends_the_last(
     opened: Any, provider: ProviderServer, wire: str

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from contextfold.calls.request import CompactionResult
 from contextfold.gateway.body import Body
@@ -26,6 +27,7 @@ MOST_NAME = 200
 """Characters of a model's name."""
 
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\\x00-\x1f\x7f]{1,%d})"' % MOST_NAME)
+_DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
 
 
 @dataclass
@@ -150,6 +152,12 @@ _ENCODED = re.compile(rb"(?:data:[^,]{0,200},)?[A-Za-z0-9+/=\\_-]{1000}")
 LEAST_ANSWER = 256
 ROOM_FOR_ERROR = 1.1
 """Tokens per byte differ from message to message."""
+
+
+def deployment_of(path: str) -> str:
+    """The model's name in Azure's paths, where the body's mostly is missing and counts for nothing; else nothing."""
+    found = _DEPLOYMENT.search(path)
+    return plain_name(unquote(found[1])) if found else ""
 
 
 def model_of(raw: bytes) -> str:

@@ -27,7 +27,17 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
 from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
-from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name, weight
+from contextfold.gateway.call import (
+    SWITCH,
+    Both,
+    GatewayCall,
+    State,
+    deployment_of,
+    label_of,
+    model_of,
+    plain_name,
+    weight,
+)
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
@@ -108,13 +118,14 @@ class Exchanges:
         """The upstream's answer. Raises ``UpstreamFailed`` where there is none, ``StrictRefusal`` if so configured."""
         wire = call.wire
         assert wire is not None
-        call.model = model_of(call.raw)
+        deployment = deployment_of(call.path)
+        call.model = deployment or model_of(call.raw)
         if call.is_switched_off:
             call.reason = "off"
             return await self._passed(call)
         readable = call.readable()
         if readable is not call.raw:
-            call.model = model_of(readable or b"")
+            call.model = deployment or model_of(readable or b"")
         if readable is None:
             self._unread(call, "encoding")
             return await self._passed(call)
@@ -205,8 +216,8 @@ class Exchanges:
         found = found or self.conversations.find(scope, raw, wire.key)
         body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found)
         call.label = label_of(call, body.fields)
-        if isinstance(name := body.fields.get("model"), str):  # first in the bytes may stand an input of a tool
-            call.model = plain_name(name)
+        name = body.fields.get("model")  # first in the bytes may stand an input of a tool
+        call.model = deployment_of(call.path) or plain_name(name if isinstance(name, str) else "")
         # Before anything is remembered: two parties that both shorten a conversation would each take away what the
         # other counts on.
         feature = wire.native_feature(body.fields, body.messages)
