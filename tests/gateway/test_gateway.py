@@ -1474,6 +1474,25 @@ def test_an_answer_limit_is_lowered_for_the_model_alone_that_refused_it(opened: 
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+def test_an_answer_limit_is_not_refused_again_as_a_conversation_gets_denser(tmp_path: Path, wire: str) -> None:
+    def dense(text: str) -> int:
+        digits = sum(map(str.isdigit, text))
+        return (len(text) - digits) // 5 + digits
+
+    said = [{"role": "user", "content": "The loader and the ledger stay as they are until May. " * 150}]
+    with (
+        ProviderServer(default_window=5 * WINDOW, count_tokens=dense) as provider,
+        InThread(settings_for(provider.url, tmp_path, window=5 * WINDOW)) as gateway,
+    ):
+        for n in range(40):
+            body = body_of(wire, said, max_tokens=5 * WINDOW - 1_500)
+            response = post(gateway.url, PATHS[wire], compact(body))
+            assert response.status == 200
+            said += [{"role": "assistant", "content": f"fine {n}"}, {"role": "user", "content": f"{n:03}4711 " * 50}]
+        assert 1 <= sum(request.error is not None for request in provider.requests) <= 4
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
 def test_a_refused_answer_limit_costs_those_no_reading_that_ask_for_answers_that_fit(
     opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch, wire: str
 ) -> None:

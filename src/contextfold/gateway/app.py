@@ -311,6 +311,9 @@ class Gateway:
         if call.result is None or state is None or not tokens:
             return
         state.calibration = call.result.after_usage(tokens).calibration
+        if state.rate is not None and call.weighed:
+            # Words that got denser would be refused again. Never less: some report fewer tokens than they refuse for.
+            state.rate = max(state.rate, tokens / call.weighed)
         if state.sized is not None and call.result.compaction is None:
             # The larger of the two: requests below the trigger by this figure are not looked at any more (`fitting`).
             state.sized = state.sized[0], max(tokens, state.sized[1])

@@ -53,6 +53,8 @@ class GatewayCall:
     result: CompactionResult | None = None
     state: State | None = None
     label: str = ""
+    weighed: int = 0
+    """``weight`` of the body that was answered, where an answer limit was refused in this conversation before."""
     is_changed: bool = False
     """Whether the bytes that were answered are not those that came."""
     answer: UpstreamAnswer | None = None

@@ -321,6 +321,7 @@ class Exchanges:
             try:
                 call.answer = await self._send(call, call.raw if is_same else data, changed=not is_same)
                 call.is_changed = not is_same
+                call.weighed = weight(data) if conversation.state.rate is not None else 0
                 return Accepted(call.answer)
             except Refused as error:
                 sent.append(error)
