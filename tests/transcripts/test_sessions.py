@@ -578,6 +578,14 @@ BRANCHES: dict[str, tuple[list[dict[str, Any]], str]] = {
         [*BEGUN, line("p2", "lost"), line("a2", "p2", "assistant"), line("p3", "gone")],
         "p1 a1 p2 a2 p3",
     ),
+    "words name a row that the file lacks": (
+        [*BEGUN, *SECOND, line("p3", "lost"), line("a3", "p3", "assistant"), line("p4", "gone")],
+        "p1 a1 p2 a2 p3 a3 p4",
+    ),
+    "the row before words names one that the file lacks": (
+        [*BEGUN, *SECOND, note("n", "lost"), line("p3", "n"), line("a3", "p3", "assistant")],
+        "p1 a1 p2 a2 p3 a3",
+    ),
     "answers follow nothing": (
         [line("p1", None), line("a1", None, "assistant"), line("p2", "a1"), line("p3", None)],
         "p1 a1 p2 p3",

@@ -74,8 +74,10 @@ def _gone_back_on(rows: list[dict[str, Any]], own: list[dict[str, Any]]) -> set[
     known = {row["uuid"]: row for row in own if _id(row.get("uuid"))}
     words = {uuid for uuid, row in known.items() if _is_of_person(row)}
     rest = [parents[uuid] for uuid, row in known.items() if uuid not in words and not row.get("isCompactSummary")]
-    # Only where all rows name the one before them does words that follow none mean that the person began anew.
-    is_whole = all(before in parents for before in rest) and any(parents[uuid] in parents for uuid in words)
+    # Only where all rows name the one before them, and the file has it, do words that follow none mean that the person
+    # began anew: where rows were taken out of a file, each turn would be one.
+    is_whole = all(rest) and any(parents[uuid] for uuid in words)
+    is_whole = is_whole and all(before in parents for before in parents.values() if before)
 
     def place(uuid: str) -> str | None:
         if uuid not in words:
