@@ -153,3 +153,28 @@ def test_calls_without_ids_and_what_is_no_text_are_read_too() -> None:
     ids = [call["id"] for call in calling["tool_calls"]]
     assert len(set(ids)) == 2
     assert [(result["tool_call_id"], result["content"]) for result in results] == [(ids[0], "1"), (ids[1], "2")]
+
+
+CHAT = [{"role": "user", "content": "What is in the trace?"}, {"role": "assistant", "content": "A question."}]
+SPAN = {"name": "chat", "attributes": TEXTS}
+FOUND = {"functionResponse": {"name": "trace", "response": SPAN}}
+USED = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "store", "input": SPAN}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ([*CHAT, {"role": "user", "content": [{"type": "text", "text": "so", "of": SPAN}]}], 3),
+        ({"messages": [CHAT[0], USED]}, 2),
+        ({"contents": [{"role": "user", "parts": [{"text": "go"}]}, {"role": "user", "parts": [FOUND]}]}, 2),
+        ({"messages": [{"type": "human", "content": "go"}, {"type": "ai", "content": "x", "metadata": SPAN}]}, 2),
+        ({"id": "s", "appName": "a", "events": [{"author": "user", "content": {"role": "user", "parts": [FOUND]}}]}, 1),
+        ({"input": CHAT[:1], "output": CHAT[1], "metadata": SPAN}, 2),
+        ({"trace": {}, "input": {"messages": CHAT[:1]}, "output": CHAT[1], "metadata": SPAN}, 2),
+    ],
+)
+def test_a_conversation_that_holds_spans_or_has_them_beside_it_is_no_span(value: Any, count: int) -> None:
+    """The conversation in the attributes was read, and the one that the file is was lost."""
+    found = one(value)
+    assert found.kind != "opentelemetry"
+    assert len(found.messages) == count

@@ -37,7 +37,7 @@ _REMEDY = (
 )
 _EMPTY = "the JSON object is empty"
 _SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
-    (kind.recognizes, kind.read) for kind in (claude_code, codex, copilot, pi, gemini, events, telemetry, frameworks)
+    (kind.recognizes, kind.read) for kind in (claude_code, codex, copilot, pi, gemini, events, frameworks, telemetry)
 )
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from contextfold import json_values
 from contextfold.formats.values import arguments_text, json_text
+from contextfold.transcripts import json_lines
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
 
@@ -26,7 +28,12 @@ DIGITS = 25
 
 
 def recognizes(document: TranscriptFile) -> bool:
-    return INPUT in document.text and next(_requests(document.value, DEPTH), None) is not None
+    """Whether messages stand in such attributes and nowhere else: tools of agents return spans, and recorders of
+    requests keep the attributes beside them.
+    """
+    if INPUT not in document.text or next(_requests(document.value, DEPTH), None) is None:
+        return False
+    return not json_lines.recognizes(replace(document, value=_beside(document.value, DEPTH)))
 
 
 def read(document: TranscriptFile) -> list[Conversation]:
@@ -39,6 +46,16 @@ def read(document: TranscriptFile) -> list[Conversation]:
 
 
 # ---- attributes ----
+
+
+def _beside(value: Any, depth: int) -> Any:
+    """What stands beside the attributes, as deep as these are looked for."""
+    if isinstance(value, list) and depth:
+        return [_beside(inner, depth - 1) for inner in value]
+    if isinstance(value, dict) and depth:
+        names = ("attributes", INPUT, OUTPUT, SYSTEM, TOOLS)
+        return {key: _beside(inner, depth - 1) for key, inner in value.items() if key not in names}
+    return value
 
 
 def _requests(value: Any, depth: int) -> Iterator[dict[str, Any]]:
