@@ -72,3 +72,9 @@ def test_pictures_and_what_is_not_known_stand_as_blocks() -> None:
 def test_a_role_that_is_none_is_named(role: Any) -> None:
     with pytest.raises(InputError, match="message 0"):
         several({"prompts": [prompt(request([{"role": role, "content": text("x")}]))]})
+
+
+@pytest.mark.parametrize("said", [["x"], 3, {"a": 1}])
+def test_a_text_that_is_none_stands_as_it_is(said: Any) -> None:
+    found = one({"prompts": [prompt(request([{"role": 1, "content": [{"type": 1, "text": said}]}]))]})
+    assert found.messages == [{"role": "user", "content": [{"type": "text", "text": said}]}]

@@ -630,6 +630,13 @@ def test_rows_that_were_gone_back_on_are_told_with_their_places() -> None:
     assert one(json.dumps(talk).encode()).left_out == (f"entries 2-3, 5: {went_back}",)
 
 
+def test_rows_whose_fields_are_none_end_in_no_error_that_is_not_ours() -> None:
+    queued = {**ATTACHED, "uuid": "q", "parentUuid": "p1", "message": None}
+    talk = [*BEGUN, line("p2", "a1"), {**line("odd", "a1"), "uuid": ["x"]}, queued, line("q2", "a1"), line("r2", "q")]
+    found = one(rows(*talk, line("s2", "q")))
+    assert texts(found.messages) == "p1 a1 odd q q2 s2"
+
+
 def test_ways_through_a_long_session_are_walked_once() -> None:
     def calls(size: int) -> int:
         talk = [line("0", None)]

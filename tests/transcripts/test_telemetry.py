@@ -129,6 +129,13 @@ def test_values_of_otlp_that_are_none_end_in_no_error_that_is_not_ours(value: di
         several(span)
 
 
+@pytest.mark.parametrize("content", [{}, {"content": None}, {"content": 3}])
+def test_a_picture_without_data_is_told_as_it_stands(content: dict[str, Any]) -> None:
+    part = {"type": "blob", "modality": "image", **content}
+    found = one({"gen_ai.input.messages": [{"role": "user", "parts": [part]}]})
+    assert found.messages == [{"role": "user", "content": json.dumps(part)}]
+
+
 def test_each_span_with_messages_is_a_conversation() -> None:
     spans = [{"attributes": {**TEXTS, "gen_ai.input.messages": ASKED[:count]}} for count in (1, 3)]
     assert [len(found.messages) for found in several(rows(*spans))] == [3, 6]

@@ -89,7 +89,8 @@ def _gone_back_on(rows: list[dict[str, Any]], own: list[dict[str, Any]]) -> set[
 
 def _is_aside(row: dict[str, Any]) -> bool:
     """Whether a row stands beside what is said: a note of the product, or a command that it ran itself."""
-    content = row.get("message", {}).get("content")
+    message = row.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
     return bool(row.get("isMeta")) or (isinstance(content, str) and content.startswith(ASIDES))
 
 
@@ -104,7 +105,7 @@ def _said(document: TranscriptFile, own: list[dict[str, Any]], gone: set[str]) -
     if not gone:
         return ()
     of_own = {id(row) for row in own}
-    places = [n for n, row in enumerate(document.rows) if id(row) in of_own and row.get("uuid") in gone]
+    places = [n for n, row in enumerate(document.rows) if id(row) in of_own and _id(row.get("uuid")) in gone]
     return (went_back(document, places),)
 
 

@@ -71,7 +71,7 @@ def _content(content: Any) -> Any:
             blocks.append({"type": "image_url", "image_url": part["imageUrl"]})
         elif part.get("type") != CACHE_MARK:
             blocks.append({**part, "type": "opaque"})
-    if all(block["type"] == "text" for block in blocks):
+    if all(block["type"] == "text" and isinstance(block["text"], str) for block in blocks):
         return "".join(block["text"] for block in blocks)
     return blocks
 

@@ -167,9 +167,11 @@ def _content(parts: list[dict[str, Any]]) -> Any:
 
 def _block(part: dict[str, Any]) -> dict[str, Any]:
     kind, of = part.get("mime_type") or part.get("modality"), part.get("modality")
-    url = part.get("uri") or (f"data:{kind};base64,{part['content']}" if part.get("type") == "blob" else None)
-    if part.get("type") == "text" and isinstance(part.get("content"), str):
-        return {"type": "text", "text": part["content"]}
+    content = part.get("content")
+    if part.get("type") == "text" and isinstance(content, str):
+        return {"type": "text", "text": content}
+    is_held = part.get("type") == "blob" and isinstance(content, str)
+    url = part.get("uri") or (f"data:{kind};base64,{content}" if is_held else None)
     if isinstance(url, str) and of == "image":
         return {"type": "image_url", "image_url": {"url": url}}
     return {"type": "text", "text": json_text(part)}
