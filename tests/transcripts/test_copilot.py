@@ -56,6 +56,13 @@ def test_each_request_is_a_conversation_that_ends_with_its_answer() -> None:
     assert second.tools == (TOOL,)
 
 
+def test_an_answer_whose_calls_no_request_follows_is_kept() -> None:
+    """The log ends there, as where the person stopped the agent: no other place has the text."""
+    made = {"kind": "toolCall", "tool": "create_file"}
+    found = one({"prompts": [prompt(request(ASKED, "I make it."), made, made)]})
+    assert found.messages[2:] == [{"role": "assistant", "content": "I make it."}]
+
+
 def test_pictures_and_what_is_not_known_stand_as_blocks() -> None:
     url = {"url": "data:image/png;base64,AAAA"}
     parts = [*text("look"), {"type": 0, "imageUrl": url}, {"type": 2, "value": {"x": 1}}]

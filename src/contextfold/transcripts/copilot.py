@@ -1,7 +1,7 @@
 """Logs of Copilot's chat in VS Code (``.chatreplay.json``): each request, under the prompt that it was sent for.
 
 Roles and kinds of blocks are numbers there. Each request is a conversation, of chat messages. The text of its answer
-ends it, but where calls follow: those stand in the next request, with that text.
+ends it, but where calls and another request follow: those stand in that request, with the text.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ def _requests(value: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[Any]
     """Each request, and its answer."""
     logs = [log for prompt in _objects(value.get("prompts")) for log in _objects(prompt.get("logs"))]
     logs = [log for log in logs if log.get("kind") in ("request", "toolCall")]
+    last = next((log for log in reversed(logs) if log["kind"] == "request"), None)
     for log, following in pairwise([*logs, {}]):
         held = log.get("requestMessages")
         if log["kind"] == "request" and isinstance(held, dict) and isinstance(held.get("messages"), list):
-            yield log, [] if following.get("kind") == "toolCall" else _answer(log.get("response"))
+            is_told_later = following.get("kind") == "toolCall" and log is not last
+            yield log, [] if is_told_later else _answer(log.get("response"))
 
 
 def _answer(response: Any) -> list[Any]:
