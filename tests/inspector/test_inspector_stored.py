@@ -361,6 +361,27 @@ def test_a_damaged_session_stands_in_the_list_with_what_is_wrong_and_ends_no_lin
     one.close()
 
 
+def test_a_session_that_is_restored_is_not_told_as_damaged_any_more(tmp_path: Path) -> None:
+    """It was until its next message, or the inspector's next start."""
+    one = open_store(url_of(tmp_path))
+    played(one, MESSAGES[:6])
+    source = Store(one, "a store")
+
+    def listed(statement: str, **values: str) -> dict[str, Any]:
+        with one.database.write() as connection:
+            connection.execute(text(statement), values)
+        (line,) = source.sessions()
+        return line
+
+    with one.database.read() as connection:
+        (payload,) = connection.execute(text("SELECT payload FROM session_messages WHERE sequence = 3")).scalars()
+    assert listed("UPDATE session_messages SET payload = '{' WHERE sequence = 3")["error"]
+    restored = listed("UPDATE session_messages SET payload = :payload WHERE sequence = 3", payload=payload)
+    assert restored["error"] == ""
+    assert restored["turns"] > 0
+    one.close()
+
+
 def test_sessions_whose_names_look_like_keys_are_told_apart_and_opened_from_the_list(tmp_path: Path) -> None:
     """All were listed as ``[key]``, and led to an empty session."""
     url = url_of(tmp_path)

@@ -84,7 +84,7 @@ class Store:
     name: str
     namespace: str = ""
     keys: tuple[str, ...] = ()
-    _figures: dict[str, tuple[Any, StoredFigures | None]] = field(default_factory=dict)
+    _figures: dict[str, tuple[Any, StoredFigures]] = field(default_factory=dict)
     _damage: dict[str, str] = field(default_factory=dict)
     """Thread key -> what of its messages or summaries cannot be read."""
     errors: dict[str, str] = field(default_factory=dict)
@@ -124,7 +124,10 @@ class Store:
         signature = (state.message_count, state.revision)
         known = self._figures.get(state.thread.key)
         if (known is None or known[0] != signature) and time.monotonic() < until:
-            known = self._figures[state.thread.key] = (signature, self._made(state))
+            made = self._made(state)
+            if made is None:  # not remembered: a backup that is restored has the same signature
+                return None
+            known = self._figures[state.thread.key] = (signature, made)
         return known[1] if known else None
 
     def _made(self, state: Any) -> StoredFigures | None:
