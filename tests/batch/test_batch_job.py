@@ -16,7 +16,7 @@ import pytest
 from batch_talks import lines_of, make_talk, rows_of
 
 from contextfold import Compactor, InputError, StoreError
-from contextfold.batch import CheckBatch, CompactBatch
+from contextfold.batch import CheckBatch, CompactBatch, MeasureBatch
 from contextfold.batch.job import Job, JobOutcome, planned_job, run
 from contextfold.batch.outputs import ResultFolder
 from contextfold.batch.pool import in_this_process
@@ -318,18 +318,30 @@ def test_folders_globs_and_files_of_every_kind_are_read(tmp_path: Path) -> None:
         done(folder / "*.txt2", output=tmp_path / "none")
 
 
-def test_what_of_a_file_is_in_no_conversation_stands_in_its_row(tmp_path: Path) -> None:
-    """Words that a person took back in Claude Code are not compacted, and not lost without a word."""
+def test_what_of_a_session_is_in_no_conversation_is_told_in_a_column_however_it_is_given(tmp_path: Path) -> None:
+    """Words that a person took back in Claude Code are not compacted. In tables they were lost without a word."""
 
     def said(text: str, before: str | None) -> str:
         message = {"role": "user", "content": text}
         return json.dumps({"type": "user", "uuid": text, "parentUuid": before, "sessionId": "s", "message": message})
 
-    (tmp_path / "session.jsonl").write_text("\n".join([said("a", None), said("b", "a"), said("c", "a")]))
-    done(tmp_path / "session.jsonl", output=tmp_path / "out")
-    (row,) = rows_of(tmp_path / "out")
-    assert [message["content"] for message in row["view"]] == ["a", "c"]
-    assert row["row"] == {"left_out": ["line 2: left out, as the person went back and said something else"]}
+    session = "\n".join([said("a", None), said("b", "a"), said("c", "a")])
+    (tmp_path / "session.jsonl").write_text(session)
+    (tmp_path / "lines.jsonl").write_text(json.dumps({"text": session, "id": 7}))
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"messages": [session]}), tmp_path / "table.parquet")
+    told = ["line 2: left out, as the person went back and said something else"]
+    for name in ("session.jsonl", "lines.jsonl", "table.parquet"):
+        output = tmp_path / f"{name}.out.jsonl"
+        done(tmp_path / name, output=output)
+        (row,) = lines_of(output)
+        assert [message["content"] for message in row["view"]] == ["a", "c"]
+        assert row["left_out"] == told
+    for operation in (CompactBatch, MeasureBatch, CheckBatch):
+        out = operation(window=8_000)({"messages": [session, json.dumps([{"role": "user", "content": "x"}])]})
+        assert [json.loads(out["left_out"][0]), out["left_out"][1]] == [told, None]
 
 
 def test_a_file_of_lines_can_be_one_conversation_and_the_other_way_round(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from contextfold.messages import well_formed
 from contextfold.policy import Policy
 
 SAME = "same"
-ERROR: Mapping[str, ColumnType] = {"error": "text", "error_type": "text"}
+IN_ALL: Mapping[str, ColumnType] = {"left_out": "text", "error": "text", "error_type": "text"}
 FATES: tuple[Fate, ...] = ("kept", "pinned", "shortened", "summarized", "dropped")
 MOST_PROBLEMS = 20
 """Problems of one conversation that are told in words; all are counted."""
@@ -146,7 +146,7 @@ class _Batch:
             values = self._values(given)
         except Exception as error:  # noqa: BLE001  as above
             return self.failed(error)
-        return {**dict.fromkeys(self.TYPES), **values}
+        return {**dict.fromkeys(self.TYPES), **values, "left_out": list(given.left_out) or None}
 
     def failed(self, error: Exception) -> dict[str, Any]:
         """The values where there are none."""
@@ -188,7 +188,8 @@ class CompactBatch(_Batch):
     both as JSON text; ``format``, ``changed``, ``trigger``, ``messages_before``, ``messages_after``, ``tokens_before``,
     ``tokens_after``, ``window``, ``target``; how many messages were ``kept``, ``pinned``, ``shortened``,
     ``summarized``, ``dropped``; ``summary_calls``, ``summary_input_tokens``, ``summary_output_tokens`` (of a
-    model), ``seconds``; ``error`` and ``error_type``.
+    model), ``seconds``; ``left_out`` (what of a session's file is not in its conversation, a JSON list of sentences);
+    ``error`` and ``error_type``.
 
     Raises ``PolicyError`` for a setting that is not allowed.
     """
@@ -210,7 +211,7 @@ class CompactBatch(_Batch):
         "summary_input_tokens": "whole",
         "summary_output_tokens": "whole",
         "seconds": "number",
-        **ERROR,
+        **IN_ALL,
     }
 
     def __init__(
@@ -267,7 +268,8 @@ class MeasureBatch(_Batch):
     ``far_usable``, ``users_verbatim``, ``constraints``, ``cost``,
     ``rewrites``, ``view_tokens``, ``peak_view``, ``cached``, ``invalid``, ``over_window``, ``latest_user_lost``, ...),
     None where there is nothing to tell; and the totals that they are made of (``recall_hard``, ``words_users``,
-    ``cost_view_tokens``, ...), which add up over conversations; ``seconds``; ``error`` and ``error_type``.
+    ``cost_view_tokens``, ...), which add up over conversations; ``seconds``; ``left_out``, as there; ``error`` and
+    ``error_type``.
     """
 
     TYPES: ClassVar[Mapping[str, ColumnType]] = {
@@ -277,7 +279,7 @@ class MeasureBatch(_Batch):
         "tokens_before": "whole",
         **measures.TYPES,
         "seconds": "number",
-        **ERROR,
+        **IN_ALL,
     }
 
     def _values(self, given: Given) -> dict[str, Any]:
@@ -303,8 +305,8 @@ class CheckBatch(_Batch):
     New columns: ``valid`` (a provider takes it as it stands), ``problems`` (what is wrong, as a JSON list of
     sentences), ``problem_count``; ``fits`` (the window); ``compactable`` (a compaction reaches the target) and
     ``why_not``; ``format``, ``messages_before``, ``tokens_before``, ``tokens_after`` (what a compaction would leave),
-    ``window``, ``target``, ``floor`` (tokens that no compaction can remove); ``seconds``; ``error`` and ``error_type``,
-    for what is no conversation.
+    ``window``, ``target``, ``floor`` (tokens that no compaction can remove); ``seconds``; ``left_out``, as there;
+    ``error`` and ``error_type``, for what is no conversation.
     """
 
     TYPES: ClassVar[Mapping[str, ColumnType]] = {
@@ -322,7 +324,7 @@ class CheckBatch(_Batch):
         "target": "whole",
         "floor": "whole",
         "seconds": "number",
-        **ERROR,
+        **IN_ALL,
     }
 
     def __init__(

@@ -40,6 +40,8 @@ class Given:
     system: str | None = None
     name: str = ""
     """Which one it is of those that its row holds; empty where the row holds no other."""
+    left_out: Sequence[str] = ()
+    """What of a session's file is in none of its conversations, in words."""
 
 
 def column_of(names: Sequence[str], named: str | None) -> str:
@@ -67,7 +69,14 @@ def read_row(row: Mapping[str, Any], column: str, format: str | None = None) -> 
     if isinstance(value, str | bytes):
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
         return [
-            Given(found.messages, found.format, tools or found.tools or None, system, found.name.removeprefix(column))
+            Given(
+                found.messages,
+                found.format,
+                tools or found.tools or None,
+                system,
+                found.name.removeprefix(column),
+                found.left_out,
+            )
             for found in read(data, name=column, format=named)
         ]
     if not isinstance(value, list):

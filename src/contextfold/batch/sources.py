@@ -75,7 +75,7 @@ class Item:
     """One conversation of a part, or why there is none.
 
     ``place``: the byte at which its line begins, or the number of its row; None where it is the whole file. ``row``:
-    what else its row holds, or what of its file is in no conversation.
+    what else its row holds.
     """
 
     source: str
@@ -476,9 +476,9 @@ def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
             data = file.read()
         for found in read(data, name=name, format=reading.format):
             number = found.name.removeprefix(name)
-            given = Given(found.messages, found.format, found.tools or None, name=number.removeprefix("#"))
-            row = {"left_out": list(found.left_out)} if found.left_out else {}
-            yield Item(name, given=given, row=row, size=len(data))
+            tools, number = found.tools or None, number.removeprefix("#")
+            given = Given(found.messages, found.format, tools, name=number, left_out=found.left_out)
+            yield Item(name, given=given, size=len(data))
     except Exception as error:  # noqa: BLE001  as above
         yield Item(name, error=error)
 
