@@ -75,12 +75,12 @@ class CannotStart:
         return os._exit, (7,)
 
 
-@pytest.mark.strict
 class NeverAsked:
     def __call__(self, *_: Any) -> dict[str, Any]:
         raise AssertionError
 
 
+@pytest.mark.strict
 def test_workers_that_cannot_start_end_the_job_and_say_how() -> None:
     with pytest.raises(ContextfoldError, match="no worker can be started: each ended with exit code 7"):
         list(Pool(CannotStart(), 1).run([(0, None)]))  # type: ignore[arg-type, list-item]
