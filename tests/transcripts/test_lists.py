@@ -146,6 +146,15 @@ def test_an_answer_in_blocks_keeps_the_calls_beside_them() -> None:
     assert one({"messages": TALK[:1], "response": {"choices": [{"message": answer}]}}).messages[1] == answer
 
 
+def test_an_answer_that_is_several_messages_keeps_all_that_they_hold() -> None:
+    """Of those in blocks, results lost their calls, and the file was refused; answers lost their reasoning."""
+    blocks = [{"type": "text", "text": "I look."}]
+    result = {"role": "tool", "tool_call_id": CALLING["tool_calls"][0]["id"], "content": blocks}
+    last = {"role": "assistant", "content": blocks, "reasoning_content": "so"}
+    answer = [{**CALLING, "content": blocks}, result, last]
+    assert one({"input": TALK[:1], "output": answer}).messages == [*TALK[:1], *answer]
+
+
 @pytest.mark.parametrize("response", [None, {}, {"choices": []}, {"choices": ["x"]}, {"choices": [{"message": None}]}])
 def test_a_request_without_an_answer_is_its_messages(response: Any) -> None:
     assert one({"messages": TALK, "response": response}).messages == TALK

@@ -123,11 +123,11 @@ def _is_among(answer: list[Any], messages: list[Any]) -> bool:
 
 
 def _as_sent(message: Any) -> Any:
-    """An answer in blocks without what a provider tells beside it, which none takes back."""
-    is_of_blocks = isinstance(message, dict) and "role" in message and isinstance(message.get("content"), list)
-    if not is_of_blocks or is_marked("openai-responses", message):
+    """An answer of Anthropic's without what it tells beside the blocks, which it does not take back."""
+    is_response = isinstance(message, dict) and message.get("type") == "message" and "role" in message
+    if not is_response or is_marked("openai-responses", message):
         return message
-    return {key: message[key] for key in ("role", *SAID) if message.get(key)}
+    return {"role": message["role"], "content": message.get("content")}
 
 
 def _said(messages: list[Any]) -> list[Any]:
