@@ -106,7 +106,7 @@ def _not_one_value(text: str, name: str, error: ValueError) -> TranscriptFile:
     # Not ``splitlines``: strings of JSON may hold U+2028 and its like as they are.
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if len(numbered) == 1 or not _is_json(numbered[0][1]):
-        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data":
+        if isinstance(error, json.JSONDecodeError) and error.msg == "Extra data" and text[error.pos] in "{[":
             place = f"line {error.lineno}, column {error.colno}"
             raise InputError(f"{name}: {place}: another JSON value begins: write each on one line, as jq -c does")
         raise InputError(f"{name}: {_json_problem(error)}: the file is cut off or was edited by hand; write it again")
