@@ -586,6 +586,16 @@ BRANCHES: dict[str, tuple[list[dict[str, Any]], str]] = {
         [*BEGUN, *SECOND, note("n", "lost"), line("p3", "n"), line("a3", "p3", "assistant")],
         "p1 a1 p2 a2 p3 a3",
     ),
+    "words follow what a sub-agent said": (
+        [
+            *BEGUN,
+            line("s1", None, isSidechain=True),
+            line("b1", "s1", "assistant", isSidechain=True),
+            line("p2", "b1"),
+            line("p3", "p2"),
+        ],
+        "p1 a1 p2 p3",
+    ),
     "answers follow nothing": (
         [line("p1", None), line("a1", None, "assistant"), line("p2", "a1"), line("p3", None)],
         "p1 a1 p2 p3",
@@ -619,7 +629,8 @@ def test_what_was_gone_back_on_in_claude_code_is_left_out_and_nothing_else(
     """All branches were read as one conversation that no model had. What hangs together by no ids is read whole."""
     found = one(rows(*talk))
     assert texts(found.messages) == left
-    is_whole = left.count(" ") == sum(not row.get("isCompactSummary") for row in talk if row["type"] != "system") - 1
+    own = [row for row in talk if row["type"] != "system" and not row.get("isSidechain")]
+    is_whole = left.count(" ") == sum(not row.get("isCompactSummary") for row in own) - 1
     assert bool(found.left_out) is not is_whole
 
 

@@ -72,6 +72,7 @@ def _gone_back_on(rows: list[dict[str, Any]], own: list[dict[str, Any]]) -> set[
         if _id(row.get("uuid"))
     }
     known = {row["uuid"]: row for row in own if _id(row.get("uuid"))}
+    of_others = {_id(row.get("uuid")) for row in rows if any(row.get(mark) for mark in OF_SUB_AGENTS)}
     words = {uuid for uuid, row in known.items() if _is_of_person(row)}
     rest = [parents[uuid] for uuid, row in known.items() if uuid not in words and not row.get("isCompactSummary")]
     # Only where all rows name the one before them, and the file has it, do words that follow none mean that the person
@@ -84,7 +85,10 @@ def _gone_back_on(rows: list[dict[str, Any]], own: list[dict[str, Any]]) -> set[
             return None
         return str(known[uuid].get("sessionId")) if is_whole and not known[uuid].get("isSidechain") else uuid
 
-    return gone_back_on(list(known), parents, lambda uuid: uuid not in known or _is_aside(known[uuid]), place)
+    def is_passed(uuid: str) -> bool:
+        return _is_aside(known[uuid]) if uuid in known else uuid not in of_others
+
+    return gone_back_on(list(known), parents, is_passed, place)
 
 
 def _is_aside(row: dict[str, Any]) -> bool:
