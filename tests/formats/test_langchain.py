@@ -20,6 +20,7 @@ from langchain_core.messages import (
     message_to_dict,
 )
 
+from contextfold import Compactor
 from contextfold.errors import FormatError
 from contextfold.formats.langchain import LangChain
 from contextfold.formats.langchain_shapes import shape_of
@@ -125,6 +126,44 @@ def test_a_call_without_an_id_is_read_and_stays_where_it_is(as_dump: bool) -> No
     fields = fields_of(LANGCHAIN.encode([read.with_parts(edited)])[0])
     assert [call["id"] for call in fields["tool_calls"]] == ["c", None]
     assert fields["tool_calls"][0]["args"] == {}
+
+
+SAID_BESIDE = {
+    "refusal": "I cannot open the vault VK-991.",
+    "audio": {"id": "audio_1", "data": "UklGRiQA" * 400, "transcript": "Pier 9 is closed.", "expires_at": 9},
+}
+
+
+@pytest.mark.parametrize("as_dump", [False, True])
+@pytest.mark.parametrize("key", SAID_BESIDE)
+def test_what_a_model_says_beside_its_content_is_read_and_stays_there(key: str, as_dump: bool) -> None:
+    """OpenAI's client puts a refusal, and the words of a spoken answer, where no content is."""
+    words = "I cannot open the vault VK-991." if key == "refusal" else "Pier 9 is closed."
+    message = AIMessage("", additional_kwargs={key: SAID_BESIDE[key], "other": 1}, tool_calls=[CALL])
+    wire: Any = message.model_dump() if as_dump else message
+    read = LANGCHAIN.decode(wire)
+    assert read.parts[0] == Opaque(key, words)
+    assert LANGCHAIN.encode([read])[0] is wire
+    edited = tuple(replace(p, arguments="{}", edited=True) if isinstance(p, ToolCall) else p for p in read.parts)
+    assert fields_of(LANGCHAIN.encode([read.with_parts(edited)])[0])["additional_kwargs"][key] == SAID_BESIDE[key]
+    gone = fields_of(LANGCHAIN.encode([read.with_parts(read.parts[1:])])[0])
+    assert gone["additional_kwargs"] == {"other": 1}
+
+
+@pytest.mark.parametrize("key", SAID_BESIDE)
+def test_what_a_model_says_beside_its_content_reaches_the_summarizer(key: str) -> None:
+    said = AIMessage("", additional_kwargs={key: SAID_BESIDE[key]})
+    turns = [(HumanMessage(f"Question {n}. " + "pad " * 300), AIMessage("fine " * 100)) for n in range(8)]
+    read: list[str] = []
+
+    def write(prompt: str) -> str:
+        read.append(prompt)
+        return "What was said."
+
+    history = [HumanMessage("Open it."), said, *(message for turn in turns for message in turn)]
+    result = Compactor(window=2_500, summarizer=write).compact(history)
+    assert list(result.ledger)[1].fate == "summarized"
+    assert ("VK-991" if key == "refusal" else "Pier 9") in "".join(read)
 
 
 @pytest.mark.parametrize("as_dump", [False, True])

@@ -44,6 +44,8 @@ KINDS = {"user": "human", "assistant": "ai", "system": "system", "developer": "s
 CHAT_ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer", "tool": "tool"}
 OPENAI_ROLE = "__openai_role__"  # where langchain-openai remembers that a system message is a developer message
 REASONING_KEY = "reasoning_content"
+SAID_BESIDE = ("refusal", "audio")
+"""Keys of ``additional_kwargs`` where OpenAI's client puts what a model says in place of any content."""
 CALLS = "tool_calls"
 INVALID = "invalid_tool_calls"
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
@@ -160,6 +162,8 @@ def _decode_parts(
     thought = keywords.get(REASONING_KEY)
     if isinstance(thought, str) and thought:
         parts.append(Reasoning(thought, source=Keyword(REASONING_KEY)))
+    said = ((key, keywords[key]) for key in SAID_BESIDE if keywords.get(key))
+    parts.extend(Opaque(key, values.readable(value), source=Keyword(key)) for key, value in said)
     entries = _call_entries(fields, keywords, index)
     parts.extend(_with_entries(values.decoded_content(content, _decode_block, index), entries))
     parts.extend(Opaque(key, values.readable(entry), source=Keyword(key)) for key, entry in _unanswerable(fields))
@@ -339,14 +343,14 @@ def _is_in_content(part: Part) -> bool:
 
 
 def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any]:
-    """The calls in all places where they stand beside the content, and the keywords without reasoning that is gone."""
+    """The calls in all places where they stand beside the content, and the keywords without what is gone of them."""
     kept = {_original_id(call): call for call in message.tool_calls}
-    unanswerable = {part.source.name for part in message.parts if isinstance(part.source, Keyword)}
+    beside = {part.source.name for part in message.parts if isinstance(part.source, Keyword)}
     changes: dict[str, Any] = {
         key: [
             _rebuild_entry(entry, kept[entry["id"]]) if entry.get("id") in kept else entry
             for entry in fields[key]
-            if entry.get("id") in kept or (key in unanswerable and entry.get("id") is None)
+            if entry.get("id") in kept or (key in beside and entry.get("id") is None)
         ]
         for key in (CALLS, INVALID, "tool_call_chunks")
         if fields.get(key)
@@ -359,11 +363,10 @@ def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any
         keywords["tool_calls"] = [
             _rebuild_raw(raw, kept[raw["id"]]) if raw.get("id") in kept else raw
             for raw in keywords["tool_calls"]
-            if raw.get("id") in kept or (CALLS in unanswerable and raw.get("id") is None)
+            if raw.get("id") in kept or (CALLS in beside and raw.get("id") is None)
         ]
-    if keywords.get(REASONING_KEY) and not any(part.source == Keyword(REASONING_KEY) for part in message.parts):
-        keywords.pop(REASONING_KEY, None)
-    return {**changes, "additional_kwargs": keywords}
+    gone = {key for key in (REASONING_KEY, *SAID_BESIDE) if keywords.get(key) and key not in beside}
+    return {**changes, "additional_kwargs": {key: value for key, value in keywords.items() if key not in gone}}
 
 
 def _original_id(call: ToolCall) -> str:
