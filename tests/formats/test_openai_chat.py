@@ -78,6 +78,31 @@ def test_what_stands_beside_the_content_of_an_answer_becomes_parts_too() -> None
     )
 
 
+def test_what_anthropic_ran_itself_is_no_call_that_waits_and_stays_where_litellm_keeps_it() -> None:
+    """LiteLLM lists such a call among the others, or beside its result, and makes blocks of both again."""
+    ran = {"id": "srvtoolu_1", "type": "function", "function": {"name": "web_search", "arguments": '{"query": "q"}'}}
+    beside = {
+        "citations": None,
+        "compaction_blocks": [{"type": "compaction", "content": "Told before."}],
+        "web_search_results": [{"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": ["Found."]}],
+    }
+    wire = {"role": "assistant", "content": "hi", "tool_calls": [ran, CALL], "provider_specific_fields": beside}
+    message = CHAT.decode(wire)
+    assert message.parts == (
+        Opaque("provider_specific_fields", "Told before.\nFound."),
+        Text("hi"),
+        Opaque("server_tool_use", 'web_search\n{"query": "q"}'),
+        ToolCall("c1", "run", '{"a": "long"}'),
+    )
+    (call,) = message.tool_calls
+    shorter = replace(call, arguments='{"a": "s"}', edited=True)
+    (changed,) = CHAT.encode([message.with_parts((*message.parts[:-1], shorter))])
+    assert changed["tool_calls"][0] is ran
+    assert changed["tool_calls"][1]["function"]["arguments"] == '{"a": "s"}'
+    assert changed["provider_specific_fields"] is beside
+    assert changed["content"] == "hi"
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -27,6 +27,12 @@ from contextfold.messages import Media, MediaKind, Message, Opaque, Part, Reason
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
 """The first two hold words; the others blocks of the same words, with signatures (OpenRouter, LiteLLM)."""
 FIELDS = ("refusal", "audio", "images", *REASONING_FIELDS)
+SPECIFIC = "provider_specific_fields"
+RAN = ("compaction_blocks", "server_tool_calls", "web_search_results", "tool_results")
+"""What LiteLLM keeps there of the blocks that Anthropic itself wrote or ran, and sends again."""
+RAN_ID = "srvtoolu_"
+"""Begins the id of a call that Anthropic runs itself. Older releases of LiteLLM list it among the others: it has its
+result beside it, and a message with another one is refused."""
 REASONING_BLOCKS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 LINKED: Mapping[str, MediaKind] = {"video_url": "video", "audio_url": "audio"}
@@ -169,14 +175,22 @@ def _decode_fields(entry: Mapping[str, Any]) -> list[Part]:
             parts.append(Reasoning(words, source=source))
         else:
             parts.append(Opaque(name, values.readable(value), source=source))
+    if isinstance(held := entry.get(SPECIFIC), dict) and (ran := {key: held[key] for key in RAN if held.get(key)}):
+        parts.append(Opaque(SPECIFIC, values.readable(ran), source=Field(SPECIFIC, held)))
     return parts
 
 
-def _decode_calls(entry: Mapping[str, Any], index: int | None) -> list[ToolCall]:
+def _decode_calls(entry: Mapping[str, Any], index: int | None) -> list[ToolCall | Opaque]:
     calls = entry.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
         raise FormatError(f"'tool_calls' is a list, and this is {values.kind_of(calls)}", index=index)
-    found = [_decode_call(call, position, index) for position, call in enumerate(calls or ())]
+    listed = [_decode_call(call, position, index) for position, call in enumerate(calls or ())]
+    found = [
+        Opaque("server_tool_use", f"{call.name}\n{call.arguments}", source=Field("tool_calls", call.source))
+        if call.id.startswith(RAN_ID)
+        else call
+        for call in listed
+    ]
     legacy = entry.get("function_call")
     if isinstance(legacy, dict):
         name = values.required_text(legacy, "name", "the function_call", index)
@@ -253,12 +267,14 @@ def _rebuild(message: Message) -> dict[str, Any]:
     entry = {key: value for key, value in source.items() if key not in gone}
     if "content" in source or said:
         entry["content"] = values.rebuilt_content(source.get("content"), said, _rebuild_block)
-    return _with_calls(entry, message.tool_calls) if message.role == "assistant" else entry
+    return _with_calls(entry, message) if message.role == "assistant" else entry
 
 
-def _with_calls(entry: dict[str, Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
+def _with_calls(entry: dict[str, Any], message: Message) -> dict[str, Any]:
+    calls, fields = message.tool_calls, [part.source for part in message.parts if isinstance(part.source, Field)]
     legacy = [call for call in calls if call.source is not None and call.source is entry.get("function_call")]
-    modern = [_rebuild_call(call) for call in calls if call not in legacy]
+    modern = [field.value for field in fields if field.name == "tool_calls"]
+    modern += [_rebuild_call(call) for call in calls if call not in legacy]
     if modern:
         entry["tool_calls"] = modern
     elif entry.get("tool_calls") is not None:

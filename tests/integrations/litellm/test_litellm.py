@@ -220,6 +220,42 @@ def test_a_summarizer_that_fails_changes_nothing(color: str, fault: Fault) -> No
 
 
 @pytest.mark.strict
+@crossed(color=COLORS, stream=(False, True), quick=1)
+def test_what_anthropic_searched_itself_gets_no_second_result_and_is_read_for_the_summary(
+    color: str, stream: bool
+) -> None:
+    """Its calls stand among the others in LiteLLM's messages, and their results beside them."""
+    wire: Wire = [{"role": "user", "content": "Which harbors are open?"}]
+    for turn in range(12):
+        ran = {**call(f"srvtoolu_{turn}"), "function": {"name": "web_search", "arguments": '{"query": "harbor"}'}}
+        page = {
+            "type": "web_search_result",
+            "title": f"Harbor H-{turn}",
+            "url": "https://a.b",
+            "encrypted_content": "x",
+        }
+        found = {"type": "web_search_tool_result", "tool_use_id": ran["id"], "content": [page]}
+        fields = {"web_search_results": [found]}
+        answer = {"role": "assistant", "content": f"Answer {turn}.", "tool_calls": [ran]}
+        wire += [{**answer, "provider_specific_fields": fields}, {"role": "user", "content": "Go on. " + "pad " * 700}]
+    read: list[str] = []
+
+    def write(prompt: str) -> str:
+        read.append(prompt)
+        return "Harbors were looked up."
+
+    with provider() as server:
+        talk = Talk(server, color, Compactor(window=WINDOW, summarizer=write), "anthropic/small")
+        talk.fixed["max_tokens"] = 500  # LiteLLM's own default is more than the whole window
+        talk.text(wire[:3], stream=stream)
+        talk.text(wire, stream=stream)
+        assert [request.status for request in server.requests if "harbors" in request.text] == [200, 200]
+        sent = "".join(str(request.body["messages"]) for request in server.requests)
+    assert "never answered" not in sent
+    assert all(f"Harbor H-{turn}" in sent + "".join(read) for turn in range(12))
+    assert "Harbor H-0" in "".join(read)
+
+
 def test_without_litellm_the_error_names_the_extra() -> None:
     code = (
         "import importlib.util; importlib.util.find_spec = lambda name: None\n"
