@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contextfold import Compactor, Policy, count_tokens, evidence
+from contextfold import Compaction, Compactor, Policy, count_tokens, evidence
 from contextfold.summary.extractive_facts import Note
 
 
@@ -367,6 +367,24 @@ def test_rules_outlive_the_summary_that_told_them_in_its_prose(first: Any, forma
         told = evidence.rules_in(out.summary.evidence)
         assert [rule in told for rule in (f"{rule}." for rule in RULES)] == [True] * len(RULES)
         assert not any("be quick" in rule for rule in told)
+
+
+@pytest.mark.parametrize("algorithm", [None, "bisect_v1", "behind_view", "extractive"])
+def test_a_record_that_was_made_before_has_the_view_that_it_had(algorithm: str | None) -> None:
+    """Its prose stands in the view as the record has it, or all that a provider has cached of the view is lost."""
+    prose = "## Constraints the user stated\n- You must be quick.\n\n## Done\n- nothing"
+    compactor = Compactor(window=8_000, summarizer=writes("They looked around."))
+    history = with_rules()
+    out = compactor.compact(history)
+    assert out.compaction is not None
+    before = json.loads(out.compaction.to_json())
+    before["summary"] |= {"text": prose, "algorithm": algorithm}
+    if algorithm is None:
+        del before["summary"]["algorithm"]
+    view = Compactor(window=8_000, trigger=None).compact(history, Compaction.from_json(json.dumps(before))).messages
+    assert view == [
+        {**entry, "content": entry["content"].replace("They looked around.", prose)} for entry in out.messages
+    ]
 
 
 def test_rules_that_are_quoted_beside_a_models_summary_are_the_rules_where_the_built_in_one_follows() -> None:

@@ -33,7 +33,8 @@ from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, su
 from contextfold.record.view import build
 from contextfold.redaction import redact
 from contextfold.summary.chunks import Unit
-from contextfold.summary.summarizer import Summarizer, Summary, SummaryStats
+from contextfold.summary.message import without_headings
+from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, Summary, SummaryStats
 
 __all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass", "saved", "under_archive"]
 
@@ -314,7 +315,7 @@ def _complete(question: Question, plan: Plan, summary: Summary | None, address: 
     # 24: the tags and the sentence around evidence, which take 18 to 20 tokens, and a little for how lines join.
     budget = room - size - 24 if question.policy.evidence else 0
     while budget > 0:
-        lines = material.evidence(question, plan, bare.text, budget, with_rules=not bare.is_built_in)
+        lines = material.evidence(question, plan, bare.text, budget, with_rules=bare.algorithm != EXTRACTIVE)
         compaction = _record(question, plan, bare.model_copy(update={"evidence": lines}) if lines else _or_none(bare))
         excess = compaction.tokens_after - plan.target
         if excess <= 0:
@@ -354,8 +355,11 @@ def _address(means: Means) -> str | None:
 
 def _new_summary(question: Question, plan: Plan, summary: Summary, address: str | None) -> SummaryRecord:
     text = redact(summary.text) if question.policy.redact else summary.text
-    prose = _capped(question, text, material.most_prose(question, plan))
     stats = summary.stats
+    if stats.algorithm != EXTRACTIVE:
+        # Here and not where views are made: those of records that others made before stay as they are.
+        text = without_headings(text)
+    prose = _capped(question, text, material.most_prose(question, plan))
     return SummaryRecord(
         text=prose,
         role=question.policy.summary_role,

@@ -26,7 +26,6 @@ from contextfold.conversation.ledger import Fate, Run
 from contextfold.errors import InputError
 from contextfold.messages import Message, Part, Text, ToolCall, well_formed
 from contextfold.summary.message import summary_text
-from contextfold.summary.summarizer import EXTRACTIVE
 from contextfold.tiers.joined import JoinedRemoved
 
 VERSION = 1
@@ -84,11 +83,6 @@ class SummaryRecord(BaseModel):
     def _writable(cls, text: object) -> object:
         # A record is written to files and databases, and a model's answer may hold half a character.
         return well_formed(text) if isinstance(text, str) else text
-
-    @property
-    def is_built_in(self) -> bool:
-        """Whether code wrote the prose, out of what was said, and no model."""
-        return self.algorithm == EXTRACTIVE
 
     @property
     def compression_ratio(self) -> float:
@@ -297,11 +291,5 @@ def recalled_message(recalled: Recalled, role: Literal["user", "system", "develo
 
 def summary_message(summary: SummaryRecord) -> Message:
     """The message that carries the summary in a view."""
-    text = summary_text(
-        summary.text,
-        summary.evidence,
-        language=summary.language,
-        place=summary.archive,
-        is_built_in=summary.is_built_in,
-    )
+    text = summary_text(summary.text, summary.evidence, language=summary.language, place=summary.archive)
     return Message(role=summary.role, parts=(Text(text),), metadata=SUMMARY_MARK)

@@ -45,17 +45,11 @@ class Earlier(NamedTuple):
         return "\n".join(text for text in (self.prose, self.evidence) if text)
 
 
-def summary_text(
-    prose: str, evidence: str, *, language: str = "en", place: str | None = None, is_built_in: bool = False
-) -> str:
-    """The content of the summary message. ``place`` is the address of the archive that has the originals, if any.
-
-    ``is_built_in``: code wrote the prose, so what stands under its heading for the user's rules are the user's words.
-    """
+def summary_text(prose: str, evidence: str, *, language: str = "en", place: str | None = None) -> str:
+    """The content of the summary message. ``place`` is the address of the archive that has the originals, if any."""
     from contextfold import quoting  # compiles patterns that most conversations never need
 
     frame = _frame(language)
-    prose = prose if is_built_in else without_headings(prose)
     about = frame.about
     if place is not None:
         about += f" {frame.place.format(place=quoting.without_tags(' '.join(place.split())))}"
@@ -67,7 +61,7 @@ def summary_text(
 
 def without_headings(prose: str) -> str:
     """The words of a model with ``> `` before a line that is the heading which the user's rules stand under where code
-    wrote the summary: read back, what a model puts there would be told as the user's.
+    wrote the summary: read back, what a model puts there would be told as the user's. Records are made with it.
     """
     if "## " not in prose:
         return prose

@@ -132,7 +132,7 @@ class Folding:
         question = await ports.compute(self._question, messages, None, DueFold("manual"), 0, 0)
         parting = await ports.compute(self._whole, question, messages)
         made = _summary(await self._performed(question, parting, messages, observer, ports))
-        return "" if made is None else _body(made)
+        return "" if made is None else layout.summary_body(made.text, made.evidence, language=made.language)
 
     async def fold(
         self,
@@ -376,7 +376,8 @@ class Folding:
         # Built, not only filtered: a result whose call has left could not be sent in the thread that stays.
         kept = build(staying, None).wire
         newest = layout.newest_assistant(messages)
-        summary = self._carriers(_body(made), newest.id if newest else None)
+        body = layout.summary_body(made.text, made.evidence, language=made.language)
+        summary = self._carriers(body, newest.id if newest else None)
         leading = next((n for n, message in enumerate(kept) if message.type != "system"), len(kept))
         # An earlier summary stands for what it quotes as long as the messages themselves are not known.
         gone = [n for n in sorted(parting.leaving) if not (before and layout.is_summary(messages[n - before]))]
@@ -402,10 +403,6 @@ class _Parting:
 
 def _summary(made: Made | Nothing) -> SummaryRecord | None:
     return made.compaction.summary if isinstance(made, Made) else None
-
-
-def _body(made: SummaryRecord) -> str:
-    return layout.summary_body(made.text, made.evidence, language=made.language, is_built_in=made.is_built_in)
 
 
 def _left(question: Question) -> int:

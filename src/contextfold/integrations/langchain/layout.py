@@ -25,7 +25,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from contextfold import quoting
 from contextfold.integrations.langchain.hidden import SOURCE
-from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, parse, summary_text, without_headings
+from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, parse, summary_text
 
 M = TypeVar("M", bound=BaseMessage)
 
@@ -47,9 +47,9 @@ def is_summary(message: Any) -> bool:
     return is_input and message.additional_kwargs.get("lc_source") == SOURCE["lc_source"]
 
 
-def summary_body(prose: str, lines: str, *, language: str, is_built_in: bool = False) -> str:
-    """What a summary says: prose, and lines of evidence below it. ``is_built_in``: as ``summary_text`` has it."""
-    text = quoting.without_marks((prose if is_built_in else without_headings(prose)).strip())
+def summary_body(prose: str, lines: str, *, language: str) -> str:
+    """What a summary says: prose, and lines of evidence below it."""
+    text = quoting.without_marks(prose.strip())
     if not lines:
         return text
     framed = summary_text("", lines, language=language)
@@ -102,8 +102,7 @@ def as_history(message: AnyMessage) -> AnyMessage:
     if not is_summary(message):
         return message
     prose, quoted = _parts(str(message.text))
-    # Written by ``summary_body``, which leaves our headings to those whose prose they are.
-    return marked(HumanMessage(summary_text(prose, quoted, is_built_in=True), id=message.id), None)
+    return marked(HumanMessage(summary_text(prose, quoted), id=message.id), None)
 
 
 def evidence_of(message: AnyMessage) -> str:
