@@ -11,6 +11,7 @@ import pytest
 from emulator import Answer, ProviderServer, Request
 from langchain.agents import create_agent
 from langchain.agents.middleware import wrap_model_call
+from langchain.chat_models import init_chat_model
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_scripted import ScriptedModel, read_file, talk
 from langgraph.checkpoint.memory import InMemorySaver
@@ -227,3 +228,26 @@ def test_a_summary_does_not_end_at_the_stop_words_of_the_agents_model(kind: str,
     assert any("tools" not in one.body for one in asked)
     assert not [one.body.keys() & fields for one in asked if one.body.keys() & fields]
     assert all(one.body.keys() & fields for one in sent if one not in asked)
+
+
+def test_a_model_that_is_configured_for_each_request_writes_the_summary() -> None:
+    """``init_chat_model`` gives such a one, which has no fields of its own."""
+    summary = "<summary>The files were read, and nothing is open.</summary>"
+    told: list[str] = []
+    middleware = CompactionMiddleware(window=WINDOW, summarizer="same", on_event=lambda event: told.append(event.name))
+    with ProviderServer(
+        default_window=WINDOW, answers=lambda request: summary if "Pause the task" in request.text else "Seen."
+    ) as server:
+        model: Any = init_chat_model(
+            "gpt-4o",
+            model_provider="openai",
+            configurable_fields=("temperature",),
+            base_url=server.openai_url,
+            api_key="any",
+            default_headers={"Connection": "close"},
+        )
+        agent = create_agent(model, [read_file], middleware=[middleware], checkpointer=InMemorySaver())
+        for turn in range(30):
+            agent.invoke(questions(turn), THREAD)
+        assert any("Pause the task" in one.text for one in server.requests)
+    assert "summary_model_failed" not in told

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -66,6 +67,8 @@ def for_summary(
 
 def _not_for_a_summary(model: Any) -> dict[str, Any]:
     """What of a chat model's own fields changes where it is asked for a summary, and to what."""
+    if not isinstance(model, BaseChatModel):  # ``init_chat_model`` gives one that is made for each request
+        return {}
     fields = type(model).model_fields
     usual = {name: fields[name].get_default(call_default_factory=True) for name in _OF_ANSWERS if name in fields}
     changed = {name: value for name, value in usual.items() if getattr(model, name) not in (None, value)}
