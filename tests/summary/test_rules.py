@@ -11,7 +11,7 @@ from contextfold.messages import Message, Text
 from contextfold.summary import extractive, message
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.extractive_facts import Note, sentences
-from contextfold.summary.rules import MOST, in_force, statements_of
+from contextfold.summary.rules import MOST, in_force, statements_of, taken_back
 
 
 def standing(*said: str) -> list[str]:
@@ -159,6 +159,16 @@ def test_a_labelled_message_is_one_statement() -> None:
 def test_of_very_many_rules_the_newest_stand() -> None:
     rules = [f"Never call the function number {'x' * n} of module {chr(97 + n % 26) * 9}." for n in range(MOST + 50)]
     assert len(standing(*rules)) <= MOST
+
+
+def test_of_very_many_rules_that_were_taken_back_the_newest_are_held_against_lines() -> None:
+    """Each line that sets a rule is compared with them all."""
+    said = [
+        [f"Never touch the table {number:b} of customers.", f"Forget that about table {number:b} of customers."]
+        for number in range(3 * MOST)
+    ]
+    found = taken_back((n, list(statements_of(sentences))) for n, sentences in enumerate(said))
+    assert found == {rules[0] for rules in said[-MOST:]}
 
 
 def test_rules_have_a_section_and_room_of_their_own() -> None:

@@ -93,9 +93,11 @@ def in_force(said: Said) -> list[tuple[int, Statement]]:
 
 
 def taken_back(said: Said) -> frozenset[str]:
-    """The texts of rules that words of the user withdrew, and that do not stand at the end."""
+    """The texts of rules that words of the user withdrew, and that do not stand at the end; of more than ``MOST`` the
+    newest, since each line that sets a rule is held against them.
+    """
     standing, withdrawn = _judged(said)
-    return frozenset(withdrawn).difference(rule.text for _, rule in standing)
+    return frozenset(withdrawn[-MOST:]).difference(rule.text for _, rule in standing)
 
 
 def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[str]]:
