@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 from langchain_core.messages import messages_from_dict
 
 from contextfold import Compaction, Compactor, Policy, PolicyError
+from contextfold.calls.background import Background
 from contextfold.policy import SOFT
+from contextfold.ports import Ports, SyncPorts
 
 Message = dict[str, Any]
 WINDOW = 6_000
@@ -198,6 +202,63 @@ def test_where_each_call_has_an_event_loop_of_its_own_one_summary_is_lost_and_th
     assert "summary_adopted" in told
     assert out.trigger == "background"
     assert len(asked) <= 2
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_summary_that_is_prepared_sees_the_context_of_its_caller(is_async: bool) -> None:
+    """A tenant, or the span that a tracer is in: on a task of the event loop, and on a thread."""
+    tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="none")
+    seen: list[str] = []
+    told: list[str] = []
+
+    async def write(prompt: str) -> str:
+        seen.append(tenant.get())
+        if len(seen) == 1 and is_async:
+            await asyncio.sleep(10)  # ends with its event loop
+        return "The user asks for one module after the other; all were looked at."
+
+    async def answered(messages: list[Message]) -> Any:
+        out = await subject.acompact(messages)
+        await asyncio.sleep(0.01)
+        return out
+
+    subject = compactor(write, on_event=lambda event: told.append(event.name))
+    token = tenant.set("acme")
+    try:
+        messages: list[Message] = []
+        for number in range(TURNS):
+            messages = [*messages, *turn(number)]
+            if is_async:
+                asyncio.run(answered(messages))
+            else:
+                subject.compact(messages)
+            while is_preparing():
+                time.sleep(0.001)
+            if "summary_prepared" in told:
+                break
+    finally:
+        tenant.reset(token)
+    assert "summary_prepared" in told
+    assert set(seen) == {"acme"}
+
+
+def test_a_thread_that_prepares_may_start_an_event_loop_of_its_own() -> None:
+    """Also where the caller's context says that one runs, as under ``anyio.run``."""
+    done: list[bool] = []
+    background = Background(1)
+
+    async def ask() -> None:
+        done.append(True)
+
+    async def work(ports: Ports) -> None:
+        await ports.call(anyio.run, ask)
+
+    async def start() -> None:
+        background.start(work, SyncPorts(1))
+
+    anyio.run(start)
+    background.join(10)
+    assert done
 
 
 def test_a_request_waits_for_what_is_being_prepared_where_the_view_would_not_fit_otherwise() -> None:

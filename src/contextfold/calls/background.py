@@ -5,6 +5,7 @@ What belongs here: starting and waiting. What does not: what is done there (``ca
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
 from collections.abc import Callable, Coroutine
@@ -51,8 +52,11 @@ class Background:
             self._task = loop.create_task(work(AsyncPorts(self._parallel)))
             return
         # A daemon: what it prepares can be made again, and is not worth holding up the end of the process.
+        run_here = contextvars.copy_context().run
         self._thread = threading.Thread(
-            target=lambda: run(work(SyncPorts(self._parallel))), daemon=True, name="contextfold-background"
+            target=lambda: run_here(_worked, work(SyncPorts(self._parallel))),
+            daemon=True,
+            name="contextfold-background",
         )
         self._thread.start()
 
@@ -68,6 +72,13 @@ class Background:
         """Wait for work on a thread."""
         if self._thread is not None:
             self._thread.join(seconds)
+
+
+def _worked(work: Coroutine[Any, Any, None]) -> None:
+    # As anyio's own threads do: the caller's context names the library of its event loop, and none runs here.
+    if sniffio := sys.modules.get("sniffio"):
+        sniffio.current_async_library_cvar.set(None)
+    run(work)
 
 
 def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
