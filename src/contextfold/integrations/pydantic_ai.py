@@ -632,6 +632,10 @@ def _for_a_summary(model: Model) -> Model:
     changed: dict[str, Any] = {}
     if isinstance(model, WrapperModel) and (inner := _for_a_summary(model.wrapped)) is not model.wrapped:
         changed["wrapped"] = inner
+    if isinstance(chain := held(model, "models"), list):  # a ``FallbackModel``'s
+        free_ones = [_for_a_summary(one) for one in chain]
+        if any(one is not given for one, given in zip(free_ones, chain, strict=True)):
+            changed["models"] = free_ones
     own = held(model, "_settings")
     if isinstance(own, dict) and (free := _without_shapes(cast("ModelSettings", own))) is not own:
         changed["_settings"] = free

@@ -11,6 +11,7 @@ pytest.importorskip("pydantic_ai")
 
 from pydantic_ai import Agent, PromptedOutput
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
 
@@ -56,7 +57,9 @@ def test_a_model_whose_answers_are_forced_into_a_schema_is_asked_for_words_alone
     assert not any(alone)
 
 
-@pytest.mark.parametrize("whose", ["the run's", "the model's", "those of a model inside of another"])
+@pytest.mark.parametrize(
+    "whose", ["the run's", "the model's", "those of a model inside of another", "those of one in a chain"]
+)
 def test_a_summary_does_not_end_at_the_stop_words_of_the_task(whose: str) -> None:
     settings: Any = {"stop_sequences": ["room"]}
     stops: dict[bool, list[Any]] = {True: [], False: []}
@@ -68,8 +71,10 @@ def test_a_summary_does_not_end_at_the_stop_words_of_the_task(whose: str) -> Non
 
     compaction = Compaction(window=4_000, summarizer="same")
     model: Any = FunctionModel(answer, settings=None if whose == "the run's" else settings)
-    if whose.startswith("those"):
+    if whose == "those of a model inside of another":
         model = WrapperModel(model)
+    elif whose == "those of one in a chain":
+        model = FallbackModel(model, FunctionModel(answer))
     agent = Agent(model, capabilities=[compaction], model_settings=settings if whose == "the run's" else None)
     history: list[ModelMessage] = []
     for n in range(30):
