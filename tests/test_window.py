@@ -6,13 +6,14 @@ import logging
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
 from contextfold import Compactor
-from contextfold.errors import PolicyError
+from contextfold.errors import ContextOverflow, PolicyError, StillTooLong
 from contextfold.observe import Observer
 from contextfold.ports import AsyncPorts, SyncPorts, run
 from contextfold.window import DEFAULT_WINDOW, Window, Windows, registered, resolve
@@ -183,3 +184,51 @@ def test_a_guess_holds_as_long_as_nothing_larger_was_taken_than_what_it_followed
     assert found() == (40_000, 0)
     run(windows.learn("http://host", "model", 30_000, ports, observer, refused=None))
     assert found(35_000) == (30_000, 0)  # what a provider says is no guess
+
+
+def test_what_a_provider_named_outlives_every_guess() -> None:
+    windows, ports, observer = Windows(explicit=100_000), SyncPorts(), Observer()
+
+    def found() -> tuple[int, int]:
+        window = run(windows.find("http://host", "model", ports, observer))
+        return window.tokens, window.most
+
+    def learn(tokens: int, refused: int | None) -> None:
+        run(windows.learn("http://host", "model", tokens, ports, observer, refused=refused))
+
+    learn(30_000, None)
+    learn(10_000, 40_000)
+    assert found() == (10_000, 39_999)
+    windows.accept("http://host", "model", 35_000)
+    assert found() == (30_000, 0)
+    windows.accept("http://host", "model", 40_001)
+    assert found() == (30_000, 0)
+    learn(20_000, 41_000)
+    learn(20_000, None)  # the very figure that was guessed
+    windows.accept("http://host", "model", 41_001)
+    assert found() == (20_000, 0)
+    learn(15_000, 42_000)
+    windows.adopt("http://host", "model", 12_000)
+    windows.accept("http://host", "model", 14_000)
+    assert found() == (12_000, 0)
+
+
+def test_what_one_session_guesses_takes_nothing_from_another(tmp_path: Path) -> None:
+    compactor = Compactor(window=100_000, model=MODEL)
+    one, other = (compactor.session(name, f"sqlite:///{tmp_path / 'file.db'}") for name in ("one", "other"))
+    refusals = [ContextOverflow()]
+    windows: list[int] = []
+
+    def send(view: list[Any]) -> dict[str, Any]:
+        if refusals:
+            raise refusals.pop()
+        return {"choices": [{"message": {"role": "assistant", "content": "fine"}}]}
+
+    def ask(asked: Any, text: str) -> int:
+        asked.call(send, [{"role": "user", "content": text}], on_result=lambda result: windows.append(result.window))
+        return windows[-1]
+
+    with pytest.raises(StillTooLong):
+        ask(one, "words " * 60_000)
+    for asked in (other, compactor) * 2:
+        assert ask(asked, "hello") == 100_000

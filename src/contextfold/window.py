@@ -84,9 +84,10 @@ class Windows:
         self._profile = profile
         self._store = store
         self._assumed: dict[str | None, Window] = {}
+        # What providers named, and None where the store had nothing; what was guessed, and the size it followed from.
         self._proved: dict[tuple[str, str], int | None] = {}
+        self._guesses: dict[tuple[str, str], tuple[int, int]] = {}
         self._accepted: dict[tuple[str, str], int] = {}
-        self._refused: dict[tuple[str, str], int] = {}
         self._distrusted: set[tuple[str, str]] = set()
         self._guessed: set[str] = set()
 
@@ -98,6 +99,7 @@ class Windows:
         kept._store = store
         # What was looked up and not found is forgotten: this store may have it.
         kept._proved = {key: tokens for key, tokens in self._proved.items() if tokens is not None}
+        kept._guesses = dict(self._guesses)
         return kept
 
     def assumed(self, model: str | None = None) -> Window:
@@ -113,12 +115,14 @@ class Windows:
         """The window for a call, and an event that says whose figure it is."""
         assumed = self.assumed(model)
         key = self._key(endpoint, model)
-        proved = await self._recall(key, ports, observer)
+        await self._recall(key, ports, observer)
+        proved = self.learned(endpoint, model)
         found = assumed
         # A default is no knowledge: what was learned counts even where it is larger.
         if proved is not None and (proved < assumed.tokens or assumed.source == "default"):
+            guess, refused = self._guesses.get(key, (0, 1))
             # `most` is 0 where the provider named the limit: then it is no guess.
-            found = Window(proved, "learned", self._refused.get(key, 1) - 1)
+            found = Window(proved, "learned", refused - 1 if guess == proved else 0)
         name = model or self.model or "the model"
         if found.source == "default" and name not in self._guessed and (model or self.model):
             self._guessed.add(name)
@@ -144,23 +148,23 @@ class Windows:
         before: it was refused for something else than its tokens.
         """
         key, stated = self._key(endpoint, model), refused is None
-        known, assumed = self._proved.get(key), self.assumed(model)
-        if tokens < LEAST_WINDOW or tokens == known:
+        known, assumed = self.learned(endpoint, model), self.assumed(model)
+        if tokens < LEAST_WINDOW or (tokens == known and not (stated and key in self._guesses)):
             return
         if tokens >= assumed.tokens and assumed.source != "default":
             if not stated or known is None or known >= assumed.tokens:
                 return
             # The provider names more than it did before: the earlier figure was about something else.
             tokens = assumed.tokens
-        if not stated and known is not None and tokens > known and key not in self._refused:
+        if not stated and known is not None and tokens > known and key not in self._guesses:
             return  # what the provider said stands against a guess
         if refused is not None and self._accepted.get(key, 0) > refused:
             return
-        self._proved[key] = tokens
         if refused is None:
-            self._refused.pop(key, None)
+            self._proved[key] = tokens
+            self._guesses.pop(key, None)
         else:
-            self._refused[key] = min(refused, self._refused.get(key, refused))
+            self._guesses[key] = tokens, min(refused, self._guesses.get(key, (tokens, refused))[1])
         observer.emit(
             "window_learned",
             f"{model or self.model or 'the model'} takes {tokens:,} tokens, not {known or assumed.tokens:,}",
@@ -188,17 +192,17 @@ class Windows:
         """
         key = self._key(endpoint, model)
         self._accepted[key] = max(tokens, self._accepted.get(key, 0))
-        if (refused := self._refused.get(key)) is None:
-            return
+        guess, refused = self._guesses.get(key, (tokens, tokens))
         if tokens > refused:
-            del self._refused[key]
-            self._proved[key] = None
-        else:
-            self._proved[key] = max(tokens, self._proved.get(key) or 0)
+            self._guesses.pop(key, None)
+        elif tokens > guess:
+            self._guesses[key] = tokens, refused
 
     def learned(self, endpoint: str, model: str | None) -> int | None:
         """What refusals taught of an endpoint so far, in tokens; None where there is nothing."""
-        return self._proved.get(self._key(endpoint, model))
+        key = self._key(endpoint, model)
+        named, (guess, _) = self._proved.get(key), self._guesses.get(key, (None, 0))
+        return min((tokens for tokens in (named, guess) if tokens is not None), default=None)
 
     def accepted(self, endpoint: str, model: str | None) -> int:
         """The largest request that was taken, in tokens; 0 before the first."""
@@ -215,14 +219,13 @@ class Windows:
     def _key(self, endpoint: str, model: str | None) -> tuple[str, str]:
         return endpoint, model or self.model or ""
 
-    async def _recall(self, key: tuple[str, str], ports: Ports, observer: Observer) -> int | None:
+    async def _recall(self, key: tuple[str, str], ports: Ports, observer: Observer) -> None:
         if key not in self._proved:
             stored = None
             if self._store is not None:
                 stored = await self._ask_store(self._store.load_window, key, ports, observer)
             usable = isinstance(stored, int) and not isinstance(stored, bool) and stored >= LEAST_WINDOW
             self._proved[key] = stored if usable else None
-        return self._proved[key]
 
     async def _ask_store(self, ask: Any, arguments: tuple[Any, ...], ports: Ports, observer: Observer) -> Any:
         """A store that is out of order costs at most one refused request, so it never ends a call."""
