@@ -163,13 +163,15 @@ def test_the_window_is_that_of_the_requests_model_whatever_stands_before_its_nam
     assert provider.requests[-1].raw == raw
 
 
-@pytest.mark.parametrize("fields", [{}, {"model": "gpt-4o"}], ids=["no model", "another model"])
+@pytest.mark.parametrize("fields", [{}, {"model": "o3-mini"}], ids=["no model", "another model"])
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])
 def test_the_model_of_azure_is_the_deployment_in_the_path(tmp_path: Path, wire: str, fields: dict[str, str]) -> None:
-    """Without, all deployments have one window, and what one of them refuses is taken from the others."""
+    """Without, all deployments have one window, and what one of them refuses is taken from the others. Where its name
+    is no model's, the body's says more than none.
+    """
 
     async def script(writer: Writer, seen: Seen) -> None:
-        if b"/gpt-4/" in seen.line and len(seen.body) > 30_000:
+        if (b"/gpt-4/" in seen.line or b"/small/" in seen.line) and len(seen.body) > 30_000:
             said = {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}
             await writer.json(compact({"error": said}), "400 Bad Request")
         else:
@@ -188,12 +190,13 @@ def test_the_model_of_azure_is_the_deployment_in_the_path(tmp_path: Path, wire: 
         settings = settings_for(upstream.url, tmp_path, window=None, upstreams={"azure": upstream.url})
         with InThread(settings) as gateway:
             windows = {}
-            for name in ("gpt-4", "gpt%2D4o", "unknown"):
+            for name in ("gpt-4", "gpt%2D4o", "small", "unknown"):
                 path = f"/azure/openai/deployments/{name}{PATHS[wire].removeprefix('/v1')}?api-version=2025-01-01"
-                response = post(gateway.url, path, compact(body), {"api-key": "k"})
+                response = post(gateway.url, path, compact(body), {"api-key": name})
                 assert response.status == 200
                 windows[name] = response.headers["x-contextfold-window"]
-    assert windows == {"gpt-4": "8192", "gpt%2D4o": "128000", "unknown": "64000"}
+    unknown = "200000" if fields else "64000"
+    assert windows == {"gpt-4": "8192", "gpt%2D4o": "128000", "small": "8192", "unknown": unknown}
 
 
 @pytest.mark.parametrize("wire", WIRES)

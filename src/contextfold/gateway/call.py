@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,7 +18,7 @@ from contextfold.gateway.upstream import Decoder, RawHeaders, UpstreamAnswer
 from contextfold.gateway.wires import GatewayWire
 from contextfold.record.compaction import Compaction
 from contextfold.tokens import Calibration
-from contextfold.window import by_window
+from contextfold.window import by_window, registered
 
 SWITCH = b"x-contextfold"
 """A request with ``x-contextfold: off`` is passed on untouched. Ours carry it wherever a view was made, so that a
@@ -74,6 +75,19 @@ class GatewayCall:
         """The model's name as its window is known by."""
         asked = b",".join(value for name, value in self.headers if name.lower() == b"anthropic-beta")
         return by_window(self.model, asked.decode("latin-1"))
+
+    @property
+    def endpoint(self) -> str:
+        """What windows that refusals taught are kept under: each of Azure's deployments has one of its own."""
+        deployment = deployment_of(self.path)
+        return f"{self.upstream.endpoint}/deployments/{deployment}" if deployment else self.upstream.endpoint
+
+    def named(self, said: str) -> str:
+        """The model's name. ``said``: by the body, which Azure does not read: its name counts where that of the
+        deployment is one of the operator's own.
+        """
+        deployment = deployment_of(self.path)
+        return deployment if not said or (deployment and _is_known(deployment)) else said
 
     def readable(self) -> bytes | None:
         """The body as text; None where its encoding is not known, or it gets too large."""
@@ -157,9 +171,14 @@ ROOM_FOR_ERROR = 1.1
 
 
 def deployment_of(path: str) -> str:
-    """The model's name in Azure's paths, where the body's mostly is missing and counts for nothing; else nothing."""
+    """The name in Azure's paths, which is a model's or one of the operator's own; else nothing."""
     found = _DEPLOYMENT.search(path)
     return plain_name(unquote(found[1])) if found else ""
+
+
+@lru_cache(1_024)
+def _is_known(model: str) -> bool:
+    return registered(model) is not None
 
 
 def model_of(raw: bytes) -> str:

@@ -27,17 +27,7 @@ from contextfold.compactor import Compactor
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong, text_of
 from contextfold.formats import cache_marks
 from contextfold.gateway.body import MOST_REMEMBERED, Beginning, Body, Conversations, KnownParts, Unreadable
-from contextfold.gateway.call import (
-    SWITCH,
-    Both,
-    GatewayCall,
-    State,
-    deployment_of,
-    label_of,
-    model_of,
-    plain_name,
-    weight,
-)
+from contextfold.gateway.call import SWITCH, Both, GatewayCall, State, label_of, model_of, plain_name, weight
 from contextfold.gateway.failures import NoSummary, StrictRefusal, told
 from contextfold.gateway.fitting import Bounds
 from contextfold.gateway.metrics import Metrics, price_of
@@ -118,14 +108,13 @@ class Exchanges:
         """The upstream's answer. Raises ``UpstreamFailed`` where there is none, ``StrictRefusal`` if so configured."""
         wire = call.wire
         assert wire is not None
-        deployment = deployment_of(call.path)
-        call.model = deployment or model_of(call.raw)
+        call.model = call.named(model_of(call.raw))
         if call.is_switched_off:
             call.reason = "off"
             return await self._passed(call)
         readable = call.readable()
         if readable is not call.raw:
-            call.model = deployment or model_of(readable or b"")
+            call.model = call.named(model_of(readable or b""))
         if readable is None:
             self._unread(call, "encoding")
             return await self._passed(call)
@@ -152,7 +141,7 @@ class Exchanges:
         """Whether the request is below its trigger whatever a count would say (``fitting``); and what it begins with,
         where that was looked for.
         """
-        endpoint, model, windows = call.upstream.endpoint, call.model_by_window, self.compactor.windows
+        endpoint, model, windows = call.endpoint, call.model_by_window, self.compactor.windows
         await self.shared.load_window(endpoint, model)  # what other workers learned counts here from now on
         window, learned = windows.assumed(model or None).tokens, windows.learned(endpoint, model or None)
         # The smaller of both: too small a bound costs a count, too large a one a refusal.
@@ -217,7 +206,7 @@ class Exchanges:
         body, known = self.conversations.read(scope, raw, wire.key, wire.plain, found)
         call.label = label_of(call, body.fields)
         name = body.fields.get("model")  # first in the bytes may stand an input of a tool
-        call.model = deployment_of(call.path) or plain_name(name if isinstance(name, str) else "")
+        call.model = call.named(plain_name(name if isinstance(name, str) else ""))
         # Before anything is remembered: two parties that both shorten a conversation would each take away what the
         # other counts on.
         feature = wire.native_feature(body.fields, body.messages)
@@ -338,14 +327,14 @@ class Exchanges:
             conversation.state.rate = rate = said.used / weight(data)
             if len(self._both) >= MOST_WINDOWS:
                 self._both.clear()
-            place = call.upstream.endpoint, call.model_by_window
+            place = call.endpoint, call.model_by_window
             known = self._both.get(place) or Both(said.limit, rate, rate)
             self._both[place] = known.learned(said.limit, rate)
 
     def _answer_room(self, conversation: ManagedCall, limit: int | None, data: bytes) -> int | None:
         """As ``Both.room``; None as well where no limit was refused yet."""
         call = conversation.call
-        both = self._both.get((call.upstream.endpoint, call.model_by_window))
+        both = self._both.get((call.endpoint, call.model_by_window))
         return both.room(limit, data, conversation.state.rate) if both is not None else None
 
     def _ask(self, conversation: ManagedCall) -> Ask:
@@ -429,7 +418,7 @@ class Exchanges:
         refused for corrects a window that was learned from something else, as does that it is taken: without that, no
         later turn would fit either.
         """
-        endpoint, model, windows = call.upstream.endpoint, call.model_by_window or None, self.compactor.windows
+        endpoint, model, windows = call.endpoint, call.model_by_window or None, self.compactor.windows
         try:
             answer = await self._send(call, call.raw)
         except Refused as refused:
@@ -518,7 +507,7 @@ def _options(conversation: ManagedCall) -> dict[str, Any]:
         "system": conversation.wire.system_text(fields),
         "tools": tools if isinstance(tools, list) and tools else None,
         "model": call.model_by_window or None,
-        "endpoint": call.upstream.endpoint,
+        "endpoint": call.endpoint,
         "calibration": conversation.state.calibration,
     }
 
