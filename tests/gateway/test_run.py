@@ -430,6 +430,30 @@ def test_what_opencode_is_set_up_to_send_to_a_server_of_the_users_goes_there(
     assert told({"anthropic": "http://given"}) == {"anthropic": "http://h/opencode-anthropic/v1"}
 
 
+@pytest.mark.parametrize(
+    ("agent", "place", "fields", "behind"),
+    [
+        ("opencode", ".config/opencode/opencode.json", ("provider", "options", "baseURL"), "/messages"),
+        ("pi", ".pi/agent/models.json", ("providers", None, "baseUrl"), "/v1/messages"),
+    ],
+)
+@pytest.mark.parametrize("own", ["http://own/p", "http://own/p/", "http://own/p/v1"])
+@pytest.mark.parametrize("given", ["", "http://given", "http://given/p", "http://given/p/v1"])
+def test_an_agents_conversations_with_anthropic_go_where_they_would_without_a_gateway(
+    tmp_path: Path, agent: str, place: str, fields: tuple[str, str | None, str], behind: str, own: str, given: str
+) -> None:
+    """Unless the run was given another address for them, which is as in ``ANTHROPIC_BASE_URL``."""
+    providers, options, address = fields
+    said = {address: own} if options is None else {options: {address: own}}
+    file = tmp_path / place
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({providers: {"anthropic": said}}), encoding="utf-8")
+    name = f"{agent}-anthropic"
+    found = settings_from({"HOME": str(tmp_path)}, {"anthropic": given} if given else {}, [agent])
+    alone = f"{given.removesuffix('/v1')}/v1/messages" if given else own.rstrip("/") + behind
+    assert Upstream.of(name, found[name]).url("/v1/messages", "") == alone
+
+
 def test_a_folder_that_was_removed_is_no_reason_not_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "removed"
     folder.mkdir()
@@ -550,6 +574,8 @@ def test_an_upstream_is_the_base_url_that_a_client_would_be_given(url: str, sent
         ("deepseek", "https://d", "/beta/chat/completions", "https://d/beta/chat/completions"),
         ("deepseek", "https://d/beta", "/v1/chat/completions", "https://d/beta/chat/completions"),
         ("ollama", "http://o/v1", "/api/chat", "http://o/api/chat"),
+        ("opencode-anthropic", "https://z/p", "/v1/messages", "https://z/p/messages"),
+        ("opencode-anthropic", "https://z/p/v1", "/v1/messages", "https://z/p/v1/messages"),
     ],
 )
 def test_behind_its_name_v1_is_the_base_url_of_an_upstream_and_all_else_its_hosts(

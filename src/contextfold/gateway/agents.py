@@ -98,6 +98,8 @@ def own_upstreams(command: Sequence[str], environ: Mapping[str, str], given: Map
         codex = codex_provider(command[1:], environ)
         if codex is None or codex.url is not None:
             found[CODEX] = codex.url if codex is not None else None
+    if url := given.get("anthropic"):
+        given = {**given, "anthropic": f"{url.rstrip('/').removesuffix('/v1')}/v1"}
     known = {
         name: given.get("openai" if name == CODEX else name.rpartition("-")[2], url) for name, url in found.items()
     }

@@ -22,6 +22,8 @@ RESERVED = ("v1", "healthz", "metrics")
 """First words of paths that are the gateway's own, so that an upstream of that name would never be reached."""
 MESSAGES_PATH = "/v1/messages"
 """Of Anthropic's alone: counts and batches are below it."""
+OPENCODE_ANTHROPIC = "opencode-anthropic"
+"""The upstream that opencode's files name for Anthropic: alone of its clients, opencode puts no ``/v1`` behind it."""
 SAME = "same"
 EXTRACTIVE = "extractive"
 
@@ -73,8 +75,8 @@ class Upstream:
         """Where a request for ``path`` (as the client sent it, escapes and all) goes."""
         if path == "/v1" or path.startswith("/v1/"):
             # Clients of Anthropic's kind are given the address before ``/v1``, which they add by themselves.
-            is_left_out = path.startswith(MESSAGES_PATH) and not self.base.endswith("/v1")
-            path = self.base + path[0 if is_left_out else 3 :]
+            adds_it = path.startswith(MESSAGES_PATH) and self.name != OPENCODE_ANTHROPIC
+            path = self.base + path[0 if adds_it and not self.base.endswith("/v1") else 3 :]
         return f"{self.root}{path}{'?' if query else ''}{query}"
 
     @property
