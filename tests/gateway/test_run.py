@@ -574,6 +574,8 @@ def test_an_upstream_is_the_base_url_that_a_client_would_be_given(url: str, sent
         ("deepseek", "https://d", "/beta/chat/completions", "https://d/beta/chat/completions"),
         ("deepseek", "https://d/beta", "/v1/chat/completions", "https://d/beta/chat/completions"),
         ("ollama", "http://o/v1", "/api/chat", "http://o/api/chat"),
+        ("ollama", "http://o/p/v1", "//v1/chat/completions", "http://o/p/v1/chat/completions"),
+        ("ollama", "http://o/p", "//v1/messages", "http://o/p/v1/messages"),
         ("opencode-anthropic", "https://z/p", "/v1/messages", "https://z/p/messages"),
         ("opencode-anthropic", "https://z/p/v1", "/v1/messages", "https://z/p/v1/messages"),
     ],

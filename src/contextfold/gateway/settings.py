@@ -73,10 +73,11 @@ class Upstream:
 
     def url(self, path: str, query: str) -> str:
         """Where a request for ``path`` (as the client sent it, escapes and all) goes."""
-        if path == "/v1" or path.startswith("/v1/"):
+        one = "/" + path.lstrip("/")  # a client's base URL may end in a slash
+        if self.base != "/v1" and (one == "/v1" or one.startswith("/v1/")):
             # Clients of Anthropic's kind are given the address before ``/v1``, which they add by themselves.
-            adds_it = path.startswith(MESSAGES_PATH) and self.name != OPENCODE_ANTHROPIC
-            path = self.base + path[0 if adds_it and not self.base.endswith("/v1") else 3 :]
+            adds_it = one.startswith(MESSAGES_PATH) and self.name != OPENCODE_ANTHROPIC
+            path = self.base + one[0 if adds_it and not self.base.endswith("/v1") else 3 :]
         return f"{self.root}{path}{'?' if query else ''}{query}"
 
     @property
