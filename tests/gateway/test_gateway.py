@@ -1496,6 +1496,33 @@ def test_an_answer_limit_is_not_refused_again_as_a_conversation_gets_denser(tmp_
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+def test_an_answer_limit_that_fits_is_left_alone_after_words_that_were_dense(tmp_path: Path, wire: str) -> None:
+    """Else answers are cut short, and no one is told."""
+
+    def dense(text: str) -> int:
+        digits = sum(map(str.isdigit, text))
+        return (len(text) - digits) // 5 + digits
+
+    plain = "The loader and the ledger stay as they are until May. "
+    said = [{"role": "user", "content": plain * 30}]
+    window, asked, lowered = 5 * WINDOW, 3 * WINDOW // 2, 0
+    with (
+        ProviderServer(default_window=window, count_tokens=dense) as provider,
+        InThread(settings_for(provider.url, tmp_path, window=window)) as gateway,
+    ):
+        for n in range(30):
+            body = body_of(wire, said, max_tokens=asked if n else window)
+            assert post(gateway.url, PATHS[wire], compact(body)).status == 200
+            sent = provider.requests[-1].raw
+            assert dense(sent.decode()) < window - asked
+            lowered += json.loads(sent)["max_tokens"] < asked
+            dense_words = "0123456789 " * (window // 25) if n == 2 else plain * 70
+            said += [{"role": "assistant", "content": f"fine {n}"}, {"role": "user", "content": dense_words}]
+        assert sum(request.error is not None for request in provider.requests) == 1
+    assert lowered <= 2  # what passed unread was not counted
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
 def test_a_refused_answer_limit_costs_those_no_reading_that_ask_for_answers_that_fit(
     opened: Any, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch, wire: str
 ) -> None:

@@ -312,8 +312,7 @@ class Gateway:
             return
         state.calibration = call.result.after_usage(tokens).calibration
         if state.rate is not None and call.weighed:
-            # Words that got denser would be refused again. Never less: some report fewer tokens than they refuse for.
-            state.rate = max(state.rate, tokens / call.weighed)
+            state.counted = tokens / call.weighed
         if state.sized is not None and call.result.compaction is None:
             # The larger of the two: requests below the trigger by this figure are not looked at any more (`fitting`).
             state.sized = state.sized[0], max(tokens, state.sized[1])

@@ -110,7 +110,9 @@ class State:
     sized: tuple[Body, int] | None = None
     """A body that was sent as it came, and the tokens of that request."""
     rate: float | None = None
-    """Tokens per byte of a request, once the provider has said so."""
+    """Tokens per byte of a request, once the provider has said so in a refusal."""
+    counted: float = 0.0
+    """The same of the request that it answered last."""
 
     def can_use(self, record: Compaction, length: int) -> bool:
         """Whether a record found for a beginning of this conversation, which has so many messages, may serve it.

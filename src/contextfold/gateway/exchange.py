@@ -216,7 +216,7 @@ class Exchanges:
             return sent[-1].answer if sent else await self._passed(call)
         state: State = known.state if known is not None else State()
         if known is None and found.known is not None:
-            state.rate = found.known.state.rate
+            state.rate, state.counted = found.known.state.rate, found.known.state.counted
             # It leaves the way of that one, as do the turns of a client whose newest message is never the same again:
             # what its provider counts holds for this one, too. A turn that is sent again goes out as it did then.
             if found.same < len(body.messages):
@@ -333,9 +333,11 @@ class Exchanges:
 
     def _answer_room(self, conversation: ManagedCall, limit: int | None, data: bytes) -> int | None:
         """As ``Both.room``; None as well where no limit was refused yet."""
-        call = conversation.call
+        call, state = conversation.call, conversation.state
         both = self._both.get((call.endpoint, call.model_by_window))
-        return both.room(limit, data, conversation.state.rate) if both is not None else None
+        # Words that got denser would be refused again. Never less: some report fewer tokens than they refuse for.
+        rate = max(state.rate, state.counted) if state.rate is not None else None
+        return both.room(limit, data, rate) if both is not None else None
 
     def _ask(self, conversation: ManagedCall) -> Ask:
         """How the caller's own model is asked for a summary, under the caller's credential."""
