@@ -140,6 +140,16 @@ def test_looking_up_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve(None, MODEL).source == "registry"
 
 
+def test_names_of_models_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contextfold.window.MOST_NAMES", 3)
+    windows = Windows(None, None)
+    for number in range(10):
+        run(windows.find("", f"no-such-model-{number}", SyncPorts(), Observer()))
+        assert windows.assumed(MODEL).tokens == 128_000
+        assert len(windows._assumed) <= 3
+        assert len(windows._told) <= 3
+
+
 def test_the_source_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="contextfold.window"):
         resolve(None, "no-such-model")

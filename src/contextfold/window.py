@@ -36,6 +36,9 @@ LARGE_BETA = "context-1m-"
 LEAST_WINDOW = 256
 """Tokens. A smaller figure in an error is about something else."""
 
+MOST_NAMES = 1_000
+"""Models whose window is remembered: the clients of a gateway name what they like."""
+
 Source = Literal["explicit", "profile", "registry", "learned", "default"]
 
 _log = logging.getLogger(__name__)
@@ -89,7 +92,8 @@ class Windows:
         self._guesses: dict[tuple[str, str], tuple[int, int]] = {}
         self._accepted: dict[tuple[str, str], int] = {}
         self._distrusted: set[tuple[str, str]] = set()
-        self._guessed: set[str] = set()
+        self._told: set[str] = set()
+        """Models of which it was said that their window is not known."""
 
     def kept_in(self, store: WindowStore) -> Windows:
         """The same windows, with what refusals teach kept in a store as well; these very ones if they have a store."""
@@ -106,6 +110,9 @@ class Windows:
         """What is taken for the window as long as nothing was refused. Raises ``PolicyError`` as ``resolve`` does."""
         model = model or self.model
         if model not in self._assumed:
+            if len(self._assumed) >= MOST_NAMES:
+                self._assumed.clear()
+                self._told.clear()
             # the profile is of the model object that it came with, and of no other
             profile = self._profile if model == self.model else None
             self._assumed[model] = resolve(self._explicit, model, profile=profile)
@@ -124,8 +131,8 @@ class Windows:
             # `most` is 0 where the provider named the limit: then it is no guess.
             found = Window(proved, "learned", refused - 1 if guess == proved else 0)
         name = model or self.model or "the model"
-        if found.source == "default" and name not in self._guessed and (model or self.model):
-            self._guessed.add(name)
+        if found.source == "default" and name not in self._told and (model or self.model):
+            self._told.add(name)
             _log.warning(
                 "the window of %s is not known: %d tokens are assumed until a refusal tells more. "
                 "Give its window, in tokens, where contextfold is set up (window=)",
@@ -342,7 +349,7 @@ def _written(model: str) -> Iterator[str]:
         yield name  # pydantic-ai: "gateway/openai:gpt-5"
 
 
-_TUNED = re.compile(r"(^|[:/])ft:([^:]+):.*$")
+_TUNED = re.compile(r"(^|[:/])ft:([^:]+):.*$", re.DOTALL)
 """How OpenAI names a model that was tuned, behind what names the provider: ``ft:BASE:ORGANIZATION:NAME:ID``."""
 
 _VARIANT = re.compile(r":(?:free|nitro|floor|exacto|online|extended|thinking|beta)\s*$")
