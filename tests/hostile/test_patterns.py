@@ -100,7 +100,7 @@ def patterns_in(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, re
         for number, inner in enumerate(value):
             yield from patterns_in(inner, f"{name}[{number}]", depth + 1)
     elif depth < 4 and type(value).__module__.startswith("contextfold"):
-        for field in getattr(type(value), "__dataclass_fields__", ()):
+        for field in (*getattr(type(value), "__dataclass_fields__", ()), *getattr(value, "__dict__", ())):
             yield from patterns_in(getattr(value, field, None), f"{name}.{field}", depth + 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 import pytest
+from tests.summary.said import LIFTED, RULES, STAYING, TALK
 
 from contextfold import Compactor, evidence, harness
 from contextfold.messages import Message, Text
@@ -55,6 +56,39 @@ def standing(*said: str) -> list[str]:
 def test_a_rule_is_known_by_its_words(rule: str) -> None:
     assert cues.PROHIBITION.search(rule)
     assert standing(rule, "Now look at the log.") == [rule]
+
+
+@pytest.mark.parametrize("language", RULES)
+def test_what_people_demand_of_an_agent_in_their_words_is_a_rule(language: str) -> None:
+    """And it is found by the words that its wording may begin with, in a text of capitals as well."""
+    said = RULES[language].split("\n")[1:-1]
+    assert len(said) >= 12
+    assert [text for text in said if standing(text) != [text]] == []
+    assert [text for text in said if not cues.PROHIBITION.search(text.upper())] == []
+
+
+def test_what_tells_how_things_are_is_no_rule() -> None:
+    assert [text for text in TALK.split("\n")[1:-1] if standing(text)] == []
+
+
+def test_where_a_rule_may_be_found_does_not_hang_on_the_index_of_words() -> None:
+    """Each wording knows all the words that it can begin with."""
+    said = [text for rules in (*RULES.values(), TALK) for text in rules.split("\n")[1:-1]]
+    for text in (*said, *(later for _, later in LIFTED + STAYING)):
+        for cue in (cues.PROHIBITION, cues.WITHDRAWAL):
+            assert cue.search(text) == any(pattern.search(text) for pattern in cue.patterns), text
+
+
+@pytest.mark.parametrize(("rule", "later"), LIFTED)
+def test_what_is_allowed_later_takes_back_the_rule(rule: str, later: str) -> None:
+    assert rule in standing(rule)
+    assert rule not in standing(rule, later)
+
+
+@pytest.mark.parametrize(("rule", "later"), STAYING)
+def test_what_tells_of_the_same_things_takes_back_no_rule(rule: str, later: str) -> None:
+    """A pasted line of a changelog, say: themes that ``no longer crash`` may still never crash."""
+    assert rule in standing(rule, later)
 
 
 def test_questions_and_plain_words_are_no_rules() -> None:

@@ -1,8 +1,9 @@
 """How sentences that matter are worded: constraints, corrections, decisions, open points, errors.
 
 What belongs here: regular expressions over one sentence or line, for English, Chinese, Japanese and German. What does
-not: what is done with a sentence that matches (``extractive_facts``, ``evidence``). A cue may err now and then: what
-it lets through is still quoted word for word and under the name of the one who said it.
+not: how rules are worded and lifted (``rule_words``), and what is done with a sentence that matches
+(``extractive_facts``, ``evidence``). A cue may err now and then: what it lets through is still quoted word for word and
+under the name of the one who said it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from contextfold.summary.rule_words import (
+    DEMANDS,
+    LIFTS,
+    NOT_SAID_OF_ONESELF,
+    ONLY_ENGLISH,
+    ONLY_GERMAN,
+    RULES,
+    Phrases,
+)
+
 _HEAD = re.compile(r"\b\w{1,3}")
+_UNPAIRED = re.compile("[\u0130\u0131\u017f]")
+"""Letters whose cases are not pairs: in lower case words begin elsewhere."""
+
 _OTHER = re.compile("[\u0130\u0131\u017f\u2e80-\U0010ffff]")
-"""Signs without words between blanks, and letters whose cases are not pairs."""
+"""These, and signs without words between blanks."""
 
 
 Heads = Mapping[str, Sequence[int]]
@@ -52,37 +66,34 @@ class Cue:
         return any(part in lower for part in self._inside) and self.pattern.search(text) is not None
 
 
-_NOT_SAID_OF_ONESELF = r"(?<!\bi )(?<!\bwe )(?<!\bit )(?<!\bthey )"
-"""``do not touch it`` is a constraint, ``I do not see it`` is none."""
+class AnyOf:
+    """Several wordings, such as those of languages: each is tried only where a word of its own begins."""
 
-_NOT_OF_THE_PAST = r"(?<!['’]ve )(?<!\bhave )(?<!\bhas )(?<!\bhad )(?<!['’]m )(?<!['’]re )"
-_DEMANDS = (
-    rf"{_NOT_SAID_OF_ONESELF}{_NOT_OF_THE_PAST}\b(?:must(?:n['’]t)?(?!['’]ve| have been| be (?:so|such|really|very)\b)"
-    r"|never(?! been| tried| seen| heard| had| gets?\b)|always|do(?: not|n['’]t)(?! worry))\b"
-)
-"""``you must ask`` is a demand; ``it must have been great``, ``I've always wanted to`` and ``don't worry`` are talk."""
+    def __init__(self, *wordings: Phrases) -> None:
+        self.patterns = tuple(re.compile(one.pattern, re.IGNORECASE) for one in wordings)
+        self._wordless = tuple(pattern for pattern, one in zip(self.patterns, wordings, strict=True) if not one.begins)
+        self._at: dict[str, list[re.Pattern[str]]] = {}
+        for pattern, one in zip(self.patterns, wordings, strict=True):
+            for head in {word[:3] for word in one.begins.split()}:
+                self._at.setdefault(head, []).append(pattern)
 
+    def search(self, text: str, known: Heads | None = None) -> bool:
+        """Whether one of them occurs. ``known``: the ``heads`` of the text, for a caller that asks several cues."""
+        if _UNPAIRED.search(text):
+            return any(pattern.search(text) for pattern in self.patterns)
+        known = heads(text) if known is None else known
+        for head in known.keys() & self._at.keys():
+            if any(pattern.match(text, start) for pattern in self._at[head] for start in known[head]):
+                return True
+        return bool(_OTHER.search(text)) and any(pattern.search(text) for pattern in self._wordless)
 
-def _only(words: str, articles: str, *verbs: str) -> str:
-    """Words for ``only`` that limit. ``It is only a backstop`` says how little something is, and limits nothing."""
-    is_apart = "".join(rf"(?<!\b{verb} )" for verb in verbs)
-    return rf"(?:(?:{words})(?! (?:{articles})\b)|{is_apart}(?:{words}))"
-
-
-_ONLY_ENGLISH = _only("only", "an?", "is", "was", "are", "were")
-_ONLY_GERMAN = _only("nur", "ein|eine", "ist", "war", "sind", "waren")
-_ONLY_FRENCH = _only("seulement|uniquement", "une?", "est", "était", "sont")
-_ONLY_SPANISH = _only("sólo|solo|solamente|únicamente", "un|una", "es", "era", "son")
-_ONLY_ITALIAN = _only("soltanto", "un|una|uno", "è", "era", "sono")
-_ONLY_PORTUGUESE = _only("somente|apenas", "um|uma", "é", "era", "são")
-_ONLY_DUTCH = _only("alleen", "een", "is", "was", "zijn")
 
 CONSTRAINT = Cue(
-    rf"{_NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
-    rf"|\b(?:should(?: not|n['’]t)?(?! i\b| we\b)|avoid|{_ONLY_ENGLISH}|without|prefer|at (?:most|least)"
+    rf"{NOT_SAID_OF_ONESELF}\b(?:must(?:n['’]t)?|never|always|do(?: not|n['’]t)|cannot|can['’]t)\b"
+    rf"|\b(?:should(?: not|n['’]t)?(?! i\b| we\b)|avoid|{ONLY_ENGLISH}|without|prefer|at (?:most|least)"
     r"|no (?:more|less|longer) than|make sure|be sure|ensure|required?|forbidden|not allowed|keep|stick to"
     r"|important|constraint|rule|remember|leave .{1,40} (?:alone|as (?:it is|they are)|untouched))\b"
-    rf"|\b(?:nicht|nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|soll(?:en|te)?|{_ONLY_GERMAN}|ohne|immer"
+    rf"|\b(?:nicht|nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|soll(?:en|te)?|{ONLY_GERMAN}|ohne|immer"
     r"|unbedingt|höchstens|mindestens|bitte kein\w*|vermeide\w*|wichtig)\b"
     r"|必须|必需|务必|一定要|不要|不能|不可|不得|不许|禁止|严禁|切勿|千万别|别再|只能|只用|仅限|仅用"
     r"|始终|永远|确保|避免|至少|至多|最多"
@@ -102,43 +113,11 @@ CONSTRAINT = Cue(
     "preferisco dovrebbe vermijd liever belangrijk moet нужно надо следует избегай предпочита важно",
 )
 
-PROHIBITION = Cue(
-    rf"{_DEMANDS}"
-    rf"|\b(?:forbidden|not allowed|prohibited|{_ONLY_ENGLISH}|at (?:most|least)"
-    r"|no (?:more|less|later|longer|earlier) than"
-    r"|make sure|(?<!how )important(?=:| that\b| to (?!me\b|us\b|you\b))|not exceed|budget|deadline"
-    r"|due (?:on|by|date)|unless|under no circumstances|stop and"
-    r"|(?:rule|constraint|requirement|policy|restriction|limit)s?:|(?:limit|cap)(?:ed)? (?:is|of|to|at)|report all"
-    r"|up to \$?\d|by (?:\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|jan|feb|mar(?:ch)?\b|apr|may \d|june?\b"
-    r"|july?\b|aug|sep|oct|nov|dec|tomorrow|tonight|noon|midnight|next (?:week|month)|(?:the )?end of|eod\b))"
-    rf"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|{_ONLY_GERMAN}|unbedingt|immer|höchstens"
-    r"|mindestens|spätestens|frist|bis (?:zum|spätestens|\d)|nicht mehr als|auf keinen fall|verboten)\b"
-    rf"|\b(?:jamais|toujours|doit|doivent|devez|{_ONLY_FRENCH}|interdit\w*|au (?:plus|moins|maximum)"
-    r"|pas plus de|ne .{1,40} pas|avant le \d|obligatoire\w*|échéance)\b"
-    rf"|\b(?:nunca|siempre|debe[ns]?|{_ONLY_SPANISH}|prohibido|como máximo|al menos|no más de"
-    r"|presupuesto|antes del|no (?:uses|hagas|toques|cambies|borres|envíes)|obligatorio|plazo)\b"
-    rf"|\b(?:sempre|devem?|{_ONLY_PORTUGUESE}|proibid\w*|no máximo|pelo menos"
-    r"|não (?:mais|use|faça|altere|apague|envie)|orçamento|prazo|até (?:o|a|dia) \w+|obrigatóri\w*)\b"
-    r"|\b(?:non .{1,40}\bmai|devono|vietato|al massimo|almeno|non (?:usare|toccare|cambiare|fare)"
-    rf"|entro (?:il|le)|{_ONLY_ITALIAN}|nooit|altijd|{_ONLY_DUTCH}|hoogstens|minstens|niet meer dan|uiterlijk)\b"
-    r"|\b(?:никогда|всегда|должен|должна|должны|нельзя|только|запрещ\w*|не более|не менее|обязательно|бюджет\w*"
-    r"|срок\w*|не (?:трогай|меняй|удаляй|отправляй|используй)\w*|до \d)"
-    r"|절대|반드시|항상|하지 ?마|금지|최대|최소|까지|예산|만 사용"
-    r"|预算|截止|之前完成|予算|期限|締め切り|締切|までに"
-    r"|必须|务必|一定要|不要|不能|不得|不许|禁止|严禁|切勿|千万|只能|始终|确保|至少|最多|不超过"
-    r"|なければ|ならない|いけません|しないで|禁止|必ず|必須|のみ|決して|絶対|厳守",
-    "must never always do don forbidden not only at no make important nie niemals kein muss müssen darf dürfen nur "
-    "unbedingt immer prohibited budget deadline due unless under stop rule constraint requirement policy restriction "
-    "limit cap report up by höchstens mindestens spätestens frist bis nicht auf verboten jamais toujours doit doivent "
-    "devez seulement uniquement interdit au pas ne avant obligatoire échéance nunca siempre debe sólo solo solamente "
-    "únicamente prohibido como al presupuesto antes obligatorio plazo sempre deve somente apenas proibid pelo não "
-    "orçamento prazo até obrigatóri non soltanto vietato almeno entro nooit altijd alleen hoogstens minstens niet "
-    "uiterlijk никогда всегда должен нельзя только запрещ не обязательно бюджет срок до",
-)
+PROHIBITION = AnyOf(*RULES)
 """The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
 
 STRICT = Cue(
-    rf"{_DEMANDS}|{_NOT_SAID_OF_ONESELF}\b(?:cannot|can['’]t)\b"
+    rf"{DEMANDS.pattern}|{NOT_SAID_OF_ONESELF}\b(?:cannot|can['’]t)\b"
     r"|\b(?:forbidden|not allowed|prohibited|not exceed|under no circumstances|deadline|budget|at most"
     r"|no more than)\b"
     r"|\b(?:nie(?:mals)?|kein\w*|muss|müssen|darf|dürfen|verboten|immer|jamais|toujours|doit|doivent|interdit\w*"
@@ -146,28 +125,13 @@ STRICT = Cue(
     r"|запрещ\w*)\b"
     r"|必须|务必|不要|不能|不得|不许|禁止|严禁|切勿|なければ|ならない|いけません|しないで|必ず|必須"
     r"|決して|厳守|절대|반드시|금지",
-    "must never always do don cannot can forbidden not prohibited under deadline budget at no nie niemals kein muss "
+    f"{DEMANDS.begins} cannot can forbidden not prohibited under deadline budget at no nie niemals kein muss "
     "müssen darf dürfen verboten immer jamais toujours doit doivent interdit nunca siempre debe prohibido sempre "
     "proibid vietato nooit altijd никогда всегда нельзя должн запрещ",
 )
 """The words of a rule that are not used by the way: where there is not room for all rules, these go first."""
 
-WITHDRAWAL = Cue(
-    r"\b(?:instead|no longer|forget (?:about|it|that|the|what)|never ?mind|scrap|ignore (?:the|that|what|my)"
-    r"|drop (?:the|that)|cancel|withdraw\w*|lift(?:ed)? (?:the|that)|not anymore|anymore|is off|changed my mind"
-    r"|on second thought|replaces?|from now on|rather than|(?:may|can) (?:now|again)"
-    r"|is (?:fine|ok|okay|allowed) (?:now|after all|again)|(?<!\bto )(?<!\bi can )(?<!\bwe can )actually)\b"
-    r"|\b(?:stattdessen|vergiss|nicht mehr|doch (?:nicht|lieber|wieder)|gilt nicht|aufgehoben"
-    r"|anders überlegt|ab jetzt)\b"
-    r"|\b(?:plutôt|à la place|oublie[zr]?|ne .{1,30} plus|finalement|en lugar|en vez|olvida|ya no|ahora sí|em vez"
-    r"|esqueça|não mais|invece|dimentica|non più|in plaats|vergeet|niet meer|вместо|забудь\w*|больше не|отмен\w*)\b"
-    r"|改成|改为|换成|不用了|算了|取消|撤销|不再|忘掉|(?:现在|以后|今后)可以|允许你|不算数|作废|解除"
-    r"|やっぱり|ではなく|取り消|もう不要|忘れて|変更して|[てで]も?いい|[てで]も?構いません|かまいません|許可します|撤回"
-    r"|대신|취소|더 이상",
-    "instead no forget never nevermind scrap ignore drop cancel withdraw lift lifted not anymore is changed on replace "
-    "from rather may can actually stattdessen vergiss nicht doch gilt aufgehoben anders ab plutôt à oublie ne "
-    "finalement en olvida ya ahora em esqueça não invece dimentica non in vergeet niet вместо забудь больше отмен",
-)
+WITHDRAWAL = AnyOf(*LIFTS)
 """The user takes something back or puts something else in its place."""
 
 _LABEL = re.compile(r"\W{0,4}([^\W\d_][\w -]{2,40}?)\s?[:：]\s+\w")

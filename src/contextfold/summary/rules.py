@@ -1,7 +1,7 @@
 """The rules that a user set and did not take back: what must hold in every summary, word for word.
 
 What belongs here: finding what a user demands, forbids or limits, or marks with a label in capitals, and what later
-words replace or withdraw. What does not: how a demand is worded (``extractive_cues``), and where rules stand in a
+words replace or withdraw. What does not: how a demand is worded (``rule_words``), and where rules stand in a
 summary (``extractive``).
 
 They are read from the originals at every pass, so none fades. What is said later wins: a statement that says the same
@@ -37,6 +37,7 @@ _CONTENT = rf"(?![\u3040-\u309f])[{identifiers.CJK}]"
 _MODAL = re.compile(
     "请|务必|必须|必需|一定要?|不要|不能|不可|不得|不许|禁止|严禁|切勿|始终|总是|只能|现在|以后|今后|可以|允许"
     "|直接|使用|改成|改为|换成|作废|不算数|必ず|必須|絶対"
+    "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제|절대|반드시"
 )
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
@@ -51,6 +52,10 @@ _EMPTY = frozenset(
         "the and for with that this from not use must never always only please instead should any all you your our are",
         "was has have will can may now else than then them they who what when without about into its",
         "der die das und mit nicht nur bitte statt stattdessen ein eine einen den dem für von",
+        "fine okay allowed again after longer applies apply earlier said forget ignore keep need dollars euros",
+        "darf dürfen darfst muss müssen kann kannst jetzt doch wieder nie niemals immer kein keine keinen",
+        "jamais toujours peux pouvez maintenant nunca siempre ahora puedes puede agora pode você sempre não",
+        "non mai ora adesso puoi nooit altijd mag mogen niet geen никогда всегда нельзя можно можешь теперь снова",
         "les des une pas pour avec que los las una por para con",
     )
     for word in words.split()
@@ -139,4 +144,4 @@ def _plain(text: str) -> frozenset[str]:
     for name in identifiers.names(text):
         text = text.replace(name, " ")
     words = ((found[1] or found[2]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
-    return frozenset(word[:_STEM] for word in words if word not in _EMPTY)
+    return frozenset(word.removesuffix("ing")[:_STEM] for word in words if word not in _EMPTY)

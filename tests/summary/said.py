@@ -1,0 +1,424 @@
+"""What people say to agents: rules in each language that is spoken here, talk that sets none, and what lifts a rule."""
+
+from __future__ import annotations
+
+RULES = {
+    "en": """
+It must run offline.
+We must keep the API stable.
+they must not change the schema
+I don't want any new dependencies.
+I don’t want to use Redux here
+i dont want comments in the code
+No new dependencies, please.
+no emojis
+No external services.
+Keep answers under 100 words.
+Keep the API stable.
+please keep the diff small
+Deploy before 2026-05-03.
+finish it before friday
+Freeze the branch until Friday.
+Avoid global state.
+please avoid any global variables
+Make sure to run the linter.
+be sure to run the tests
+Stick to Python 3.11.
+stick with the standard library
+No more than three files.
+The bundle should stay under 2 MB.
+Refactor it without touching the tests.
+Leave the config alone.
+leave auth.py as is
+Hands off the database.
+do NOT push
+DO NOT PUSH TO MAIN
+don't ever commit secrets
+dont touch the migrations
+use only the standard library
+Costs may not exceed 40 dollars.
+You can't use eval.
+we can't change the schema
+you may not install packages
+Use pnpm, not npm.
+use tabs instead of spaces
+max 3 retries
+It has to work on Windows.
+stay out of the vendor folder
+stay within the budget
+Limit responses to 3 sentences.
+Ensure the tests pass on Windows.
+Change nothing else.
+Refrain from force pushing.
+The vendor folder is off limits.
+You shouldn't touch the lock file.
+answer in less than 50 words
+Use at most 2 threads
+Under no circumstances write to production.
+the deadline is friday
+""",
+    "de": """
+Fass die Datenbank nicht an.
+fass die tests nicht an
+Bitte nicht pushen.
+Nicht auf main pushen.
+Vermeide globalen Zustand.
+Gebrauche keine globalen Variablen.
+Keine neuen Abhängigkeiten bitte.
+keine emojis
+Finger weg von der Produktion.
+Lass die Konfiguration unverändert.
+lass die config in ruhe
+Halte dich an PEP 8.
+Achte darauf, dass die Tests laufen.
+Stell sicher, dass alles offline läuft.
+Maximal 3 Dateien.
+Das Bundle muss unter 2 MB bleiben.
+antworte in weniger als 100 Wörtern
+Fertig bis Freitag.
+bis morgen muss das fertig sein
+Es muss offline laufen.
+Wir müssen die API stabil halten.
+Ändere nichts anderes.
+Antworte ausschließlich auf Deutsch.
+Die Kosten dürfen 40 Euro nicht überschreiten.
+Mach das, ohne die Tests zu ändern.
+Verwende kein jQuery.
+Auf keinen Fall committen.
+Ich will keine neuen Pakete.
+Ändere die Schnittstelle nicht.
+Höchstens drei Wiederholungen.
+""",
+    "fr": """
+N'utilise pas la base de prod.
+N’utilise pas la base de prod
+Ne touche à rien d'autre.
+ne touche pas aux tests
+Pas de nouvelles dépendances.
+pas d'emojis
+Évite l'état global.
+Il faut que ça marche hors ligne.
+Ça doit marcher hors ligne.
+Je ne veux pas de nouvelles dépendances.
+Reste sous 2 Mo, maximum 3 fichiers.
+Réponds en moins de 100 mots.
+Termine avant vendredi.
+d'ici vendredi
+Laisse la config telle quelle.
+Assure-toi que les tests passent.
+Sans toucher aux tests.
+Surtout ne pousse rien sur main.
+En aucun cas la production.
+Aucune dépendance externe.
+Ne dépasse pas 40 euros.
+Utilise uniquement la bibliothèque standard.
+Vous ne devez pas modifier le schéma.
+Tiens-toi à Python 3.11.
+""",
+    "es": """
+No uses la base de producción.
+no modifiques los tests
+No toques nada más.
+Nada de dependencias nuevas.
+Evita el estado global.
+Tiene que funcionar sin conexión.
+Debe funcionar sin conexión.
+Hay que mantener la API estable.
+No quiero nuevas dependencias.
+Responde en menos de 100 palabras.
+Termínalo antes del viernes.
+para el viernes
+máximo 3 archivos
+Deja la configuración como está.
+Asegúrate de que pasen las pruebas.
+Hazlo sin tocar las pruebas.
+Usa solo la biblioteca estándar.
+No superes los 40 euros.
+Nunca hagas push a main.
+no instales paquetes
+Bajo ningún concepto borres datos.
+Cíñete a Python 3.11.
+Ninguna dependencia externa.
+""",
+    "pt": """
+Não use o banco de produção.
+não mexa nos testes
+Não altere a API.
+Nada de dependências novas.
+Evite estado global.
+Tem que funcionar offline.
+Deve funcionar offline.
+Não quero novas dependências.
+Responda em menos de 100 palavras.
+Termine até sexta.
+no máximo 3 arquivos
+Deixe a configuração como está.
+Certifique-se de que os testes passam.
+Faça sem tocar nos testes.
+Use só a biblioteca padrão.
+Os custos não podem ultrapassar 40 euros.
+Nunca faça push para main.
+não instale pacotes
+De jeito nenhum apague dados.
+Nenhuma dependência externa.
+""",
+    "it": """
+Non usare il database di produzione.
+non toccare i test
+Non modificare l'API.
+Niente nuove dipendenze.
+Evita lo stato globale.
+Deve funzionare offline.
+Devi mantenere stabile l'API.
+Non voglio nuove dipendenze.
+Rispondi in meno di 100 parole.
+Finisci entro venerdì.
+massimo 3 file
+Lascia la configurazione così com'è.
+Assicurati che i test passino.
+Fallo senza toccare i test.
+Usa solo la libreria standard.
+Non superare i 40 euro.
+Non fare mai push su main.
+non installare pacchetti
+In nessun caso cancellare i dati.
+Nessuna dipendenza esterna.
+Attieniti a Python 3.11.
+""",
+    "nl": """
+Gebruik geen globale variabelen.
+geen nieuwe dependencies
+Raak de database niet aan.
+wijzig de tests niet
+Het moet offline werken.
+We moeten de API stabiel houden.
+Ik wil geen nieuwe pakketten.
+Vermijd globale toestand.
+Antwoord in minder dan 100 woorden.
+Klaar voor vrijdag.
+tot vrijdag niets uitrollen
+maximaal 3 bestanden
+Laat de configuratie zoals het is.
+Laat de tests met rust.
+Zorg dat de tests slagen.
+Doe het zonder de tests te wijzigen.
+Gebruik alleen de standaardbibliotheek.
+De kosten mogen niet hoger zijn dan 40 euro.
+Niet pushen naar main.
+Blijf van de productie af.
+In geen geval committen.
+Houd je aan Python 3.11.
+""",
+    "ru": """
+Не используй глобальные переменные.
+не трогай тесты
+Не меняйте API.
+Никаких новых зависимостей.
+Избегай глобального состояния.
+Это должно работать офлайн.
+Мы должны сохранить API.
+Не хочу новых зависимостей.
+Отвечай не больше 100 слов.
+Закончи до пятницы.
+максимум 3 файла
+Оставь конфиг как есть.
+Убедись, что тесты проходят.
+Сделай без изменения тестов.
+Используй только стандартную библиотеку.
+Расходы не должны превышать 40 евро.
+Не пуш в main.
+Не коммить в main.
+Не удаляй данные.
+Ни в коем случае не пиши в прод.
+Придерживайся Python 3.11.
+Не добавляй комментарии
+""",
+    "zh": """
+别碰数据库。
+请别修改测试
+不要新增依赖。
+不准推送到main。
+必须离线运行。
+避免全局变量。
+回答控制在100字以内。
+请在周五前完成。
+最多三个文件。
+保持接口不变。
+只改这个文件。
+不可以安装新的包。
+你不能修改数据库。
+预算是40美元。
+预算不能超过40美元。
+只用标准库。
+确保测试通过。
+绝不提交密钥。
+除了测试,别动其他文件
+千万别推到main
+请用中文回答
+接口不能变
+""",
+    "ja": """
+グローバル変数は使わないでください。
+データベースに触らないで。
+テストを変更しないこと。
+新しい依存は追加しないでください
+必ずテストを実行してください。
+標準ライブラリだけを使ってください。
+100文字以内で答えて。
+金曜日までに終わらせて。
+mainにpushしてはいけません。
+mainにpushしちゃダメ
+最大3ファイルまで。
+設定はそのままにして。
+テストを壊さずにリファクタして。
+グローバル変数は避けてください。
+勝手に消すな。
+オフラインで動かなければならない。
+予算は40ドルです。
+日本語で答えること。
+""",
+    "ko": """
+전역 변수를 쓰지 마세요.
+데이터베이스 건드리지 마
+테스트를 수정하지 말아 주세요.
+반드시 오프라인에서 동작해야 합니다.
+새 의존성은 추가하지 마세요.
+표준 라이브러리만 사용하세요.
+100자 이내로 답해줘.
+금요일까지 끝내줘.
+main에 푸시하면 안 돼.
+설정은 그대로 둬.
+전역 상태는 피해 주세요.
+비용이 40달러를 넘지 않게 해줘.
+최대 3개 파일.
+API를 안정적으로 유지해 주세요.
+절대 커밋하지 마.
+""",
+}
+"""One a line, as people type them: without a period, all in lower case, with typographic apostrophes."""
+
+TALK = """
+I still don't have any signal.
+I definitely don't see it.
+my app only has permission for the phone
+it's always nice talking to you
+I want to make sure I do it right.
+I'm feeling confused and don't know what to do.
+It must have been great.
+That must feel great.
+There must be a bug somewhere
+That’s the only line I use.
+I only have one phone
+the test must have failed
+Increase the contrast by 20%.
+I want to travel, but I don't have much time and budget.
+I keep getting this error.
+Keep in mind that I am new.
+Keep going!
+No problem.
+No worries!
+No errors now
+No new errors.
+It took less than 5 minutes.
+It's without doubt great
+I always love it
+that always makes me smile
+I can't avoid it
+what to avoid
+I haven't been there before
+You do not need to follow exactly what is done
+Ich habe keine Ahnung.
+Ich muss jetzt los.
+Ich weiß es nicht.
+Das geht nicht.
+Das funktioniert bei mir nicht mehr.
+Je ne sais pas.
+Ça ne marche pas.
+Les tests ne passent pas.
+No sé qué hacer.
+No funciona.
+No puedo conectarme.
+Não sei.
+Não funciona.
+Non so cosa fare.
+Non funziona.
+Ik weet het niet.
+Het werkt niet.
+Ik heb geen idee.
+Ik moet nu gaan.
+Я не знаю.
+Это не работает.
+我经常感觉到自己不能够胜任自己的职位。
+最近因为不能运动
+能不能缩短截流策略
+我在考虑要不要换工作
+我没有太多的时间和预算。
+又怕预算不够
+现在我必须离开了
+别人都去了
+問題なければ進めてください
+わかりません。
+動きません。
+모르겠어요.
+안 돼요.
+Look at the log.
+Continue.
+Use port 9000.
+Run the tests again.
+The server limits requests.
+By the way, nice work.
+go on
+"""
+"""How things are, what others do and how the speaker feels; reports, questions and small talk."""
+
+LIFTED = [
+    ("Never push to main.", "You may push to main now."),
+    ("Never push to main.", "you can push to main again"),
+    ("Never push to main.", "OK, pushing to main is fine now."),
+    ("Never push to main.", "It's okay to push to main now."),
+    ("Never touch the billing module.", "Forget what I said about the billing module."),
+    ("Never touch the billing module.", "Forget the rule about the billing module."),
+    ("The limit is 40 dollars.", "Ignore the earlier limit."),
+    ("The budget is 40 dollars.", "The budget no longer applies."),
+    ("No new dependencies.", "You can add new dependencies after all."),
+    ("Keep answers under 100 words.", "Answers can be longer than 100 words now."),
+    ("Only use port 8443 for the gateway.", "The port limit for the gateway no longer applies."),
+    ("Always run the linter.", "You don't have to run the linter."),
+    ("Always run the linter.", "You don’t need to run the linter anymore."),
+    ("Der Port darf nur 8443 sein.", "Der Port darf doch 9000 sein."),
+    ("Niemals auf main pushen.", "Du darfst jetzt auf main pushen."),
+    ("Ne pousse jamais sur main.", "Tu peux pousser sur main maintenant."),
+    ("Ne touche pas à la base de données.", "Maintenant tu peux toucher à la base de données."),
+    ("Nunca hagas push a main.", "Ahora puedes hacer push a main."),
+    ("No toques la base de datos.", "Ya puedes tocar la base de datos."),
+    ("Nunca faça push para main.", "Agora você pode fazer push para main."),
+    ("Não mexa no banco de dados.", "Agora pode mexer no banco de dados."),
+    ("Non fare mai push su main.", "Ora puoi fare push su main."),
+    ("Non toccare il database dei clienti.", "Adesso puoi toccare il database dei clienti."),
+    ("Push nooit naar main.", "Je mag nu naar main pushen."),
+    ("Wijzig de klantentabel nooit.", "Nu mag je de klantentabel wijzigen."),
+    ("Никогда не удаляй базу данных.", "Теперь можно удалять базу данных."),
+    ("Не трогай базу данных.", "Теперь можешь трогать базу данных."),
+    ("main에 푸시하지 마세요.", "이제 main에 푸시해도 됩니다."),
+    ("데이터베이스를 수정하지 마세요.", "이제 데이터베이스를 수정해도 돼요."),
+    ("不要推送到main分支。", "现在可以推送到main分支了。"),
+]
+"""A rule, and words that take it back."""
+
+STAYING = [
+    (
+        "invalid themes must NEVER explode",
+        "16 - **Invalid Theme Handling**: Invalid or malformed themes no longer crash the",
+    ),
+    ("Never push to main.", "I actually pushed to main."),
+    ("Never push to main.", "It is fine now, main is green."),
+    ("The page must never show errors.", "The page no longer shows errors."),
+    ("Never push to main.", "You may run the tests now."),
+    ("Das Fenster darf nie flackern.", "Das Fenster flackert nicht mehr."),
+    ("La página nunca debe mostrar errores.", "La página ya no muestra errores."),
+    ("La page ne doit jamais afficher d'erreurs.", "La page n'affiche plus d'erreurs."),
+    ("De pagina mag nooit fouten tonen.", "De pagina toont geen fouten meer."),
+    ("Страница никогда не должна показывать ошибки.", "Страница больше не показывает ошибки."),
+    ("页面不能显示错误信息。", "页面不再显示错误信息。"),
+]
+"""A rule, and words that tell of the same things and take nothing back."""
