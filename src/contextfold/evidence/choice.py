@@ -111,26 +111,6 @@ takes as long as to weigh hundreds, and is due only once these have fallen below
 _TABLE = 1 << 16
 """Places in a table of hashes: many more than there are lines with a bonus."""
 
-
-def _lapsed(blocks: Sequence[tuple[int, Block]], taken_back: Collection[str]) -> list[int]:
-    """The numbers of the lines of users that set rules which hold no longer, and no others."""
-    found: list[int] = []
-    start = 0
-    for _, block in blocks if taken_back else ():
-        for n in _said_by_users(block):
-            said = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ()
-            # A line may be a part of a sentence.
-            if said and all(any(rule in gone for gone in taken_back) for rule in said):
-                found.append(start + n)
-        start += len(block)
-    return found
-
-
-@lru_cache(maxsize=4_096)
-def _rules_said(line: str) -> tuple[str, ...]:
-    return tuple(one.text for one in statements_of(list(sentences(line))) if one.is_rule)
-
-
 _GOES_ON = re.compile(r"[.,:/\\@'’+-]?\w")
 _ENDS_INSIDE = re.compile(r"\w[.,:/\\@'’+-]?$")
 """What behind a text, and before it, is one word or name with what it ends or begins with."""
@@ -236,6 +216,25 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
                 needless[start + n] = latest.setdefault(key, text) != text
             needless[start + n] |= bool(shown) and _stands(" ".join(text.split()), shown)
     return needless
+
+
+def _lapsed(blocks: Sequence[tuple[int, Block]], taken_back: Collection[str]) -> list[int]:
+    """The numbers of the lines of users that set rules which hold no longer, and no others."""
+    found: list[int] = []
+    start = 0
+    for _, block in blocks if taken_back else ():
+        for n in _said_by_users(block):
+            said = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ()
+            # A line may be a part of a sentence.
+            if said and all(any(rule in gone for gone in taken_back) for rule in said):
+                found.append(start + n)
+        start += len(block)
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def _rules_said(line: str) -> tuple[str, ...]:
+    return tuple(one.text for one in statements_of(list(sentences(line))) if one.is_rule)
 
 
 def _stands(line: str, shown: str) -> bool:
