@@ -42,14 +42,16 @@ class Background:
     def start(self, work: Work, ports: Ports) -> None:
         """Run ``work`` in the color of the ports that the caller uses; nothing happens while some is running.
 
-        On event loops other than asyncio's there are no tasks that outlive their caller: a thread does it there, and
-        where the last task ended with its loop, as each one does under an ``asyncio.run`` for each call.
+        On event loops other than asyncio's there are no tasks that outlive their caller: a thread does it there. Where
+        a task ended with its loop, as each one does under an ``asyncio.run`` for each call, no other is begun: it would
+        be paid for and end as well, and on a thread a caller's client would meet a second loop.
         """
         if self.is_busy:
             return
         loop = _asyncio_loop() if isinstance(ports, AsyncPorts) else None
-        if loop is not None and not self._ended_with_loop:
-            self._task = loop.create_task(work(AsyncPorts(self._parallel)))
+        if loop is not None:
+            if not self._ended_with_loop:
+                self._task = loop.create_task(work(AsyncPorts(self._parallel)))
             return
         # A daemon: what it prepares can be made again, and is not worth holding up the end of the process.
         run_here = contextvars.copy_context().run
