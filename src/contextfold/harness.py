@@ -75,7 +75,7 @@ def pieces(text: str) -> list[tuple[str, bool]]:
         last = ends[closing] if closing in ends else ends.setdefault(closing, text.rfind(closing))
         if last >= opening.end():
             end = text.index(closing, opening.end()) + len(closing)
-        elif opening.start() == start:
+        elif opening.start() == start and text.startswith("\n", opening.end()):
             end = len(text)  # a text that begins with a note and does not end it is nothing else
         else:
             continue

@@ -160,6 +160,7 @@ LONG = "It was said before as well. " * 60
         (f"Never push to main.\n<system-reminder>\n{BY_HARNESS}{LONG}\n</system-reminder>\n{LONG}", True),
         (f"{LONG}<system-reminder>\n{LONG}{BY_HARNESS}\n</system-reminder>\nNever push to main.", True),
         (f"<system-reminder>\n{BY_HARNESS}", False),
+        ("<system-reminder> is no word for the page.\nNever push to main.", True),
         (f"<bash-input>ls</bash-input><bash-stdout>{BY_HARNESS}</bash-stdout><bash-stderr></bash-stderr>", False),
         (f"<local-command-stdout>{BY_HARNESS}</local-command-stdout>Never push to main.", True),
         (f"<environment_context>\n<cwd>/srv</cwd>\n{BY_HARNESS}\n</environment_context>", False),
