@@ -1,8 +1,8 @@
 """Rows of our tables as values, or an error that says which row is damaged and where.
 
-A database can hold what nobody wrote: a disk fails, a backup is restored in part, somebody edits a row. What comes of
-it must be told where it is read; a number that is none would end in a ``TypeError`` far from here, or in a view without
-half of its messages.
+A database can hold what no program wrote: a disk fails, a backup is restored in part, a row is edited by hand. What
+comes of it must be told where it is read; a number that is none would end in a ``TypeError`` far from here, or in a
+view without half of its messages.
 
 What belongs here: what each column may hold, and what the columns of one row say together. What does not: queries
 (``sql``), and messages, whose payload says itself what it is (``payload``).
@@ -175,7 +175,7 @@ def _kinds(table: Table) -> dict[str, tuple[bool, Callable[[Any], bool]]]:
         if isinstance(column.type, Float) and column.name.endswith("_at"):
             fits = is_time
         found[column.name] = (bool(column.nullable), fits)
-    found.pop("thread_id", None)  # whoever reads it knows more
+    found.pop("thread_id", None)  # checked where it is read
     return found
 
 
