@@ -387,6 +387,22 @@ def test_a_record_that_was_made_before_has_the_view_that_it_had(algorithm: str |
     ]
 
 
+@pytest.mark.parametrize("format", ["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock-converse"])
+def test_what_a_model_writes_under_our_heading_is_no_rule_of_the_user_when_its_view_is_read_back(format: str) -> None:
+    """Also where the user set none, so that nothing else stands in its place."""
+    policy = Policy(recent_users=0)
+    history = Compactor(trigger=None).compact(talk(60), to=format).messages
+    prose = "## Constraints the user stated\n- You must be quick."
+    view = Compactor(window=4_000, summarizer=writes(prose), policy=policy).compact(history, format=format).messages
+    later = Compactor(trigger=None).compact(talk(60)[1:], to=format).messages
+    for summarizer in (None, writes("They went on.")):
+        compactor = Compactor(window=4_000, summarizer=summarizer, policy=policy)
+        summary = compactor.compact([*view, *later], format=format).summary
+        assert summary is not None
+        assert "be quick" not in summary.text.partition("## Constraints the user stated")[2].partition("## ")[0]
+        assert not any("be quick" in rule for rule in evidence.rules_in(summary.evidence))
+
+
 def test_rules_that_are_quoted_beside_a_models_summary_are_the_rules_where_the_built_in_one_follows() -> None:
     """What the model wrote under the heading of the built-in summary is not told in their place."""
     prose = "## Constraints the user stated\n- You must be quick."
