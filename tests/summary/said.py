@@ -422,3 +422,21 @@ STAYING = [
     ("页面不能显示错误信息。", "页面不再显示错误信息。"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
+
+BOTH = [
+    ("Never edit the file src/ledger/a.py here.", "Never edit the file src/billing/b.py here.", "src/ledger/a.py"),
+    ("Don't touch the table orders_v1 in production.", "Don't touch the table users_v2 in production.", "orders_v1"),
+    ("Never book flights with Ryanair for us.", "Never book flights with EasyJet for us.", "Ryanair"),
+    ("Leave the module src/a.py exactly as it is.", "Leave the module src/b.py exactly as it is.", "src/a.py"),
+    ("Ändere die Datei src/a.py auf keinen Fall.", "Ändere die Datei src/b.py auf keinen Fall.", "src/a.py"),
+    ("Ne modifie jamais le fichier src/a.py.", "Ne modifie jamais le fichier src/b.py.", "src/a.py"),
+    ("No modifiques nunca el archivo src/a.py.", "No modifiques nunca el archivo src/b.py.", "src/a.py"),
+    ("Nunca altere o arquivo src/a.py daqui.", "Nunca altere o arquivo src/b.py daqui.", "src/a.py"),
+    ("Non modificare mai il documento src/a.py.", "Non modificare mai il documento src/b.py.", "src/a.py"),
+    ("Wijzig het bestand src/a.py hier nooit.", "Wijzig het bestand src/b.py hier nooit.", "src/a.py"),
+    ("Никогда не меняй файл src/a.py здесь.", "Никогда не меняй файл src/b.py здесь.", "src/a.py"),
+    ("不要修改配置文件 src/a.py。", "不要修改配置文件 src/b.py。", "src/a.py"),
+    ("設定ファイル src/a.py は変更しないでください。", "設定ファイル src/b.py は変更しないでください。", "src/a.py"),
+    ("설정 파일 src/a.py 수정하지 마세요.", "설정 파일 src/b.py 수정하지 마세요.", "src/a.py"),
+]
+"""What is forbidden of one thing and then of another, and the name of the first."""

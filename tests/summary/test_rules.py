@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import resources
 
 import pytest
-from tests.summary.said import LIFTED, RULES, STAYING, TALK
+from tests.summary.said import BOTH, LIFTED, RULES, STAYING, TALK
 
 from contextfold import Compactor, evidence, harness
 from contextfold.messages import Message, Text
-from contextfold.summary import extractive, message
+from contextfold.summary import extractive, message, rules
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.extractive_facts import Note, sentences
 from contextfold.summary.rules import MOST, in_force, statements_of, taken_back
@@ -89,6 +89,44 @@ def test_what_is_allowed_later_takes_back_the_rule(rule: str, later: str) -> Non
 def test_what_tells_of_the_same_things_takes_back_no_rule(rule: str, later: str) -> None:
     """A pasted line of a changelog, say: themes that ``no longer crash`` may still never crash."""
     assert rule in standing(rule, later)
+
+
+@pytest.mark.parametrize(("earlier", "later", "name"), BOTH)
+def test_what_is_forbidden_of_two_things_is_forbidden_of_both(earlier: str, later: str, name: str) -> None:
+    """Among quoted lines, too, neither stands for the other."""
+    assert standing(earlier, later) == [earlier, later]
+    assert rules.about(earlier) != rules.about(later)
+    lines = [(1000 * n, evidence.lines_of(Message("user", (Text(text),)))) for n, text in enumerate([earlier, later])]
+    quoted = evidence.select(lines, budget=200, already=[name], count=lambda text: len(text) // 4, now=2000)
+    assert quoted.splitlines()[1:] == [earlier, later]
+
+
+@pytest.mark.parametrize(
+    ("rules", "allowed"),
+    [
+        (BOTH[0][:2], "You may edit the file src/ledger/a.py now."),
+        (BOTH[1][:2], "Forget that about the table orders_v1 in production."),
+        (BOTH[5][:2], "Maintenant tu peux modifier le fichier src/a.py."),
+        (BOTH[11][:2], "配置文件 src/a.py 现在可以修改了。"),
+    ],
+)
+def test_what_allows_one_thing_again_leaves_the_other_forbidden(rules: tuple[str, str], allowed: str) -> None:
+    assert [rule for rule in standing(*rules, allowed) if rule != allowed] == [rules[1]]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("The costs may not exceed $300 in total.", "The costs may not exceed $900 in total."),
+        ("Do not deploy before Monday the first.", "Do not deploy before Friday the first."),
+        ("Do not deploy anything before 2026-05-03.", "Do not deploy anything before 2026-06-01."),
+        ("Never edit the files of src/a.py here.", "Never edit the files of src/a.py and src/b.py here."),
+        ("Only use the test host a.example for runs.", "Only use the test host b.example for runs."),
+    ],
+)
+def test_of_a_limit_the_later_one_holds(earlier: str, later: str) -> None:
+    assert standing(earlier, later) == [later]
+    assert rules.about(earlier) == rules.about(later) or "src" in earlier
 
 
 def test_questions_and_plain_words_are_no_rules() -> None:

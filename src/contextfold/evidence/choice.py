@@ -56,7 +56,7 @@ from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
 from contextfold.evidence.told import is_relative
 from contextfold.summary.extractive_facts import sentences
-from contextfold.summary.rules import statements_of
+from contextfold.summary.rules import forbidden_of, statements_of
 
 __all__ = ["FADING", "LEAST_WORTH", "MENTION", "PAIR", "RARITY", "TERM", "YOUNGEST", "select"]
 
@@ -200,20 +200,21 @@ def _fitted(
 
 def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], shown: str) -> Flags:
     """The lines of users that stand in ``shown``, and those that the user said again later about something else."""
-    latest: dict[bytes, str] = {}
+    latest: dict[tuple[bytes, frozenset[str]], str] = {}
     for block in reversed(beside):
         for n in _said_by_users(block):
-            latest.setdefault(_words_of(block, n), block.texts[n])
+            if words := _words_of(block, n):
+                latest.setdefault((words, _forbidden_of(block.texts[n])), block.texts[n])
     needless = np.zeros(sum(len(block) for _, block in blocks), dtype=bool)
     start = len(needless)
     for _, block in reversed(blocks):
         start -= len(block)
         for n in _said_by_users(block):
-            text, key = block.texts[n], _words_of(block, n)
-            if block.bonuses[n] and key:
+            text, words = block.texts[n], _words_of(block, n)
+            if block.bonuses[n] and words:
                 # The same plain words with other names or figures: ``the budget is $900``. Later words win, also those
-                # that stand in the view.
-                needless[start + n] = latest.setdefault(key, text) != text
+                # that stand in the view. What is forbidden of another thing is not the same.
+                needless[start + n] = latest.setdefault((words, _forbidden_of(text)), text) != text
             needless[start + n] |= bool(shown) and _stands(" ".join(text.split()), shown)
     return needless
 
@@ -235,6 +236,9 @@ def _lapsed(blocks: Sequence[tuple[int, Block]], taken_back: Collection[str]) ->
 @lru_cache(maxsize=4_096)
 def _rules_said(line: str) -> tuple[str, ...]:
     return tuple(one.text for one in statements_of(list(sentences(line))) if one.is_rule)
+
+
+_forbidden_of = lru_cache(maxsize=4_096)(forbidden_of)
 
 
 def _stands(line: str, shown: str) -> bool:

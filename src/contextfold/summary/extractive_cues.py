@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from contextfold.summary.rule_words import (
     DEMANDS,
+    FORBIDS,
     LIFTS,
     NOT_SAID_OF_ONESELF,
     ONLY_ENGLISH,
@@ -115,6 +116,9 @@ CONSTRAINT = Cue(
 
 PROHIBITION = AnyOf(*RULES)
 """The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
+
+PROHIBITS = re.compile(FORBIDS.pattern, re.IGNORECASE)
+"""Of a rule: it says what must not be, or must stay as it is."""
 
 STRICT = Cue(
     rf"{DEMANDS.pattern}|{NOT_SAID_OF_ONESELF}\b(?:cannot|can['’]t)\b"

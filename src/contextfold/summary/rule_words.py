@@ -10,6 +10,7 @@ begins, or behind one who is asked.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -257,6 +258,26 @@ RULES = (
     CHINESE,
     JAPANESE,
 )
+
+FORBIDS = Phrases(
+    r"\b(?:not|never|no|nor|nothing|without|avoid|cannot|dont|\w{2,6}n['’]t|forbidden|prohibited|off[ -]limits"
+    r"|hands off|refrain|stay (?:out|away)|leave|alone|untouched|unchanged|nicht|nichts|nie(?:mals)?|kein\w*|ohne"
+    r"|vermeide\w*|verboten|finger weg|unverändert|ne|pas|rien|jamais|aucune?|sans|évite[zr]?|interdit\w*|laisse[zr]?"
+    r"|nunca|nada|ning[uú]n\w*|sin|evit\w+|prohibid\w*|dej[ae]|não|nenhum\w*|sem|proibid\w*|deix[ea]|non|mai|niente"
+    r"|nessun\w*|senza|vietat\w*|lascia\w*|niet|niets|nooit|geen|zonder|vermijd|verboden|не|ни|никогда|нельзя|никаких"
+    r"|без|запрещ\w*|избегай\w*|оставь)\b|\bn['’]|[不别別勿禁避]|ない|ません|ずに|[うくすつぬむるいえ]な[。！!]"
+    r"|지 ?(?:마|말)|\b안 |금지|피해"
+)
+"""What must not be done. Two of these that name different things hold side by side, where of two limits the later one
+does."""
+
+DAYS = re.compile(
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|september|october"
+    r"|november|december|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|(?:jan|febr)uar|märz|mai|juni|juli"
+    r"|oktober|dezember",
+    re.IGNORECASE,
+)
+"""Days and months in languages that begin them with a capital. They change as figures do, and name no thing."""
 
 LIFTS = (
     Phrases(

@@ -15,9 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from contextfold import identifiers
 from contextfold.summary import extractive_cues as cues
+from contextfold.summary.rule_words import DAYS
 
 WHOLE = 240
 """Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
@@ -62,6 +64,18 @@ _EMPTY = frozenset(
 )
 
 
+class Things(NamedTuple):
+    """What a text names, without figures and days, which are what changes: what is forbidden of one thing is not
+    forbidden of another.
+    """
+
+    names: frozenset[str]
+    capitalized: frozenset[str]
+    """Plain words that begin with a capital: people and products, in German each noun."""
+    parts: frozenset[str]
+    """What the names can also be called by: ``a.py``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """Something that a user said which sets a rule or takes one back. It follows from the message alone."""
@@ -71,6 +85,8 @@ class Statement:
     withdraws: bool
     words: frozenset[str]
     """The stems of its plain words."""
+    things: Things
+    forbids: bool
 
 
 def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
@@ -81,7 +97,8 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         withdraws = cues.WITHDRAWAL.search(text, heads)
         is_rule = (cues.PROHIBITION.search(text, heads) or cues.is_labeled(text)) and not is_question(text)
         if is_rule or withdraws:
-            yield Statement(text, is_rule, withdraws, _plain(text))
+            forbids = bool(cues.PROHIBITS.search(text))
+            yield Statement(text, is_rule, withdraws, _plain(text), _things(text), forbids)
 
 
 def is_question(text: str) -> bool:
@@ -111,7 +128,7 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[str]]:
     withdrawn: list[str] = []
     for place, statements in said:
         for one in statements:
-            fallen = [n for n, (_, rule) in enumerate(rules) if _replaces(one.words, rule.words, one.withdraws)]
+            fallen = [n for n, (_, rule) in enumerate(rules) if _replaces(one, rule)]
             if fallen:
                 withdrawn += [rules[n][1].text for n in fallen if one.withdraws]
                 rules = [rule for n, rule in enumerate(rules) if n not in fallen]
@@ -121,22 +138,54 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[str]]:
 
 
 def about(text: str) -> object:
-    """What a rule says, whatever it says it of: the same for two that differ in names and figures alone.
+    """What a rule says, whatever it says it of: the same for two that differ in names and figures alone, or in figures
+    alone where they forbid something.
 
     Of a text that sets no rule, the text itself: to look at part 3 and to look at part 4 are two wishes.
     """
     words = _plain(text) if len(text) <= WHOLE and cues.PROHIBITION.search(text) else frozenset()
-    return words if len(words) >= LEAST_SAID else text
+    return (words, forbidden_of(text)) if len(words) >= LEAST_SAID else text
 
 
-def _replaces(new: frozenset[str], old: frozenset[str], withdraws: bool) -> bool:
+def forbidden_of(text: str) -> frozenset[str]:
+    """The things that a text names, if it forbids something of them."""
+    if not cues.PROHIBITS.search(text):
+        return frozenset()
+    things = _things(text)
+    return things.names | things.capitalized
+
+
+def _replaces(new: Statement, old: Statement) -> bool:
     """Whether what is said later takes the place of what was said before, or withdraws it: judged by their words."""
-    if not new or not old:
+    if not new.words or not old.words or _is_of_others(new, old):
         return False
-    common = len(new & old)
-    if common >= 2 and common >= SAME * len(new | old):
+    common = len(new.words & old.words)
+    if common >= 2 and common >= SAME * len(new.words | old.words):
         return True
-    return withdraws and common >= min(2, len(old)) and common >= 0.5 * min(len(new), len(old))
+    return new.withdraws and common >= min(2, len(old.words)) and common >= 0.5 * min(len(new.words), len(old.words))
+
+
+def _is_of_others(new: Statement, old: Statement) -> bool:
+    """Whether something was forbidden of things that are not meant now: the other file may still not be edited."""
+    if not old.forbids:
+        return False
+    meant, before = new.things, old.things
+    if not new.withdraws:
+        return not before.names | before.capitalized <= meant.names | meant.capitalized | meant.parts
+    if meant.names and before.names:
+        return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
+    return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
+
+
+def _things(text: str) -> Things:
+    names: set[str] = set()
+    capitalized: set[str] = set()
+    parts: set[str] = set()
+    for found in identifiers.find(text):
+        if found.kind not in ("number", "date") and not DAYS.fullmatch(found.text):
+            (capitalized if found.kind == "person" else names).add(found.text)
+            parts.update(found.parts)
+    return Things(frozenset(names), frozenset(capitalized), frozenset(parts))
 
 
 def _plain(text: str) -> frozenset[str]:
