@@ -440,3 +440,20 @@ BOTH = [
     ("설정 파일 src/a.py 수정하지 마세요.", "설정 파일 src/b.py 수정하지 마세요.", "src/a.py"),
 ]
 """What is forbidden of one thing and then of another, and the name of the first."""
+
+REPLACED = [
+    ("Only use port 8443 for the gateway.", "Use port 9000 for the gateway instead.", "8443"),
+    ("Always answer in German with short words.", "Actually, answer with short words in French.", "German"),
+    ("Keep the refund for this ticket under $120.", "Actually, make the refund for this ticket $180.", "$120"),
+    ("Der Dienst lauscht immer auf Port 8443.", "Der Dienst lauscht stattdessen auf Port 9000.", "8443"),
+    ("Utilise toujours la table clients_v1 ici.", "Utilise plutôt la table clients_v2 ici.", "clients_v1"),
+    ("Usa siempre la tabla clientes_v1 aquí.", "Usa la tabla clientes_v2 aquí en lugar de la otra.", "clientes_v1"),
+    ("Use sempre a tabela clientes_v1 aqui.", "Use a tabela clientes_v2 aqui em vez da outra.", "clientes_v1"),
+    ("Devi leggere la tabella clienti_v1.", "Puoi invece leggere la tabella clienti_v2.", "clienti_v1"),
+    ("Gebruik altijd de tabel klanten_v1 hier.", "Gebruik de tabel klanten_v2 hier in plaats daarvan.", "klanten_v1"),
+    ("Всегда используй таблицу clients_v1 здесь.", "Используй вместо этого таблицу clients_v2.", "clients_v1"),
+    ("请务必使用8000端口。", "改成使用9000端口。", "8000"),
+    ("必ずポート8000を使ってください。", "やっぱりポート9000を使ってください。", "8000"),
+    ("반드시 포트 8000번을 사용하세요.", "대신 포트 9000번을 사용하세요.", "8000"),
+]
+"""A rule, what the user puts in its place without a word of demanding, and what holds no longer then."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import resources
 
 import pytest
-from tests.summary.said import BOTH, LIFTED, RULES, STAYING, TALK
+from tests.summary.said import BOTH, LIFTED, REPLACED, RULES, STAYING, TALK
 
 from contextfold import Compactor, evidence, harness
 from contextfold.messages import Message, Text
 from contextfold.summary import extractive, message, rules
 from contextfold.summary import extractive_cues as cues
-from contextfold.summary.extractive_facts import Note, sentences
+from contextfold.summary.extractive_facts import Note, rules_taken_back, sentences
 from contextfold.summary.rules import MOST, in_force, statements_of, taken_back
 
 
@@ -129,6 +129,41 @@ def test_of_a_limit_the_later_one_holds(earlier: str, later: str) -> None:
     assert rules.about(earlier) == rules.about(later) or "src" in earlier
 
 
+@pytest.mark.parametrize(("earlier", "later", "stale"), REPLACED)
+def test_what_is_put_in_the_place_of_a_rule_stands_in_its_place(earlier: str, later: str, stale: str) -> None:
+    """Also where the summary that tells it is read back, and no line quotes what it replaced."""
+    assert standing(earlier) == [earlier]
+    assert standing(earlier, later) == [later]
+    assert [one.text for one in rules.restated(later) if one.is_rule] == [later]
+    talk = [Message("user", (Text(text),)) for text in (earlier, "Look at the charts again.", later)]
+    told = extractive.summarize(talk, budget=200, count=lambda text: len(text) // 4, for_rules=100)
+    assert told.count(later) == 1
+    assert stale not in told
+    notes = [Note.of(one) for one in talk]
+    fallen = rules_taken_back(notes)
+    quoted = evidence.select(
+        [(1000 * n, evidence.lines_of(one)) for n, one in enumerate(talk[:2])],
+        budget=200,
+        already=[],
+        count=lambda text: len(text) // 4,
+        now=3000,
+        taken_back=fallen.withdrawn,
+        replaced=fallen.replaced,
+    )
+    assert stale not in quoted
+
+
+def test_what_stood_beside_a_rule_that_was_replaced_is_quoted_still() -> None:
+    said = Message("user", (Text("Only use port 8443 for the gateway. My name is Zoë Núñez, account ACC-88213."),))
+    fallen = rules_taken_back([Note.of(said), Note.of(Message("user", (Text("Use port 9000 for it instead."),)))])
+    lines = [(1000, evidence.lines_of(said))]
+    for gone in (fallen.withdrawn | fallen.replaced, {"Only use port 8443 for the gateway."}):
+        quoted = evidence.select(
+            lines, budget=200, already=[], count=lambda text: len(text) // 4, now=3000, taken_back=gone, replaced=gone
+        )
+        assert "ACC-88213" in quoted
+
+
 def test_questions_and_plain_words_are_no_rules() -> None:
     assert standing("Must it be fast?", "Look at the log of the gateway.", "I do not see it.") == []
 
@@ -165,7 +200,7 @@ def test_what_people_say_of_their_lives_is_no_rule(talk: str) -> None:
     [
         (["The budget is $300 in total.", "The budget is $900 in total."], ["The budget is $900 in total."]),
         (["Never push to main.", "Look at it.", "Never push to main."], ["Never push to main."]),
-        (["Only use port 8443 for the gateway.", "Use port 9000 for the gateway instead."], []),
+        (["Only use port 8443 for the gateway.", "Forget the port for the gateway."], []),
         (
             [
                 "Never touch the billing module.",
@@ -241,7 +276,8 @@ def test_of_very_many_rules_that_were_taken_back_the_newest_are_held_against_lin
         for number in range(3 * MOST)
     ]
     found = taken_back((n, list(statements_of(sentences))) for n, sentences in enumerate(said))
-    assert found == {rules[0] for rules in said[-MOST:]}
+    assert found.withdrawn == {rules[0] for rules in said[-MOST:]}
+    assert not found.replaced
 
 
 def test_rules_have_a_section_and_room_of_their_own() -> None:

@@ -130,6 +130,7 @@ def select(
     words: Vocabulary | None = None,
     shown: str = "",
     taken_back: Collection[str] = (),
+    replaced: Collection[str] = (),
     is_talk: bool = False,
     dates: Sequence[str] = (),
 ) -> str:
@@ -143,16 +144,22 @@ def select(
     For a caller that keeps what is known of a message: ``words`` is the vocabulary of all blocks among the candidates,
     ``beside`` are blocks whose names stand in the view, and ``sizes`` counts as ``count`` does. ``shown`` is a text
     that stands beside the lines: what a user said that stands there word for word is not quoted again. ``taken_back``:
-    rules that hold no longer; lines that set no others count by what they name. ``is_talk``:
-    the history is a dialogue without tools, in which lines count by what they tell (``told``). ``dates``: for each
-    candidate the day of its stretch of talk, where that is known. It stands with lines that say ``yesterday``.
+    rules that hold no longer; lines that set no others count by what they name. ``replaced``: those that others took
+    the place of; lines that say nothing else are not quoted. ``is_talk``: the history is a dialogue without tools, in
+    which lines count by what they tell (``told``). ``dates``: for each candidate the day of its stretch of talk, where
+    that is known. It stands with lines that say ``yesterday``.
     """
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
-    material = _Material(blocks, words, sizes, is_talk, _lapsed(blocks, taken_back))
+    material = _Material(blocks, words, sizes, is_talk, _lapsed(blocks, {*taken_back, *replaced}))
     weights = material.weights(now, _numbers(already, beside, words))
-    choice = _Choice(material, weights, _needless(blocks, beside, shown))
+    needless = _needless(blocks, beside, shown)
+    gone = _lapsed(blocks, replaced, alone=True)
+    if gone:
+        needless[gone] = True
+        weights[~material.named_outside(gone)] = 0.0
+    choice = _Choice(material, weights, needless)
 
     def lines(room: int) -> tuple[str, int, Numbers]:
         """The text of the lines that fit, its size, and the names that it does not show."""
@@ -219,23 +226,28 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
     return needless
 
 
-def _lapsed(blocks: Sequence[tuple[int, Block]], taken_back: Collection[str]) -> list[int]:
-    """The numbers of the lines of users that set rules which hold no longer, and no others."""
+def _lapsed(blocks: Sequence[tuple[int, Block]], taken_back: Collection[str], *, alone: bool = False) -> list[int]:
+    """The numbers of the lines of users that set rules which hold no longer, and no others. ``alone``: and say nothing
+    else.
+    """
     found: list[int] = []
     start = 0
     for _, block in blocks if taken_back else ():
         for n in _said_by_users(block):
-            said = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ()
+            said, is_all = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ((), False)
             # A line may be a part of a sentence.
-            if said and all(any(rule in gone for gone in taken_back) for rule in said):
+            if said and (is_all or not alone) and all(any(rule in gone for gone in taken_back) for rule in said):
                 found.append(start + n)
         start += len(block)
     return found
 
 
 @lru_cache(maxsize=4_096)
-def _rules_said(line: str) -> tuple[str, ...]:
-    return tuple(one.text for one in statements_of(list(sentences(line))) if one.is_rule)
+def _rules_said(line: str) -> tuple[tuple[str, ...], bool]:
+    """The rules that a line sets, and whether it says nothing else."""
+    said = list(sentences(line))
+    found = tuple(one.text for one in statements_of(said) if one.is_rule)
+    return found, len(" ".join(found)) >= len(" ".join(said))
 
 
 _forbidden_of = lru_cache(maxsize=4_096)(forbidden_of)
@@ -306,6 +318,14 @@ class _Material:
         kept = likely[newest]
         once[kept] = bonuses[kept]
         return once
+
+    def named_outside(self, gone: Sequence[int]) -> Flags:
+        """For every number of the vocabulary, whether a line that is not among these shows it."""
+        is_left = np.ones(len(self.row.counts), dtype=bool)
+        is_left[list(gone)] = False
+        is_shown = np.zeros(len(self.vocabulary), dtype=bool)
+        is_shown[self.row.shown[np.repeat(is_left, self.row.counts)]] = True
+        return is_shown
 
     def dated(self, chosen: Iterable[int], dates: Sequence[str]) -> dict[int, str]:
         """The days of those of these lines that mean nothing without."""

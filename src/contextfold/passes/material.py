@@ -29,7 +29,7 @@ from contextfold.summary.chunks import Unit
 from contextfold.summary.extractive_facts import SILENT, Note, rules_taken_back
 from contextfold.summary.message import OPEN, Earlier, blocks, parse, summary_text
 from contextfold.summary.render import render_group
-from contextfold.summary.rules import statements_of
+from contextfold.summary.rules import restated
 from contextfold.summary.summarizer import EXTRACTIVE, Summary, SummaryStats
 
 # Measured with planted rules: at 20 and 30 % of the characters .45 and .88 of them survive instead of .33 and .65, for
@@ -123,7 +123,7 @@ def _left(question: Question, plan: Plan, *, only_rules: bool = False) -> list[t
         else:
             note = Note.of(read)
         if message.role in ("user", role) and OPEN in message.text:
-            rules = [statements_of([rule]) for block in _summaries(message) for rule in _told(block)]
+            rules = [restated(rule) for block in _summaries(message) for rule in _told(block)]
             note = replace(note, rules=(*chain.from_iterable(rules), *note.rules))
         left.append((n, read, note))
     return left
@@ -310,6 +310,7 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int, *, with_ru
             whole.append(history.block(n))
     notes = _notes_of_users(question, plan)
     rules = _rules(question, plan, notes, budget) if with_rules else ""
+    fallen = rules_taken_back(*notes)
     lines = quoting.select(
         candidates,
         budget=budget - (history.counter.text(f"{rules}\n") if rules else 0),
@@ -320,7 +321,8 @@ def evidence(question: Question, plan: Plan, prose: str, budget: int, *, with_ru
         sizes=history.line_sizes,
         words=history.words,
         shown=f"{prose}\n{rules}" if rules else prose,
-        taken_back=rules_taken_back(*notes),
+        taken_back=fallen.withdrawn,
+        replaced=fallen.replaced,
         is_talk=question.is_talk,
         dates=[dates[n] for n in quotable] if dates else (),
     )

@@ -186,7 +186,10 @@ def _facts(
     messages: Sequence[Message], notes: Sequence[Note], wording: Words, beside: Sequence[tuple[int, Note]]
 ) -> list[Fact]:
     """Everything that could be quoted, once each, the newest of equal lines."""
-    found = [*rules(notes, beside), *spoken(messages, notes), *_done(list(actions(notes)), wording), *errors(notes)]
+    ruling = list(rules(notes, beside))
+    told = {rule.text for rule in ruling}
+    said = (fact for fact in spoken(messages, notes) if fact.text not in told)
+    found = [*ruling, *said, *_done(list(actions(notes)), wording), *errors(notes)]
     span = max(1, len(messages) - 1)
     latest: dict[tuple[Section, str], Fact] = {}
     for fact in sorted(found, key=lambda fact: fact.order):

@@ -16,7 +16,7 @@ from contextfold import identifiers, json_values
 from contextfold.harness import is_inserted, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
-from contextfold.summary.rules import WHOLE, Statement, in_force, is_question, statements_of, taken_back
+from contextfold.summary.rules import WHOLE, Fallen, Statement, in_force, is_question, statements_of, taken_back
 
 Section = Literal["goal", "constraints", "superseded", "decisions", "done", "errors", "open"]
 
@@ -163,8 +163,8 @@ def rules(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Ite
         yield Fact("constraints", rule.text, n, RULE + strict + n / max(1, len(notes)))
 
 
-def rules_taken_back(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> frozenset[str]:
-    """The rules that later words of the user withdrew."""
+def rules_taken_back(notes: Sequence[Note], beside: Sequence[tuple[int, Note]] = ()) -> Fallen:
+    """The rules that later words of the user withdrew or replaced."""
     return taken_back(_statements(notes, beside))
 
 

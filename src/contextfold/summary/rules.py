@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from contextfold import identifiers
@@ -47,6 +47,7 @@ _WORD = re.compile(rf"(?=({_CONTENT}{_CONTENT}))|([^\W\d_{identifiers.CJK}]{{3,}
 """Each pair of signs, since a pair that begins at the wrong one would say nothing; words of letters."""
 
 _LABEL = re.compile(r"\W*\w[\w -]{2,30}[:：]\s")
+_FIGURE = re.compile(r"\d[\d.,:]*")
 _STEM = 6
 _EMPTY = frozenset(
     word
@@ -114,27 +115,56 @@ def in_force(said: Said) -> list[tuple[int, Statement]]:
     return _judged(said)[0]
 
 
-def taken_back(said: Said) -> frozenset[str]:
-    """The texts of rules that words of the user withdrew, and that do not stand at the end; of more than ``MOST`` the
-    newest, since each line that sets a rule is held against them.
+class Fallen(NamedTuple):
+    """The texts of rules that stand no longer: those that nothing took the place of, and the others."""
+
+    withdrawn: frozenset[str]
+    replaced: frozenset[str]
+
+
+def taken_back(said: Said) -> Fallen:
+    """The rules that later words of the user withdrew or replaced, and that do not stand at the end; of more than
+    ``MOST`` the newest, since each line that sets a rule is held against them.
     """
-    standing, withdrawn = _judged(said)
-    return frozenset(withdrawn[-MOST:]).difference(rule.text for _, rule in standing)
+    standing, fallen = _judged(said)
+    gone = dict(fallen[-MOST:])
+    for _, rule in standing:
+        gone.pop(rule.text, None)
+    replaced = frozenset(text for text, is_replaced in gone.items() if is_replaced)
+    return Fallen(frozenset(gone) - replaced, replaced)
 
 
-def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[str]]:
-    """The rules that stand at the end, and the texts of those that later words withdrew."""
+def restated(rule: str) -> Iterator[Statement]:
+    """A rule of an earlier summary: what took the place of another one stands there as a rule, too."""
+    return (replace(one, is_rule=True) for one in statements_of([rule]))
+
+
+def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bool]]]:
+    """The rules that stand at the end, and the texts of those that fell, each with whether something took its place."""
     rules: list[tuple[int, Statement]] = []
-    withdrawn: list[str] = []
+    fallen: list[tuple[str, bool]] = []
     for place, statements in said:
         for one in statements:
-            fallen = [n for n, (_, rule) in enumerate(rules) if _replaces(one, rule)]
-            if fallen:
-                withdrawn += [rules[n][1].text for n in fallen if one.withdraws]
-                rules = [rule for n, rule in enumerate(rules) if n not in fallen]
-            if one.is_rule:
+            gone = [n for n, (_, rule) in enumerate(rules) if _replaces(one, rule)]
+            before = [rules[n][1].text for n in gone]
+            stands = one.is_rule or (bool(before) and _says_else(one.text, before))
+            if gone:
+                fallen += [(text, stands) for text in before]
+                rules = [rule for n, rule in enumerate(rules) if n not in gone]
+            if stands:
                 rules = [*rules[1 - MOST :], (place, one)]
-    return rules, withdrawn
+    return rules, fallen
+
+
+def _says_else(text: str, before: Sequence[str]) -> bool:
+    """Whether words that take rules back name something that these do not: ``use port 9000 instead`` holds from then
+    on, while ``forget the port`` leaves nothing.
+    """
+    return not _exact(text).issubset(name for rule in before for name in _exact(rule))
+
+
+def _exact(text: str) -> set[str]:
+    return {*identifiers.names(text), *_FIGURE.findall(text)}
 
 
 def about(text: str) -> object:
