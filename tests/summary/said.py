@@ -56,6 +56,8 @@ answer in less than 50 words
 Use at most 2 threads
 Under no circumstances write to production.
 the deadline is friday
+The refund cap for this ticket is €120.
+The limit per order is 12 items.
 """,
     "de": """
 Fass die Datenbank nicht an.
@@ -88,6 +90,12 @@ Auf keinen Fall committen.
 Ich will keine neuen Pakete.
 Ändere die Schnittstelle nicht.
 Höchstens drei Wiederholungen.
+Sag dem Kunden nichts von der Störung.
+Erwähne die Störung nicht.
+Buche die Reise noch nicht.
+Ruf Frau Weber nicht vor Mittag an.
+Die Haftung soll auf 250.000 € begrenzt sein.
+Das Budget liegt bei 900 Euro.
 """,
     "fr": """
 N'utilise pas la base de prod.
@@ -114,6 +122,10 @@ Ne dépasse pas 40 euros.
 Utilise uniquement la bibliothèque standard.
 Vous ne devez pas modifier le schéma.
 Tiens-toi à Python 3.11.
+Budget total de 2 400 € pour le voyage.
+le plafond est de 120 €
+Ne parle pas de la panne au client.
+Pas de vol avant 9 h du matin.
 """,
     "es": """
 No uses la base de producción.
@@ -139,6 +151,11 @@ no instales paquetes
 Bajo ningún concepto borres datos.
 Cíñete a Python 3.11.
 Ninguna dependencia externa.
+No programes nada los viernes.
+no llames al cliente antes de las 9
+No menciones la avería.
+No le digas el precio al cliente.
+El límite es de 120 euros.
 """,
     "pt": """
 Não use o banco de produção.
@@ -161,6 +178,11 @@ Nunca faça push para main.
 não instale pacotes
 De jeito nenhum apague dados.
 Nenhuma dependência externa.
+Não reinicie o servidor principal.
+não ligue para a cliente antes das 9
+Não mencione a falha.
+Não diga o preço ao cliente.
+O limite de réplicas é 6.
 """,
     "it": """
 Non usare il database di produzione.
@@ -184,6 +206,11 @@ non installare pacchetti
 In nessun caso cancellare i dati.
 Nessuna dipendenza esterna.
 Attieniti a Python 3.11.
+Non chiamare il cliente prima delle 9.
+non parlare del guasto
+Non le dire il prezzo.
+Il limite è di 120 euro.
+La scadenza è il 3 maggio.
 """,
     "nl": """
 Gebruik geen globale variabelen.
@@ -208,6 +235,11 @@ Niet pushen naar main.
 Blijf van de productie af.
 In geen geval committen.
 Houd je aan Python 3.11.
+Bel de klant niet voor de middag.
+noem de storing niet
+Stuur de offerte nog niet.
+Zeg de klant niets over de prijs.
+Het budget is 900 euro.
 """,
     "ru": """
 Не используй глобальные переменные.
@@ -231,6 +263,11 @@ Houd je aan Python 3.11.
 Не удаляй данные.
 Ни в коем случае не пиши в прод.
 Придерживайся Python 3.11.
+Не звони клиенту до обеда.
+не упоминай сбой
+Не переводи названия функций.
+Не говорите клиенту цену.
+Лимит заказа 12 штук.
 Не добавляй комментарии
 """,
     "zh": """
@@ -256,6 +293,8 @@ Houd je aan Python 3.11.
 千万别推到main
 请用中文回答
 接口不能变
+合同金额上限是35万元。
+报名期限改为3月22日
 """,
     "ja": """
 グローバル変数は使わないでください。
@@ -276,6 +315,7 @@ mainにpushしちゃダメ
 オフラインで動かなければならない。
 予算は40ドルです。
 日本語で答えること。
+予算の上限は30万円です。
 """,
     "ko": """
 전역 변수를 쓰지 마세요.
@@ -293,6 +333,8 @@ main에 푸시하면 안 돼.
 최대 3개 파일.
 API를 안정적으로 유지해 주세요.
 절대 커밋하지 마.
+보고서 마감은 12월 3일입니다.
+주문 한도는 12개입니다.
 """,
 }
 """One a line, as people type them: without a period, all in lower case, with typographic apostrophes."""
@@ -368,6 +410,27 @@ Run the tests again.
 The server limits requests.
 By the way, nice work.
 go on
+I'll make sure to run it tonight.
+we will make sure that it works
+Nous sommes quatre, dont un bébé.
+le fichier dont je parle
+les clients dont le compte est fermé
+Der Start klappt nicht.
+Der Anruf kam nicht an.
+Streich den Satz, der gefällt mir nicht.
+El servidor no responde.
+la función no llama a nadie
+el programa no abre
+O servidor não responde.
+o programa não abre
+não fala comigo
+Il server non risponde.
+De server start niet.
+Open het bestand, dat lukt mij niet.
+Они не нашли ошибку.
+Это не они.
+The maximum is not clear to me.
+Le budget est serré.
 """
 """How things are, what others do and how the speaker feels; reports, questions and small talk."""
 
@@ -402,6 +465,12 @@ LIFTED = [
     ("main에 푸시하지 마세요.", "이제 main에 푸시해도 됩니다."),
     ("데이터베이스를 수정하지 마세요.", "이제 데이터베이스를 수정해도 돼요."),
     ("不要推送到main分支。", "现在可以推送到main分支了。"),
+    ("不要动支付模块。", "支付模块可以改了,之前说的不算。"),
+    ("答えをすぐに教えないでください。", "やっぱり答えも教えていいです。"),
+    ("Don't touch the parser in this PR.", "Fine, go ahead and touch the parser after all."),
+    ("Don't touch the parser in this PR.", "feel free to touch the parser in this PR"),
+    ("Não reinicie o servidor principal.", "A regra já não vale, reinicie o servidor principal."),
+    ("Keep the last 6 weeks for the validation, at most.", "I meant the last 8 weeks for the validation, not 6."),
 ]
 """A rule, and words that take it back."""
 
@@ -420,6 +489,8 @@ STAYING = [
     ("De pagina mag nooit fouten tonen.", "De pagina toont geen fouten meer."),
     ("Страница никогда не должна показывать ошибки.", "Страница больше не показывает ошибки."),
     ("页面不能显示错误信息。", "页面不再显示错误信息。"),
+    ("Never push to main.", "What I meant is that the push to main failed."),
+    ("ログは絶対に消さないで。", "データを見ていいです。"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 
@@ -445,6 +516,8 @@ REPLACED = [
     ("Only use port 8443 for the gateway.", "Use port 9000 for the gateway instead.", "8443"),
     ("Always answer in German with short words.", "Actually, answer with short words in French.", "German"),
     ("Keep the refund for this ticket under $120.", "Actually, make the refund for this ticket $180.", "$120"),
+    ("The refund cap for this ticket is €120.", "Actually make the refund cap €180, Marta agreed.", "€120"),
+    ("Keep the last 6 weeks for the validation, at most.", "I meant the last 8 weeks for the validation.", "6 weeks"),
     ("Der Dienst lauscht immer auf Port 8443.", "Der Dienst lauscht stattdessen auf Port 9000.", "8443"),
     ("Utilise toujours la table clients_v1 ici.", "Utilise plutôt la table clients_v2 ici.", "clients_v1"),
     ("Usa siempre la tabla clientes_v1 aquí.", "Usa la tabla clientes_v2 aquí en lugar de la otra.", "clientes_v1"),

@@ -54,11 +54,12 @@ DEMANDS = Phrases(
     rf"|{NOT_SAID_OF_ONESELF}{_NOT_TOLD}\balways(?! (?:been|here|there|wanted|admired|loved?|help me|{_GLAD})\b"
     r"| \w{1,20}s (?:me|my)\b)\b"
     rf"|{NOT_SAID_OF_ONESELF}{_NOT_TOLD}{_NOT_STILL}\bdo{_NOT}"
-    r"(?! (?:worry|have to|need to|know|see|understand|believe)\b)\b",
+    r"(?! (?:worry|have to|need to|know|see|understand|believe|une?|deux|les?|la|des|i?ls?|elles?|on|je|tu|nous|vous"
+    r"|certaine?s|celle|celui|ce|cette|son|sa|ses|mon|ma|mes)\b| l['’])\b",
     "must mustn never always do don dont",
 )
 """``you must ask`` is a demand; ``it must have been great``, ``I still don't have it``,
-``I've always wanted to`` and ``don't worry`` are talk."""
+``I've always wanted to`` and ``don't worry`` are talk, and ``dont une`` is French."""
 
 ASKED = Phrases(
     rf"\b(?:i|we) (?:(?:really|definitely|absolutely|also|just) do{_NOT} want|do{_NOT} want(?! my\b"
@@ -82,11 +83,12 @@ ONLY_ENGLISH = r"(?<!\bthe )(?<!\bstill )(?<!\bi )" + _only(
 ENGLISH = Phrases(
     rf"\b(?:forbidden|not allowed|prohibited|off[ -]limits|hands off|refrain from|{ONLY_ENGLISH}|at (?:most|least)"
     r"|no (?:more|less|later|longer|earlier|fewer|bigger|larger) than|not exceed|under no circumstances|unless|stop and"
-    r"|make sure(?! i (?:do|get|got|understand|see)\b)"
+    r"|(?<!\bi['’]ll )(?<!\bwe['’]ll )(?<!\bi will )(?<!\bwe will )make sure(?! i (?:do|get|got|understand|see)\b)"
     r"|(?<!how )important(?=:| that\b| to (?!me\b|us\b|you\b))|report all|deadline|due (?:on|by|date)"
-    r"|budget(?= (?:is|was|of|for|limit|cap|must|should|stays|ist|beträgt|est)\b|:| ?[$€£\d])|(?:within|over|exceed"
+    r"|budget(?= (?:is|was|of|for|limit|cap|must|should|stays)\b|:| ?[$€£\d])|(?:within|over|exceed"
     r"|stick to|keep to) (?:(?:the|our|my) )?budget|(?:rule|constraint|requirement|policy|restriction|limit)s?(?=:)"
-    r"|(?:limit|cap)(?:ed)? (?:is|of|to|at)|limit .{1,40} to (?=\d)|(?:max\.?|maximum(?: of)?|up to) [$€£]?(?=\d)"
+    r"|(?:limit|cap)(?:ed)? (?:is|of|to|at)|(?:budget|limit|cap|ceiling|maximum|minimum) (?:for|on|per) .{1,40} is"
+    r" [$€£]?(?=\d)|limit .{1,40} to (?=\d)|(?:max\.?|maximum(?: of)?|up to) [$€£]?(?=\d)"
     r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\btook )(?<!\bto )(?:under|below"
     r"|(?:less|fewer) than) [$€£]?(?=\d)"
     rf"|(?:by|before|until|till) {_WHEN}|by (?!0\.|\d{{1,4}}(?:[.,]\d{{1,4}})? ?(?:%|percent|times|x\b))(?=\d)"
@@ -101,7 +103,7 @@ ENGLISH = Phrases(
     r"|question)s?\b))\b",
     "forbidden not prohibited off hands refrain only at no under unless stop make be take "
     "remember important report deadline due budget within over exceed stick keep rule constraint requirement policy "
-    "restriction limit cap max up below less fewer by before until till without leave avoid "
+    "restriction limit cap ceiling maximum minimum max up below less fewer by before until till without leave avoid "
     "ensure stay use touch change modify edit add remove delete rename break rewrite install push commit deploy merge "
     "upgrade restart alter move overwrite",
 )
@@ -110,6 +112,11 @@ ONLY_GERMAN = _only("nur", "ein|eine", "ist", "war", "sind", "waren")
 _GERMAN_WORK = (
     r"(?:fass|rühr|änder|veränder|lösch|verwend|benutz|nutz|push|installier|committ|mach|schreib|entfern|füg|nimm|lass)"
 )
+_GERMAN_DEALS = (
+    r"(?:sag|nenn|ruf|schick|send|gib|zeig|antwort|sprich|verrat|erwähn|empfiehl|versprich|veröffentlich|übersetz"
+    r"|starte|stopp|schließ|öffne|verschieb|bestätig|kontaktier|buche|kaufe|bezahl|teile|plane|zitier|frag)e?"
+)
+"""What agents are asked to leave beside their work on files. Without a word before it: ``der Start klappt nicht``."""
 GERMAN = Phrases(
     r"\b(?:nie(?:mals)?|kein\w*(?! (?:ahnung|problem|idee|lust|zeit|sorge)\b)|(?<!\bich )muss(?! ich\b)|müssen|darf"
     rf"|dürfen|{ONLY_GERMAN}|unbedingt|immer|ausschlie(?:ß|ss)lich|höchstens"
@@ -119,12 +126,18 @@ GERMAN = Phrases(
     r"|halte? dich an|(?:bitte|du sollst|nichts?) (?:.{1,40} )?(?:nicht|an(?:fassen|rühren)|ändern|pushen|löschen"
     r"|verwenden|benutzen)"
     rf"|(?<!\bich ){_GERMAN_WORK}e? (?:.{{1,60}} )?nichts?|ohne .{{1,40}} zu \w+"
-    r"|lasst? .{1,40} (?:in ruhe|unverändert|wie (?:es ist|sie sind)))\b"
-    rf"|{_first('bitte', 'und', 'aber')}\b(?:nicht (?:mehr )?\w+ (?:.{{1,40}} )?\w+en|vermeide\w*|behalte?)\b",
+    r"|lasst? .{1,40} (?:in ruhe|unverändert|wie (?:es ist|sie sind))"
+    r"|(?:budget|limit|obergrenze|höchstgrenze) .{0,30}?(?=\d)|auf (?=\d).{1,30} (?:begrenzt|beschränkt)"
+    r")\b"
+    rf"|{_first('bitte', 'und', 'aber')}\b(?:{_GERMAN_DEALS} (?:[^,.;:]{{1,60}} )?nichts?"
+    rf"|nicht (?:mehr )?\w+ (?:.{{1,40}} )?\w+en|vermeide\w*|behalte?)\b",
     "nie niemals kein muss müssen darf dürfen nur unbedingt immer ausschließlich höchstens mindestens maximal "
     "spätestens frist keinesfalls auf verboten finger nicht bis vor unter weniger achte stelle halte bitte du "
     "fass rühr änder veränder lösch verwend benutz nutz push installier committ mach schreib entfern füg nimm lass "
-    "ohne vermeide behalte",
+    "ohne vermeide behalte budget limit obergrenze höchstgrenze sag nenn ruf schick send gib zeig antwort sprich "
+    "verrat "
+    "erwähn empfiehl versprich veröffentlich übersetz starte stopp schließ öffne verschieb bestätig kontaktier buche "
+    "kaufe bezahl teile plane zitier frag",
 )
 
 _FRENCH_WORK = r"(?:touch|modifi|chang|utilis|supprim|cass|ajout|pouss|install|renomm|dépass)"
@@ -132,13 +145,14 @@ FRENCH = Phrases(
     r"\b(?:jamais|toujours|doit|doivent|devez|dois|interdi\w*|au (?:plus|moins|maximum)|en aucun cas"
     rf"|{_only('seulement|uniquement', 'une?', 'est', 'était', 'sont')}|exclusivement|moins de (?=\d)|maximum (?=\d)"
     r"|pas plus (?:de|que)|(?:avant|d['’]ici) (?:le (?=\d)|(?=\d)|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
-    r"|demain|fin)|obligatoire\w*|échéance|il faut|assure[- ](?:toi|vous)|veille[zr]? à|tiens-toi à|je ne veux pas"
+    r"|demain|fin)|obligatoire\w*|échéance|(?:budget|plafond|limite|délai)\b.{0,30}?(?=\d)|il faut|assure[- ](?:toi"
+    r"|vous)|veille[zr]? à|tiens-toi à|je ne veux pas"
     rf"|sans {_FRENCH_WORK}(?:er|ier)|laisse[zr]? .{{1,40}} (?:tranquille|telles? quelles?|tels? quels?|intacte?s?))\b"
     rf"|{_first('et', 'mais', 'surtout', 'plaît', 'plait')}\b(?:n(?:e |['’])(?:\w+ )?\w[\w-]* .{{0,40}}?(?:pas|rien"
     rf"|que)"
     r"|(?:surtout )?pas d(?:e |['’])\w+|évite[zr]?|aucune? \w+|garde[zr]? \w+|respecte[zr]? \w+)\b",
     "jamais toujours doit doivent devez dois interdit au en pas plus seulement uniquement exclusivement moins maximum "
-    "avant d obligatoire échéance il assure veille tiens je sans laisse ne n surtout évite "
+    "avant d obligatoire échéance budget plafond limite délai il assure veille tiens je sans laisse ne n surtout évite "
     "aucun garde respecte",
 )
 
@@ -146,33 +160,47 @@ _SPANISH_WORK = (
     r"(?:us|utili[cz]|to[cq]u?|cambi|modifi[cq]u?|borr|elimin|envi|agreg|agregu|añad|instal|sub|escrib|romp|renombr|cre"
     r"|ejecut|hag|pong|sobrepas)"
 )
+_SPANISH_DEALS = (
+    r"(?:(?:program|llam|mencion|habl|reserv|compr|pa(?:g|gu)|mand|muestr|pregunt|publi(?:c|qu)|reinici|acept|confirm"
+    r"|contact|cancel|revel|cit|firm|contest|nombr)(?:es?|en|éis)"
+    r"|(?:dig|respond|vend|compart|promet|traduzc|ofrezc|incluy|abr|muev|sugier|pid)(?:as?|an|áis))"
+)
+"""Forms that forbid; ``no responde`` and ``no llama`` tell how things are."""
 SPANISH = Phrases(
     rf"\b(?:nunca|siempre|debe[ns]?|{_only('sólo|solo|solamente|únicamente', 'un|una', 'es', 'era', 'son')}|prohibid\w*"
     r"|(?:como )?máximo|al menos|no más de|menos de (?=\d)|presupuesto|obligatori\w*|plazo|a más tardar|hay que"
     r"|tiene que|antes del? (?:(?=\d)|lunes|martes|miércoles|jueves|viernes|mañana)|(?:hasta|para) el (?:(?=\d)|lunes"
     r"|martes|miércoles|jueves|viernes|sábado|domingo)|en ningún caso|bajo ningún|asegúra(?:te|se)|no quiero|cíñete a"
     rf"|no (?:l[aeo]s? |me |te )?{_SPANISH_WORK}(?:e|a|es|as|é|en|an|éis|áis|ar|er|ir)|sin {_SPANISH_WORK}(?:ar|er|ir)"
+    rf"|no (?:l[aeo]s? |me |te |se l[aeo]s? )?{_SPANISH_DEALS}|(?:límite|tope|presupuesto)\b.{{0,30}}?(?=\d)"
     rf"|no (?:puede |debe )?(?:supere?n?|superes|superar|exced\w+)"
     r"|dej[ae] .{1,40} (?:como está[ns]?|en paz|intact[ao]s?|tal cual))\b"
     rf"|{_first('favor', 'y', 'pero')}\b(?:evit[ae]r?|nada de \w+|ningun[ao]? \w+|mantén \w+)\b",
     "nunca siempre debe sólo solo solamente únicamente prohibido como máximo al no menos presupuesto obligatorio plazo "
-    "a hay tiene antes hasta para en bajo asegúra cíñete sin deja deje evita evite nada ningun mantén",
+    "límite tope a hay tiene antes hasta para en bajo asegúra cíñete sin deja deje evita evite nada ningun mantén",
 )
 
 _PORTUGUESE_WORK = (
     r"(?:us|utiliz|to(?:c|qu)|mex|alter|mud|modifi(?:c|qu)|apa(?:g|gu)|remov|delet|envi|instal|adicion|cri|quebr|comit"
     r"|commit|renomei|renome)"
 )
+_PORTUGUESE_DEALS = (
+    r"(?:(?:reinici|li(?:g|gu)|mencion|fal|reserv|compr|pa(?:g|gu)|mand|mostr|pergunt|publi(?:c|qu)|aceit|confirm"
+    r"|contat"
+    r"|cancel|revel|cit|assin|agend|mar(?:c|qu)|compartilh)(?:es?|em)"
+    r"|(?:dig|respond|vend|promet|traduz|ofereç|inclu|abr|mov|sugir|peç|escrev)(?:as?|am))"
+)
 PORTUGUESE = Phrases(
     rf"\b(?:sempre|devem?|{_only('somente|apenas', 'um|uma', 'é', 'era', 'são')}|só (?:use|altere|mexa|responda)|use só"
     r"|proibid\w*|no máximo|máximo de (?=\d)|pelo menos|orçamento|prazo|obrigatóri\w*|até (?:o|a|dia) \w+|até (?=\d)"
     r"|até (?:segunda|terça|quarta|quinta|sexta|amanhã)|antes d[eao] (?:(?=\d)|segunda|terça|quarta|quinta|sexta"
     r"|amanhã)|(?:menos|abaixo) de (?=\d)|tem (?:que|de)|certifique-se|em hipótese alguma|de jeito nenhum|não quero"
+    rf"|não (?:[oa]s? |me |se |lhe )?{_PORTUGUESE_DEALS}|(?:limite|orçamento|teto)\b.{{0,30}}?(?=\d)"
     rf"|não (?:podem? )?(?:mais|faça|ultrapass\w+|exced\w+|{_PORTUGUESE_WORK}(?:e|a|es|as|em|am|ar|er|ir))"
     rf"|sem {_PORTUGUESE_WORK}(?:ar|er|ir)|deix[ea] .{{1,40}} (?:como está|em paz|intact[ao]s?))\b"
     rf"|{_first('favor', 'e', 'mas')}\b(?:evit[ae]r?|nada de \w+|nenhuma? \w+|mantenha \w+)\b",
     "sempre deve somente apenas só use proibid no máximo pelo orçamento prazo obrigatóri até antes menos abaixo "
-    "tem certifique em de não sem deixe deixa evite evita nada nenhum mantenha",
+    "limite teto tem certifique em de não sem deixe deixa evite evita nada nenhum mantenha",
 )
 
 _ITALIAN_WORK = (
@@ -182,15 +210,21 @@ _ITALIAN_WORK = (
 ITALIAN = Phrases(
     r"\b(?:non .{1,40}\bmai|dev(?:e|i|ono)|vietat[oaie]|al massimo|massimo (?=\d)|almeno|meno di (?=\d)|esclusivamente"
     rf"|{_only('soltanto', 'un|una|uno', 'è', 'era', 'sono')}|bisogna|assicurati|attieniti a|non voglio|non fare"
-    r"|entro (?:il|le|la|domani|lunedì|martedì|mercoledì|giovedì|venerdì|(?=\d))|prima d(?:i|el) (?:(?=\d)|lunedì"
+    r"|(?:budget|limite|tetto)\b.{0,30}?(?=\d)|scadenza|entro (?:il|le|la|domani|lunedì|martedì|mercoledì|giovedì"
+    r"|venerdì|(?=\d))|prima d(?:i|el) (?:(?=\d)|lunedì"
     r"|martedì|mercoledì|giovedì|venerdì|domani)|in nessun caso|per nessun motivo"
     rf"|non (?:l[aeo] )?{_ITALIAN_WORK}(?:a|i|e|are|ere|ire|ate|ete)?|senza {_ITALIAN_WORK}(?:are|ere|ire|re)"
     r"|lascia(?:re|te)? .{1,40} (?:stare|così com['’]è|intatt[oaie]|in pace))\b"
-    rf"|{_first('favore', 'e', 'ma')}\b(?:evita(?:re|te)?|niente \w+|nessuna? \w+|mantieni \w+)\b",
+    rf"|{_first('favore', 'e', 'ma')}\b(?:non (?:l[aeo] |gli |mi )?\w{{1,20}}(?:are|ere|ire)|evita(?:re|te)?"
+    rf"|niente \w+|nessuna? \w+|mantieni \w+)\b",
     "non deve devi devono vietato al massimo almeno meno esclusivamente soltanto bisogna assicurati attieniti "
-    "entro prima in per senza lascia evita niente nessun mantieni",
+    "budget limite tetto scadenza entro prima in per senza lascia evita niente nessun mantieni",
 )
 
+_DUTCH_DEALS = (
+    r"(?:noem|vermeld|bel|stuur|boek|koop|betaal|zeg|deel|toon|vraag|beloof|vertaal|herstart|start|sluit|open|antwoord"
+    r"|publiceer|bevestig|annuleer|citeer|geef)"
+)
 DUTCH = Phrases(
     rf"\b(?:nooit|altijd|{_only('alleen|uitsluitend', 'een', 'is', 'was', 'zijn')}|hoogstens|minstens|maximaal"
     rf"|uiterlijk"
@@ -199,11 +233,14 @@ DUTCH = Phrases(
     r"|minder dan (?=\d)|onder de (?=\d)|zonder .{1,40} te \w+|zorg (?:er ?voor )?dat|houd je aan|blijf (?:.{1,30} )?af"
     r"|(?:voor|vóór|tot) (?:(?=\d)|maandag|dinsdag|woensdag|donderdag|vrijdag|morgen)|(?<!\bik )(?:raak|wijzig|verander"
     r"|verwijder|gebruik|push|installeer|schrijf|commit|hernoem|pas) .{1,60} niet|laat .{1,40} (?:met rust|ongemoeid"
-    r"|zoals (?:het is|ze zijn)))\b"
-    rf"|{_first('en', 'maar')}\b(?:niet \w+en|vermijd|houd \w+)\b",
+    r"|zoals (?:het is|ze zijn))"
+    r"|(?:budget|limiet|plafond)\b.{0,30}?(?=\d)"
+    r")\b"
+    rf"|{_first('en', 'maar')}\b(?:{_DUTCH_DEALS} (?:[^,.;:]{{1,60}} )?niets?|niet \w+en|vermijd|houd \w+)\b",
     "nooit altijd alleen uitsluitend hoogstens minstens maximaal uiterlijk verboden moet mag mogen in onder geen niet "
     "minder zonder zorg houd blijf voor vóór tot raak wijzig verander verwijder gebruik push installeer schrijf commit "
-    "hernoem pas laat vermijd",
+    "hernoem pas laat vermijd budget limiet plafond noem vermeld bel stuur boek koop betaal zeg deel toon vraag beloof "
+    "vertaal herstart start sluit open antwoord publiceer bevestig annuleer citeer geef",
 )
 
 _RUSSIAN_WORK = (
@@ -212,23 +249,25 @@ _RUSSIAN_WORK = (
 )
 RUSSIAN = Phrases(
     r"\b(?:никогда|всегда|долж(?:ен|на|но|ны)|нельзя|только|исключительно|запрещ\w*|(?:не )?(?:более|менее) (?=\d)"
-    r"|не (?:более|менее|больше|меньше|дольше|позже)|меньше (?=\d)|максимум|минимум|обязательно|бюджет\w*|срок\w*"
+    r"|не (?:более|менее|больше|меньше|дольше|позже)|меньше (?=\d)|максимум|минимум|обязательно|бюджет\w*"
+    r"|лимит\w* .{0,30}?(?=\d)|срок\w*"
     r"|ни в коем случае|ни при каких|никаких|избегай\w*|убедись|придерживайся|не хочу|не превыша\w+"
     rf"|не {_RUSSIAN_WORK}(?:й|йте|и|ите|ь|ьте|ть)?|без (?:изменени\w+|нов\w+|сторонн\w+|внешн\w+)"
     r"|(?:до|к) (?:\d|понедельник|вторник|сред[ыеу]|четверг|пятниц|суббот|воскресен|завтра|конца)\w*"
     r"|оставь .{1,40} (?:в покое|как есть))\b"
-    rf"|{_first('и', 'но', 'пожалуйста')}\bне трогая\b",
+    rf"|{_first('и', 'но', 'пожалуйста')}\bне (?:трогая|\w{{2,20}}(?:[аяеу]й|йте|ите|ьте|(?<![лх])и))\b",
     "никогда всегда должен нельзя только исключительно запрещ не более менее меньше максимум минимум обязательно "
-    "бюджет срок ни никаких избегай убедись придерживайся без до к оставь",
+    "бюджет лимит срок ни никаких избегай убедись придерживайся без до к оставь",
 )
 
 KOREAN = Phrases(
-    r"절대|반드시|항상|금지|최대|최소|까지|예산|만 (?:사용|써|쓰|수정|답)|지 ?(?:마|말)(?:[세아고라십 .!]|$)"
+    r"절대|반드시|항상|금지|최대|최소|까지|예산|마감|기한|한도|만 (?:사용|써|쓰|수정|답)"
+    r"|지 ?(?:마|말)(?:[세아고라십 .!]|$)"
     r"|면 안 ?(?:돼|됩|된)|야 ?(?:해|합|한|돼|됩)|피해 ?주|이내|이하로|넘지|그대로 (?:두|둬|놔|유지)|유지해"
     r"|없이 (?:해|진행|작성|구현)"
 )
 CHINESE = Phrases(
-    r"预算(?=[是为：:上限]|不[能得要可超]|.{0,6}\d|.{0,4}[万千百])|截止|之前(?:完成|交|提交|给)"
+    r"预算(?=[是为：:上限]|不[能得要可超]|.{0,6}\d|.{0,4}[万千百])|(?:上限|限额|期限)(?=[是为：:改].{0,8}\d)|截止|之前(?:完成|交|提交|给)"
     r"|(?:今天|明天|周[一二三四五六日天]|月底|\d[日号点])(?:之?前)|(?<!我)必须|务必|(?<!我)一定要|(?<!要)不要"
     r"|(?<!能)(?<!我)(?<!我们)(?<!因为)不能(?!够)|不得|不许|(?<!说)不准|不可以|禁止|严禁|切勿|千万|绝不|绝对不|只能"
     r"|只许|只允许|只用|只改|仅限|仅用|(?<!却)始终|永远不|(?<!以)确保|(?:^|(?<=[。；请应要量]))避免|至少|最多|不超过"
@@ -236,7 +275,7 @@ CHINESE = Phrases(
     r"|(?:^|(?<=[，。；、！,;请但就]))别(?![的人处名墅扭说])"
 )
 JAPANESE = Phrases(
-    r"予算|期限|締め切り|締切|までに|なければ(?:なら|いけ)|ならない|いけません|ちゃ(?:だめ|ダメ|いけ)"
+    r"予算|上限(?=[はを].{0,6}\d)|期限|締め切り|締切|までに|なければ(?:なら|いけ)|ならない|いけません|ちゃ(?:だめ|ダメ|いけ)"
     r"|ては(?:いけ|だめ|ダメ|なら)|ないで(?:ください|下さい|ね|くれ|ほしい|欲しい|[。！!]|$)|しないで"
     r"|(?:する|触る|使う|消す|変える)な(?:[。！!]|$)|禁止|必ず|必須|のみ|決して|絶対|厳守|常に|避けて|以内|最大\d"
     r"|(?<!たい)[うくすつぬむるい]こと[。！]?$|以下に|未満に|だけ(?:を|で)?(?:使|利用|変更|編集|修正|答)"
@@ -288,39 +327,48 @@ LIFTS = (
         rf"|(?:do(?:es)?|is|are){_NOT} (?:apply|hold|matter|count|valid|needed|necessary|required)"
         rf"|you (?:no longer (?:have|need) to|do{_NOT} (?:have|need) to)"
         r"|(?<!\bi )(?<!\bwe )(?:may|can) .{1,60} (?:now|again|after all)|lift(?:ed)? (?:the|that)|not anymore"
-        r"|changed my mind|on second thought|replaces?|from now on|rather than|(?:may|can) (?:now|again)"
+        r"|changed my mind|(?<!\bwhat )i meant|(?:go ahead and|feel free to) \w+|on second thought|replaces?"
+        r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
         r"|allowed) to)\b|(?<!\w )\bactually\b",
         "instead forget never nevermind scrap disregard ignore drop cancel withdraw no do don does is isn are aren you "
-        "lift lifted not changed on replace from rather may can it its actually",
+        "lift lifted not changed go feel i on replace from rather may can it its actually",
     ),
     Phrases(
-        r"\b(?:stattdessen|vergiss|nicht mehr (?:nötig|gültig|notwendig)|doch (?:nicht|lieber|wieder)"
+        r"\b(?:stattdessen|anstatt|ich meinte|vergiss|nicht mehr (?:nötig|gültig|notwendig)|doch (?:nicht|lieber"
+        r"|wieder)"
         r"|gilt (?:ab \w+ )?nicht|gelten nicht|aufgehoben|anders überlegt|ab jetzt|ignorier\w*|(?:darf|dürfen|darfst"
         r"|kann|können|kannst) (?:.{1,40} )?(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*)\b",
-        "stattdessen vergiss nicht doch gilt gelten aufgehoben anders ab ignorier darf dürfen kann können jetzt",
+        "stattdessen anstatt ich vergiss nicht doch gilt gelten aufgehoben anders ab ignorier darf dürfen kann "
+        "können jetzt",
     ),
     Phrases(
-        r"\b(?:plutôt|à la place|oublie[zr]?|ignore[zr]? (?:la|les?|ce\w*|ma|mes)|finalement|n(?:e |['’])(?:est"
+        r"\b(?:plutôt|à la place|au lieu d[eu]|je voulais dire|oublie[zr]?|ignore[zr]? (?:la|les?|ce\w*|ma|mes)"
+        r"|finalement|n(?:e |['’])(?:est"
         r"|s['’]applique|vaut|tient) plus|(?:tu peux|vous pouvez|on peut) (?:.{1,40} )?(?:maintenant|désormais"
         r"|à nouveau|de nouveau)|(?:maintenant|désormais),? (?:tu peux|vous pouvez|on peut))\b",
-        "plutôt à oublie ignore finalement ne n tu vous on maintenant désormais",
+        "plutôt à au je oublie ignore finalement ne n tu vous on maintenant désormais",
     ),
     Phrases(
-        r"\b(?:en lugar|en vez|olvid[ae]\w*|ignora|ya no (?:se )?(?:aplic\w+|val\w+|es|hace falta|import\w+)"
-        r"|(?:ahora|ya) (?:sí|puedes?|se puede|está permitido))\b|\b(?:em vez|esque[çc][ae]|ignore (?:os?|as?|isso)"
-        r"|não (?:vale|se aplica) mais|(?:agora|já) (?:você )?(?:pode|podes|é permitido))\b|\b(?:invece|dimentica\w*"
+        r"\b(?:en lugar|en vez|qu(?:ise|ería) decir|olvid[ae]\w*|ignora|ya no (?:se )?(?:aplic\w+|val\w+|es"
+        r"|hace falta|import\w+)"
+        r"|(?:ahora|ya) (?:sí|puedes?|se puede|está permitido))\b|\b(?:em vez|quis dizer|(?<!\w )na verdade"
+        r"|já não (?:vale|se aplica)|esque[çc][ae]|ignore (?:os?|as?|isso)"
+        r"|não (?:vale|se aplica) mais|(?:agora|já) (?:você )?(?:pode|podes|é permitido))\b|\b(?:invece|volevo dire"
+        r"|dimentica\w*"
         r"|ignora|non (?:vale|si applica) più|(?:ora|adesso) (?:puoi|si può|potete)|puoi (?:ora|adesso|di nuovo))\b",
-        "en olvida ignora ya ahora em esqueç ignore não agora já invece dimentica non ora adesso puoi",
+        "en quise quería olvida ignora ya ahora em quis na esqueç ignore não agora já invece volevo dimentica non "
+        "ora adesso puoi",
     ),
     Phrases(
-        r"\b(?:in plaats|vergeet|negeer|niet meer (?:nodig|geldig)|geldt niet|nu (?:mag|kan) je"
-        r"|(?:mag|mogen) (?:.{1,40} )?(?:nu|weer|toch))\b|\b(?:вместо|забудь\w*|игнорируй\w*|больше не (?:действует"
+        r"\b(?:in plaats|ik bedoelde|vergeet|negeer|niet meer (?:nodig|geldig)|geldt niet|nu (?:mag|kan) je"
+        r"|(?:mag|mogen) (?:.{1,40} )?(?:nu|weer|toch))\b|\b(?:вместо|имел[аи]? в виду|забудь\w*|игнорируй\w*"
+        r"|больше не (?:действует"
         r"|нужно|надо|актуальн\w+)|отмен\w*|(?:теперь|снова|уже) (?:можно|можешь|разреш\w+)|можно (?:теперь|снова))\b",
-        "in vergeet negeer niet geldt nu mag mogen вместо забудь игнорируй больше отмен теперь снова уже можно",
+        "in ik имел vergeet negeer niet geldt nu mag mogen вместо забудь игнорируй больше отмен теперь снова уже можно",
     ),
     Phrases(
-        r"改成|改为|换成|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你|不算数|作废|解除"
+        r"改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你|不算(?=[数了。，,；;！!]|$)|我的意思是|作废|解除"
         r"|不再(?:适用|有效|需要)|やっぱり|ではなく|取り消|もう不要|忘れて|無視して|変更して|[てで]も?いい"
         r"|[てで]も?構いません|かまいません|許可します|撤回|대신|취소|더 이상|잊어|무시해|이제.{0,20}도 ?(?:돼|됩|괜찮"
         r"|좋)|도 ?(?:돼요|됩니다|된다|괜찮)"

@@ -43,8 +43,12 @@ _MODAL = re.compile(
 )
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
-_WORD = re.compile(rf"(?=({_CONTENT}{_CONTENT}))|([^\W\d_{identifiers.CJK}]{{3,}})")
-"""Each pair of signs, since a pair that begins at the wrong one would say nothing; words of letters."""
+_WORD = re.compile(
+    rf"(?=({_CONTENT}{_CONTENT}))|(?<!{_CONTENT})({_CONTENT})(?=[\u3041-\u3096])|([^\W\d_{identifiers.CJK}]{{3,}})"
+)
+"""Each pair of signs, since a pair that begins at the wrong one would say nothing; a sign that Japanese endings stand
+behind; words of letters.
+"""
 
 _LABEL = re.compile(r"\W*\w[\w -]{2,30}[:：]\s")
 _FIGURE = re.compile(r"\d[\d.,:]*")
@@ -60,6 +64,8 @@ _EMPTY = frozenset(
         "jamais toujours peux pouvez maintenant nunca siempre ahora puedes puede agora pode você sempre não",
         "non mai ora adesso puoi nooit altijd mag mogen niet geen никогда всегда нельзя можно можешь теперь снова",
         "les des une pas pour avec que los las una por para con",
+        "actually meant scrap cancel drop disregard changed free ahead vergiss stattdessen anstatt plutôt finalement",
+        "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
     )
     for word in words.split()
 )
@@ -222,5 +228,5 @@ def _plain(text: str) -> frozenset[str]:
     """The stems of its plain words: without names and figures, which are what changes."""
     for name in identifiers.names(text):
         text = text.replace(name, " ")
-    words = ((found[1] or found[2]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
+    words = ((found[1] or found[2] or found[3]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
     return frozenset(word.removesuffix("ing")[:_STEM] for word in words if word not in _EMPTY)
