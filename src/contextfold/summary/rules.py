@@ -81,6 +81,10 @@ class Things(NamedTuple):
     """Plain words that begin with a capital: people and products, in German each noun."""
     parts: frozenset[str]
     """What the names can also be called by: ``a.py``."""
+    all: frozenset[str]
+    """Names and words with a capital."""
+    known: frozenset[str]
+    """All of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,18 +191,16 @@ def forbidden_of(text: str) -> frozenset[str]:
     """The things that a text names, if it forbids something of them."""
     if not cues.PROHIBITS.search(text):
         return frozenset()
-    things = _things(text)
-    return things.names | things.capitalized
+    return _things(text).all
 
 
 def _replaces(new: Statement, old: Statement) -> bool:
     """Whether what is said later takes the place of what was said before, or withdraws it: judged by their words."""
-    if not new.words or not old.words or _is_of_others(new, old):
-        return False
+    size, before = len(new.words), len(old.words)
     common = len(new.words & old.words)
-    if common >= 2 and common >= SAME * len(new.words | old.words):
-        return True
-    return new.withdraws and common >= min(2, len(old.words)) and common >= 0.5 * min(len(new.words), len(old.words))
+    says_same = common >= 2 and common >= SAME * (size + before - common)
+    lifts = new.withdraws and 0 < common >= min(2, before) and common >= 0.5 * min(size, before)
+    return (says_same or lifts) and not _is_of_others(new, old)
 
 
 def _is_of_others(new: Statement, old: Statement) -> bool:
@@ -207,7 +209,7 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
         return False
     meant, before = new.things, old.things
     if not new.withdraws:
-        return not before.names | before.capitalized <= meant.names | meant.capitalized | meant.parts
+        return not before.all <= meant.known
     if meant.names and before.names:
         return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
     return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
@@ -221,7 +223,8 @@ def _things(text: str) -> Things:
         if found.kind not in ("number", "date") and not DAYS.fullmatch(found.text):
             (capitalized if found.kind == "person" else names).add(found.text)
             parts.update(found.parts)
-    return Things(frozenset(names), frozenset(capitalized), frozenset(parts))
+    named = frozenset(names | capitalized)
+    return Things(frozenset(names), frozenset(capitalized), frozenset(parts), named, named | parts)
 
 
 def _plain(text: str) -> frozenset[str]:
