@@ -19,6 +19,7 @@ from contextfold.summary.rule_words import (
     ONLY_ENGLISH,
     ONLY_GERMAN,
     RULES,
+    SWAPS,
     Phrases,
 )
 
@@ -137,6 +138,9 @@ STRICT = Cue(
 
 WITHDRAWAL = AnyOf(*LIFTS)
 """The user takes something back or puts something else in its place."""
+
+SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
+"""The latter: that is asked for in a question, too. One that asks whether something is allowed allows nothing."""
 
 _LABEL = re.compile(r"\W{0,4}([^\W\d_][\w -]{2,40}?)\s?[:：]\s+\w")
 

@@ -326,8 +326,9 @@ LIFTS = (
         r"|in (?:force|effect))"
         rf"|(?:do(?:es)?|is|are){_NOT} (?:apply|hold|matter|count|valid|needed|necessary|required)"
         rf"|you (?:no longer (?:have|need) to|do{_NOT} (?:have|need) to)"
-        r"|(?<!\bi )(?<!\bwe )(?:may|can) .{1,60} (?:now|again|after all)|lift(?:ed)? (?:the|that)|not anymore"
-        r"|changed my mind|(?<!\bwhat )i meant|(?:go ahead and|feel free to) \w+|on second thought|replaces?"
+        r"|(?<!\bi )(?<!\bwe )(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)"
+        r"|lift(?:ed)? (?:the|that)|not anymore"
+        r"|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
         r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
         r"|allowed) to)\b|(?<!\w )\bactually\b",
@@ -375,3 +376,9 @@ LIFTS = (
     ),
 )
 """The user takes something back or puts something else in its place."""
+
+SWAPS = Phrases(
+    r"\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
+    r"|вместо)\b|改成|改为|换成|ではなく|代わり|変更して|대신"
+)
+"""What a question may put in the place of something: ``could you use port 9000 instead?``"""

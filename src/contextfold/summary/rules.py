@@ -105,8 +105,9 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
     whole = " ".join(sentences)
     for text in [whole] if len(whole) <= WHOLE and _LABEL.match(whole) else sentences:
         heads = cues.heads(text)
-        withdraws = cues.WITHDRAWAL.search(text, heads)
-        is_rule = (cues.PROHIBITION.search(text, heads) or cues.is_labeled(text)) and not is_question(text)
+        asks = is_question(text)
+        withdraws = cues.WITHDRAWAL.search(text, heads) and (not asks or bool(cues.SWAPPING.search(text)))
+        is_rule = (cues.PROHIBITION.search(text, heads) or cues.is_labeled(text)) and not asks
         if is_rule or withdraws:
             forbids = bool(cues.PROHIBITS.search(text))
             yield Statement(text, is_rule, withdraws, _plain(text), _things(text), forbids)
