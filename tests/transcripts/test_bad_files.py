@@ -39,6 +39,7 @@ USER = {"role": "user", "content": "go"}
             b'{"role": "user", "content": "\xff"}',
             ["byte 0xff at offset 29", "save the file as UTF-8"],
         ),
+        (b'\xff\xfe[\x00"', ["at offset 4", "not valid UTF-16", "save the file as UTF-8"]),
         (rows(USER, 3, USER), ["line 2", "a chat message is a JSON object, and this is a number"]),
         (b"[" + rows(USER).strip() + b", 3, " + rows(USER).strip() + b"]", ["message 1", "this is a number"]),
         (rows({"messages": [USER, "x", USER]}), ["message 1", "this is a string"]),

@@ -40,6 +40,17 @@ def test_a_list_of_messages_is_found_wherever_it_is(data: Any) -> None:
     assert found.messages == TALK
 
 
+@pytest.mark.parametrize("data", [json.dumps({"messages": TALK}, ensure_ascii=False).encode(), rows(*TALK)])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_file_that_names_its_encoding_by_a_byte_order_mark_is_read_in_it(data: bytes, encoding: str) -> None:
+    """``>`` in PowerShell writes UTF-16, so what people of Windows made of another command's output was refused."""
+    text = data.decode().replace("done", "Größe 完成 👍")
+    assert one(text.encode(encoding) if "sig" in encoding else f"\ufeff{text}".encode(encoding)).messages == [
+        TALK[0],
+        {**TALK[1], "content": "Größe 完成 👍"},
+    ]
+
+
 def test_several_lists_are_several_conversations_with_numbered_names() -> None:
     for data in ({"simulations": [{"messages": TALK}] * 2}, rows({"messages": TALK}, {"messages": TALK}), [TALK, TALK]):
         assert [found.name for found in several(data)] == ["talk#0", "talk#1"]

@@ -6,6 +6,7 @@ What does not: what the values mean, which the readers of each kind of file know
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,21 +83,32 @@ def parse(data: bytes, name: str) -> TranscriptFile:
 _PACKED = ((b"\x1f\x8b", "gzip"), (b"(\xb5/\xfd", "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03", "zip"))
 
 
+_MARKED = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""Byte order marks, the longest first: one begins like another. PowerShell's ``>`` writes UTF-16, and editors on Windows
+put one before UTF-8; JSON takes none."""
+
+
 def _decoded(data: bytes, name: str) -> str:
     if data.startswith(b"SQLite format 3\0"):
         raise InputError(
             f"{name}: it is a database of SQLite: export a conversation from it as JSON or JSON Lines first"
         )
+    encoding = next((name for mark, name in _MARKED if data.startswith(mark)), "utf-8-sig")
     try:
-        # Windows editors put a byte order mark first, and JSON takes none.
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         if packed := next((kind for mark, kind in _PACKED if data.startswith(mark)), None):
             if packed == "zip" and name.endswith(".eval"):
                 raise InputError(f"{name}: it is a log of Inspect: inspect log dump writes it as JSON") from None
             raise InputError(f"{name}: it is packed ({packed}): unpack it first") from None
         place = f"byte {data[error.start]:#04x} at offset {error.start}"
-        raise InputError(f"{name}: {place} is not valid UTF-8: save the file as UTF-8") from None
+        is_not = encoding.removesuffix("-sig").upper()
+        raise InputError(f"{name}: {place} is not valid {is_not}: save the file as UTF-8") from None
 
 
 def _not_one_value(text: str, name: str, error: ValueError) -> TranscriptFile:
