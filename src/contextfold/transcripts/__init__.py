@@ -22,6 +22,7 @@ from contextfold.transcripts import (
     frameworks,
     gemini,
     json_lines,
+    mlflow,
     pi,
     telemetry,
     unread,
@@ -37,7 +38,8 @@ _REMEDY = (
 )
 _EMPTY = "the JSON object is empty"
 _SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
-    (kind.recognizes, kind.read) for kind in (claude_code, codex, copilot, pi, gemini, events, frameworks, telemetry)
+    (kind.recognizes, kind.read)
+    for kind in (claude_code, codex, copilot, pi, gemini, events, frameworks, telemetry, mlflow)
 )
 
 

@@ -89,8 +89,8 @@ _MARKED = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""Byte order marks, the longest first: one begins like another. PowerShell's ``>`` writes UTF-16, and editors on Windows
-put one before UTF-8; JSON takes none."""
+"""Byte order marks, the longest first: one begins like another. PowerShell's ``>`` writes UTF-16, and editors on
+Windows put one before UTF-8; JSON takes none."""
 
 
 def _decoded(data: bytes, name: str) -> str:

@@ -1,5 +1,7 @@
 """Spans of OpenTelemetry whose attributes hold what a model was sent (``gen_ai.input.messages``), and its answer.
 
+Those that write it in other attributes are read as these (``flattened``).
+
 Exporters write them in many ways: OTLP's JSON, where attributes are lists of keys and typed values, one object for each
 span, or a row for each. Messages are JSON in a text, or structures. Each span is one request, and so a conversation.
 They are written as chat messages.
@@ -15,13 +17,15 @@ from typing import Any
 
 from contextfold import json_values
 from contextfold.formats.values import arguments_text, json_text
-from contextfold.transcripts import json_lines
+from contextfold.transcripts import flattened, json_lines
 from contextfold.transcripts.conversation import Conversation
 from contextfold.transcripts.document import TranscriptFile
 
 KIND = "opentelemetry"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 SYSTEM, TOOLS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
+MISSING = "missing"
+"""No attribute: what to say of messages that are missing."""
 DEPTH, LEVELS = 10, 50
 DIGITS = 25
 """More than any number has here; they are told as text, as JSON of programs in other languages loses large ones."""
@@ -31,7 +35,10 @@ def recognizes(document: TranscriptFile) -> bool:
     """Whether messages stand in such attributes and nowhere else: tools of agents return spans, and recorders of
     requests keep the attributes beside them.
     """
-    if INPUT not in document.text or next(_requests(document.value, DEPTH), None) is None:
+    if (
+        not any(mark in document.text for mark in (INPUT, *flattened.MARKS))
+        or next(_requests(document.value, DEPTH), None) is None
+    ):
         return False
     return not json_lines.recognizes(replace(document, value=_beside(document.value, DEPTH)))
 
@@ -40,7 +47,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
     found = list(_requests(document.value, DEPTH))
     names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
     return [
-        Conversation(name, "openai-chat", _messages(one), KIND, _tools(one))
+        Conversation(name, "openai-chat", _messages(one), KIND, _tools(one), one[MISSING] or ())
         for name, one in zip(names, found, strict=True)
     ]
 
@@ -54,24 +61,43 @@ def _beside(value: Any, depth: int) -> Any:
         return [_beside(inner, depth - 1) for inner in value]
     if isinstance(value, dict) and depth:
         names = ("attributes", INPUT, OUTPUT, SYSTEM, TOOLS)
-        return {key: _beside(inner, depth - 1) for key, inner in value.items() if key not in names}
+        beside = (key for key in value if key not in names and not flattened.is_ours(key))
+        return {key: _beside(value[key], depth - 1) for key in beside}
     return value
 
 
 def _requests(value: Any, depth: int) -> Iterator[dict[str, Any]]:
-    """The attributes of all spans and events that hold messages."""
+    """What all spans and events that have messages hold."""
     if not depth:
         return
     if isinstance(value, list):
         for inner in value:
             yield from _requests(inner, depth - 1)
     elif isinstance(value, dict):
-        attributes = value if INPUT in value else _named(value.get("attributes"))
-        if _list(attributes.get(INPUT)) is not None:
-            yield {name: _list(attributes.get(name)) for name in (INPUT, OUTPUT, SYSTEM, TOOLS)}
+        held = _held(value)
+        if held is not None:
+            # Events may tell the same once more, and what the span leaves out.
+            events = _objects(value.get("events"))
+            same = [one for one in map(_held, events) if one is not None and one[INPUT] == held[INPUT]]
+            yield {name: held[name] or next((one[name] for one in same if one[name]), None) for name in held}
+            value = {**value, "events": [event for event in events if _held(event) not in same]}
         for key, inner in value.items() if INPUT not in value else ():
-            if key != "attributes":
+            if key != "attributes" and not flattened.is_ours(key):
                 yield from _requests(inner, depth - 1)
+
+
+def _held(value: dict[str, Any]) -> dict[str, Any] | None:
+    """What the attributes of a span or event hold, by OpenTelemetry's names; None where there are no messages."""
+    attributes = value if INPUT in value else _named(value.get("attributes"))
+    if (asked := _list(attributes.get(INPUT))) is not None:
+        return {INPUT: asked, **{name: _list(attributes.get(name)) for name in (OUTPUT, SYSTEM, TOOLS)}, MISSING: ()}
+    in_row = {key: inner for key, inner in value.items() if flattened.is_ours(key)}
+    found = flattened.request_of(attributes) or flattened.request_of(in_row)
+    if found is None:
+        return None
+    limit = "a limit of attributes drops the first ones: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT where spans are recorded"
+    missing = (f"{found.missing:,} messages of a span are not in it; {limit}",) if found.missing else ()
+    return {INPUT: found.inputs, OUTPUT: found.outputs, SYSTEM: None, TOOLS: found.tools, MISSING: missing}
 
 
 def _named(attributes: Any, depth: int = LEVELS) -> Mapping[str, Any]:
