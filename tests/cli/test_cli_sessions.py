@@ -142,17 +142,53 @@ def test_an_import_that_broke_off_is_repeated_and_goes_on(folder: Path) -> None:
     """Its second conversation cannot be stored; the first one is."""
     lines = [json.dumps({"messages": conversation(turns)}) for turns in (2, 3)]
     (folder / "two.jsonl").write_text("\n".join(lines))
-    (folder / "other.json").write_text(json.dumps(conversation(1)))
+    (folder / "other.json").write_text(json.dumps(conversation(1)[::-1]))
     run("sessions", "import", "other.json", "--thread", "x-2", "--namespace", "n")
     again = ("sessions", "import", "two.jsonl", "--thread", "x", "--namespace", "n")
     said = run(*again, code=BAD_INPUT)
     assert "x-1: 4 messages\n" in said
-    assert "session 'x-2' of namespace 'n' has 2 messages" in said
+    assert "two.jsonl#1: differs from message 0 on from what is in thread 'x-2'" in said
     run("sessions", "prune", "--idle-days", "1e-9", "--delete", "--namespace", "n")
     run("sessions", "import", "two.jsonl", "--thread", "x-1", "--pick", "1", "--namespace", "n")
     assert run(*again).splitlines()[-2:] == ["x-1: 4 messages, there already", "x-2: 6 messages"]
     exported = run("sessions", "export", "x-1", "--namespace", "n")
     assert json.loads(exported) == conversation(2)
+
+
+@pytest.mark.parametrize("already", [1, 2, 7, 8])
+def test_a_conversation_that_has_grown_is_imported_again_as_far_as_it_is_new(folder: Path, already: int) -> None:
+    """It was refused, and no other command puts messages behind those of a thread."""
+    grown = conversation(4)
+    for messages in (grown[:already], grown):
+        (folder / "talk.json").write_text(json.dumps(messages))
+        said = run("sessions", "import", "talk.json", "--thread", "x")
+    new = len(grown) - already
+    assert said == f"x: 8 messages, {f'{new} of them new' if new else 'there already'}\n"
+    assert json.loads(run("sessions", "export", "x")) == grown
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "problem"),
+    [
+        (6, [], "has 6 of the 8 messages in thread 'x'"),
+        (6, ["another way"], "differs from message 6 on from what is in thread 'x'"),
+        (0, ["another"] * 9, "differs from message 0 on from what is in thread 'x'"),
+    ],
+)
+def test_a_conversation_that_went_back_changes_no_thread_and_may_become_another(
+    folder: Path, start: int, end: list[str], problem: str
+) -> None:
+    """That it went back was told as an append of another writer, without a way out."""
+    held = conversation(4)
+    went_back = [*held[:start], *({"role": "user", "content": text} for text in end)]
+    for name, messages in (("held", held), ("back", went_back)):
+        (folder / f"{name}.json").write_text(json.dumps(messages))
+    run("sessions", "import", "held.json", "--thread", "x")
+    said = run("sessions", "import", "back.json", "--thread", "x", code=BAD_INPUT)
+    assert f"back.json: {problem}" in said
+    assert "import it as another thread, with --thread ID" in said
+    run("sessions", "import", "back.json", "--thread", "y")
+    assert [json.loads(run("sessions", "export", name)) for name in "xy"] == [held, went_back]
 
 
 def test_a_conversation_without_messages_becomes_no_thread_and_says_so(folder: Path) -> None:
@@ -262,7 +298,10 @@ def test_a_number_of_days_is_above_0(folder: Path, days: str) -> None:
         (["sessions", "show", "nobody"], "there is no thread 'nobody' in sqlite:///contextfold.db"),
         (["sessions", "undo", "nobody"], "see contextfold sessions list"),
         (["sessions", "list", "--store", "mysql://x"], "is of no kind that is known"),
-        (["sessions", "import", "less.json", "--thread", "talk"], "session 'talk' has 80 messages"),
+        (
+            ["sessions", "import", "less.json", "--thread", "talk"],
+            "less.json: has 79 of the 80 messages in thread 'talk'",
+        ),
         (["sessions", "import", "none.json"], "none.json cannot be read"),
         (["sessions", "export", "talk", "--output", "no/where.json"], "there is no folder"),
         (["recall", "talk", "?!"], "has no word to look for"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contextfold.recall import Hit
     from contextfold.store import Session, SessionState
     from contextfold.store.sql import SQLStore
+    from contextfold.transcripts import Conversation
 
 DEFAULT_STORE = "sqlite:///contextfold.db"
 
@@ -139,7 +140,10 @@ def import_file(
     store: Store = DEFAULT_STORE,
     namespace: Namespace = "",
 ) -> None:
-    """Put the conversations in FILE into a store, each as a thread of its own, or the one that --pick chooses."""
+    """Put the conversations in FILE into a store, each as a thread of its own, or the one that --pick chooses.
+
+    Of one that is there already, what came since is appended.
+    """
     from contextfold.store import open_store
 
     with plain_errors(file):
@@ -153,15 +157,32 @@ def import_file(
             if not conversation.messages:  # a thread begins with its first message
                 say(f"{name}: no messages to import")
                 continue
-            # What broke off is repeated with the same command.
-            is_there = session.state().message_count > 0 and session.history() == conversation.messages
-            if not is_there:
-                try:
-                    session.append(conversation.messages, at=0)  # anything else there is refused, nothing put behind it
-                except InputError as error:
-                    raise InputError(f"{place}: {error}") from error
-            there = ", there already" if is_there else ""
-            say(f"{name}: {len(conversation.messages):,} messages{there}")
+            there = session.history()
+            new = conversation.messages[_common(there, conversation, name, place) :]
+            try:
+                # What is there by now is refused, and nothing put behind it.
+                session.append(new, at=len(there))
+            except InputError as error:
+                raise InputError(f"{place}: {error}") from error
+            count = f"{name}: {len(conversation.messages):,} messages"
+            say(f"{count}, {f'{len(new):,} of them new' if new else 'there already'}" if there else count)
+
+
+def _common(there: Sequence[Any], conversation: Conversation, name: str, place: str) -> int:
+    """How many messages a thread has, all of which a conversation begins with: an import that broke off, or that is
+    repeated once the conversation has grown, goes on there. Raises ``InputError`` where it went another way."""
+    messages = conversation.messages
+    pairs = enumerate(zip(there, messages, strict=False))
+    same = next((at for at, (held, given) in pairs if held != given), min(len(there), len(messages)))
+    if same == len(there):
+        return same
+    short = same == len(messages)
+    differs = (
+        f"has {same:,} of the {len(there):,} messages" if short else f"differs from message {same:,} on from what is"
+    )
+    raise InputError(
+        f"{place}: {differs} in thread {name!r}, as after going back: import it as another thread, with --thread ID"
+    )
 
 
 @app.command()
