@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,108 @@ def test_a_file_is_named_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
     path.write_bytes(rows(USER))
     assert read_file(path)[0].name == str(path)
+
+
+ARGUMENTS = {"args": {}, "arguments": "{}", "name": "f", "id": "c"}
+CALL = {"id": "c", "type": "function", "function": ARGUMENTS}
+USE = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
+MLFLOW = {"mlflow.spanType": "LLM", "mlflow.spanInputs": [USER], "mlflow.spanOutputs": {"message": USER}}
+SESSIONS: dict[str, Any] = {
+    "claude-code": [
+        {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "message": USER},
+        {"type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s", "requestId": "r"}
+        | {"message": {"id": "m", "role": "assistant", "content": [USE]}},
+        {"type": "user", "uuid": "3", "parentUuid": "2", "sessionId": "s"}
+        | {"message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "x"}]}},
+    ],
+    "codex": [
+        {"type": "session_meta", "payload": {"id": "s", "instructions": "rules"}},
+        {"type": "response_item", "payload": {"type": "message", **USER, "content": [{"type": "input_text"}]}},
+        {"type": "response_item", "payload": {"type": "function_call", "call_id": "c", **ARGUMENTS}},
+        {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": "x"}},
+        {"type": "event_msg", "payload": {"type": "user_message", "message": "go"}},
+        {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}},
+    ],
+    "pi": [
+        {"type": "session", "id": "s", "version": 3},
+        {"type": "message", "id": "1", "parentId": None, "message": USER},
+        {"type": "message", "id": "2", "parentId": "1"}
+        | {"message": {"role": "assistant", "content": [{"type": "toolCall", **ARGUMENTS}]}},
+        {"type": "message", "id": "3", "parentId": "2"}
+        | {"message": {"role": "toolResult", "toolCallId": "c", "content": [{"type": "text", "text": "x"}]}},
+    ],
+    "gemini-cli": {
+        "sessionId": "s",
+        "projectHash": "h",
+        "messages": [
+            {"id": "1", "type": "user", "content": "go"},
+            {"id": "2", "type": "gemini", "content": "", "thoughts": [{"subject": "a", "description": "b"}]}
+            | {
+                "toolCalls": [{**ARGUMENTS, "result": [{"functionResponse": {"id": "c", "response": {"output": "x"}}}]}]
+            },
+        ],
+    },
+    "copilot": {
+        "prompts": [
+            {
+                "prompt": "go",
+                "logs": [
+                    {"kind": "request", "response": {"message": ["x"]}, "metadata": {"tools": [CALL]}}
+                    | {
+                        "requestMessages": {
+                            "messages": [{"role": 1, "content": [{"type": 1, "text": "go"}], "toolCalls": [CALL]}]
+                        }
+                    }
+                ],
+            }
+        ]
+    },
+    "google-adk": {"id": "s", "appName": "a", "events": [{"author": "user", "content": {"parts": [{"text": "go"}]}}]},
+    "server-sent-events": [
+        {"id": "u", **USER},
+        {"id": "m", "role": "assistant", "tool_calls": [ARGUMENTS], "tool_call_chunks": [{"id": "c", "args": "{}"}]},
+        {"id": "r", "tool_call_id": "c", "content": "x"},
+    ],
+    "response-stream": [
+        {"type": "response.created", "response": {"output": []}},
+        {"type": "response.completed", "response": {"instructions": "r", "output": [{"type": "message", **USER}]}},
+    ],
+    "messages": {
+        "messages": [USER, {"role": "assistant", "content": None, "tool_calls": [CALL]}],
+        "response": {"choices": [{"message": {"role": "assistant", "content": "x"}}]},
+        "tools": [CALL],
+    },
+    "mlflow": {"attributes": {name: json.dumps(value) for name, value in MLFLOW.items()}},
+    "opentelemetry": {"attributes": {"llm": {"input_messages": [{"message": {**USER, "tool_calls": [CALL]}}]}}},
+}
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each mapping or list in a value, with each of its keys or places."""
+    for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from _places(inner)
+
+
+@pytest.mark.parametrize("kind", SESSIONS)
+def test_a_session_with_any_value_in_any_place_is_read_or_refused_and_nothing_else(kind: str) -> None:
+    """A call of pi's whose id was a list ended in a ``TypeError``, and calls of Gemini CLI's that were a number."""
+    session = json.loads(json.dumps(SESSIONS[kind]))
+
+    def data() -> bytes:
+        if kind == "server-sent-events":
+            return "".join(f"data: {json.dumps(piece)}\n\n" for piece in session).encode()
+        return rows(*session) if isinstance(session, list) else json.dumps(session).encode()
+
+    assert read(data(), name="talk")[0].kind == kind
+    for holder, key in _places(session):
+        held = holder[key]
+        for odd in ([1], {"a": 1}, None, 3, True, "", [[]], 1e400):
+            holder[key] = odd
+            with contextlib.suppress(InputError):
+                read(data(), name="talk")
+        holder[key] = held
 
 
 WRAPPER_KEYS = [

@@ -102,9 +102,9 @@ def _add_piece(turns: Turns, piece: dict[str, Any]) -> None:
 
 def _add_calls(calls: list[dict[str, Any]], piece: dict[str, Any]) -> None:
     """Calls named in this piece, and the next stretch of the arguments of those that have begun."""
-    chunks = [chunk for chunk in piece.get("tool_call_chunks") or () if isinstance(chunk, dict)]
-    for named in piece.get("tool_calls") or ():
-        if isinstance(named, dict) and named.get("id") and named.get("name"):
+    chunks = _objects(piece.get("tool_call_chunks"))
+    for named in _objects(piece.get("tool_calls")):
+        if named.get("id") and named.get("name"):
             arguments = "" if chunks else json_text(named.get("args") or {})
             function = {"name": named["name"], "arguments": arguments}
             calls.append({"id": named["id"], "type": "function", "function": function})
@@ -112,3 +112,7 @@ def _add_calls(calls: list[dict[str, Any]], piece: dict[str, Any]) -> None:
         begun = [call for call in calls if call["id"] == chunk.get("id")] or calls[-1:]
         if begun and isinstance(chunk.get("args"), str):
             begun[0]["function"]["arguments"] += chunk["args"]
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -27,7 +27,7 @@ class Turns:
         self._callers: dict[str, Turn] = {}
         self._answers: dict[str, Turn] = {}
 
-    def add(self, message: dict[str, Any], *, calls: Sequence[str] = (), answer: str | None = None) -> None:
+    def add(self, message: dict[str, Any], *, calls: Sequence[Any] = (), answer: str | None = None) -> None:
         """A new message that makes ``calls``. ``answer`` identifies it, for rows that belong to it later."""
         turn = Turn(message)
         self._turns.append(turn)
@@ -40,7 +40,7 @@ class Turns:
         turn = self._answers.get(answer) if answer is not None else None
         return None if turn is None else turn.message
 
-    def calls(self, answer: str, calls: Sequence[str]) -> None:
+    def calls(self, answer: str, calls: Sequence[Any]) -> None:
         """Calls that a later row adds to the message with this identifier."""
         self._remember(self._answers[answer], calls)
 
@@ -64,9 +64,10 @@ class Turns:
                 ordered.extend(of_results(turn.results))
         return ordered
 
-    def _remember(self, turn: Turn, calls: Sequence[str]) -> None:
+    def _remember(self, turn: Turn, calls: Sequence[Any]) -> None:
         for call_id in calls:
-            self._callers[call_id] = turn
+            if isinstance(call_id, str):  # files hold anything; what is no id has no result
+                self._callers[call_id] = turn
 
 
 def one_user_message(results: list[Any]) -> list[dict[str, Any]]:
