@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from conversations import SYSTEM, said, turn, turns
@@ -289,6 +290,44 @@ def test_a_url_of_no_known_database_says_which_there_are(url: str, said_of_it: s
     with pytest.raises(InputError, match=said_of_it) as caught:
         open_store(url)
     assert "sqlite:///FILE" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "said_of_it"),
+    [
+        ("sqlite://talks.db", "three slashes: sqlite:///FILE"),
+        ("sqlite://folder/talks.db", "three slashes: sqlite:///FILE"),
+        ("sqlite://anna:geheim@host/talks.db", "three slashes: sqlite:///FILE"),
+        ("sqlite:///talks?1.db", "write ? in a path as %3F"),
+        ("sqlite:///talks?a=1.db", "write ? in a path as %3F"),
+        ("sqlite:///talks.db?mode=ro", "sqlite:///file:FILE?mode=ro&uri=true"),
+        ("sqlite:///talks.db?timeout=5", "there is no option 'timeout'"),
+        ("sqlite:///talks\0.db", "no character of number 0"),
+    ],
+)
+def test_a_url_of_sqlite_that_means_another_file_than_it_says_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, said_of_it: str
+) -> None:
+    """A path was cut at its ``?``, what was to be read only was written, and two slashes ended in a traceback."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        opened(open_store(url)).append(turn(0))
+    assert said_of_it in str(caught.value)
+    assert "geheim" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["talks?1.db", "a b#c.db", "100%.db", "%41.db", "größe 完成.db", "a=b&c.db", "file:x"])
+def test_a_file_of_any_name_is_the_one_that_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = "./" + name if name.startswith("file:") else name
+    for url in (f"sqlite:///{quote(path)}", f"sqlite:///{tmp_path}/{quote(name)}"):
+        store = open_store(url)
+        opened(store).append(turn(0))
+        store.close()
+    assert {file.name.removesuffix("-wal").removesuffix("-shm") for file in tmp_path.iterdir()} == {name}
 
 
 @pytest.mark.parametrize(

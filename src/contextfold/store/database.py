@@ -235,12 +235,31 @@ def resolved(url: str) -> URL:
         raise InputError(f"store {shown!r} is of no kind that is known; {_REMEDY}")
     if "+" in found.drivername and found.get_driver_name() != known[0]:
         raise InputError(f"store {shown!r}: only the driver {known[0]} is supported; {_REMEDY}")
+    if found.get_backend_name() == "sqlite":
+        _check_path(found, url, str(shown))
     found = found.set(drivername="+".join((found.get_backend_name(), known[0])))
     if found.get_backend_name() == "sqlite" and not _is_in_memory(found) and "uri" not in found.query:
         found = found.set(database=str(Path(str(found.database)).absolute()))
     if found.get_backend_name() == "postgresql":
         _import_psycopg()
     return found
+
+
+def _check_path(found: URL, url: str | URL, shown: str) -> None:
+    """Raises ``InputError`` for what SQLAlchemy would not take, or would leave aside: a path that is cut at its ``?``
+    is another file, and one that was to be read only is written."""
+    if found.host or found.username or found.port:
+        shown = addresses.shown(found.render_as_string(hide_password=True))  # which a path could not have
+        raise InputError(
+            f"store {shown!r}: a path stands behind three slashes: sqlite:///FILE, or sqlite:////FOLDER/FILE"
+        )
+    if "\0" in str(found.database):
+        raise InputError(f"store {shown!r}: a path holds no character of number 0: name a file")
+    given = url.partition("?")[2].split("&") if isinstance(url, str) and "?" in url else found.query
+    names = [field.partition("=")[0] for field in given]
+    if names and "uri" not in found.query:  # SQLite reads them there, and its extensions know more of them
+        way = "write ? in a path as %3F; options of SQLite stand in sqlite:///file:FILE?mode=ro&uri=true"
+        raise InputError(f"store {shown!r}: there is no option {names[0]!r} of a file: {way}")
 
 
 _REMEDY = "give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
