@@ -83,7 +83,6 @@ class Item:
     given: Given | None = None
     error: Exception | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
-    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,20 +300,21 @@ def _is_result(folder: str, given: str) -> bool:
 
 
 def _is_read(name: str) -> bool:
-    plain = name
+    return _unpacked(name).endswith(SUFFIXES) and not _is_hidden(_base(name))
+
+
+def _unpacked(name: str) -> str:
+    """The name without the suffixes of compression."""
     for suffix in COMPRESSED:
-        plain = plain.removesuffix(suffix)
-    return plain.endswith(SUFFIXES) and not _is_hidden(_base(name))
+        name = name.removesuffix(suffix)
+    return name
 
 
 def _holds_lines(name: str, reading: Reading) -> bool:
     """Whether each line of a file is a conversation, and not the file one of many lines."""
     if reading.each is not None:
         return reading.each == "line"
-    plain = name
-    for suffix in COMPRESSED:
-        plain = plain.removesuffix(suffix)
-    if not plain.endswith((".jsonl", ".ndjson")):
+    if not _unpacked(name).endswith((".jsonl", ".ndjson")):
         return False
     value = _first_line(name)
     if isinstance(value, dict):
@@ -365,7 +365,7 @@ def _system(address: str) -> tuple[Any, str]:
 def _opened(name: str) -> Any:
     """A file to be read, decompressed by its name. Raises ``InputError`` where it cannot be opened."""
     try:
-        if is_remote(name) or name.endswith((".zst",)):
+        if is_remote(name) or name.endswith(".zst"):
             try:
                 import fsspec
             except ImportError:
@@ -462,12 +462,12 @@ def _items_of_line(name: str, at: int, line: bytes, reading: Reading) -> Iterato
             raise InputError(f"the line at byte {at:,} is no object and no list")
         row = {key: held for key, held in value.items() if key != column}
         for given in read_row(value, column, reading.format):
-            yield Item(name, at, given, row=row, size=len(line))
+            yield Item(name, at, given, row=row)
     except json.JSONDecodeError as error:
         problem = InputError(f"the line at byte {at:,} is no JSON: {error.msg} at character {error.pos + 1:,} of it")
-        yield Item(name, at, error=problem, size=len(line))
+        yield Item(name, at, error=problem)
     except Exception as error:  # noqa: BLE001  one bad row must not end a job of a million
-        yield Item(name, at, error=error, row=row, size=len(line))
+        yield Item(name, at, error=error, row=row)
 
 
 def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
@@ -478,7 +478,7 @@ def _items_of_file(name: str, reading: Reading) -> Iterator[Item]:
             number = found.name.removeprefix(name)
             tools, number = found.tools or None, number.removeprefix("#")
             given = Given(found.messages, found.format, tools, name=number, left_out=found.left_out)
-            yield Item(name, given=given, size=len(data))
+            yield Item(name, given=given)
     except Exception as error:  # noqa: BLE001  as above
         yield Item(name, error=error)
 

@@ -38,18 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from contextfold.evidence.blocks import (
-    LEAST_WORTH,
-    MENTION,
-    PAIR,
-    TERM,
-    Block,
-    Blocks,
-    Floats,
-    Ints,
-    Numbers,
-    Vocabulary,
-)
+from contextfold.evidence.blocks import PAIR, Block, Blocks, Floats, Ints, Numbers, Vocabulary
 from contextfold.evidence.clips import SHARE, clips
 from contextfold.evidence.reading import BARE, ENOUGH_WORDS, RULE, Line
 from contextfold.evidence.section import as_quoted, lines_under_marks
@@ -57,8 +46,6 @@ from contextfold.evidence.sizes import Sizes
 from contextfold.evidence.told import is_relative
 from contextfold.summary.extractive_facts import sentences
 from contextfold.summary.rules import forbidden_of, statements_of
-
-__all__ = ["FADING", "LEAST_WORTH", "MENTION", "PAIR", "RARITY", "TERM", "YOUNGEST", "select"]
 
 # Between 0.08 and 0.15 replays show no difference worth a decision.
 FADING = 0.15

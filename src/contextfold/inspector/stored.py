@@ -68,7 +68,6 @@ class _Talk:
         shape = Wire(format)
         shape.remember(self.wire, self.messages)
         self.format = format
-        self.counter = shape.counter
         self.recording = Recording(self.wire, shape)
         self.sizes = [self.recording.known.tokens(number) for number in self.recording.numbers]
         self.summaries: list[StoredSummary] = list(store.read_summaries(thread))

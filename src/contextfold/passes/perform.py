@@ -27,7 +27,7 @@ from contextfold.observe import Observer, SummaryEnd
 from contextfold.passes import material
 from contextfold.passes.behind import summary_behind, together
 from contextfold.passes.decide import Nothing, Plan, decide
-from contextfold.passes.means import Archiver, Made, Means, RequestModel
+from contextfold.passes.means import Archiver, Made, Means
 from contextfold.passes.question import Question
 from contextfold.record.compaction import Compaction, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
@@ -36,7 +36,7 @@ from contextfold.summary.chunks import Unit
 from contextfold.summary.message import without_headings
 from contextfold.summary.summarizer import EXTRACTIVE, Summarizer, Summary, SummaryStats
 
-__all__ = ["Archiver", "Made", "Means", "RequestModel", "archived", "perform", "run_pass", "saved", "under_archive"]
+__all__ = ["Archiver", "Made", "Means", "archived", "perform", "run_pass", "saved", "under_archive"]
 
 
 async def run_pass(question: Question, means: Means) -> Made | Nothing:

@@ -48,7 +48,7 @@ def test_a_frame_comes_off_as_it_went_on(prose: str, lines: str, path: str | Non
         message = framed(made, path, quoted)
         assert unframed(message).content == made.content
         assert layout.is_summary(message)
-        assert layout.read([message]).usage_until == "a1"
+        assert layout.usage_until([message]) == "a1"
         assert quoted is None or str(quoted.content) in str(message.content)
         kept = str(unframed(message, with_quote=True).content)
         assert quoted is None or str(quoted.content) in kept

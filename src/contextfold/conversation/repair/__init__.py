@@ -8,13 +8,12 @@ What belongs here: these, as pure functions over any list of messages. Finding t
 """
 
 from contextfold.conversation.repair.appended import Seen, is_clean
-from contextfold.conversation.repair.pairing import REPEATED, Placed, answer_pending, awaited, repair
+from contextfold.conversation.repair.pairing import REPEATED, answer_pending, awaited, repair
 from contextfold.conversation.repair.rules import EMPTY, bare_end, conform
 
 __all__ = [
     "EMPTY",
     "REPEATED",
-    "Placed",
     "Seen",
     "answer_pending",
     "awaited",

@@ -18,7 +18,6 @@ assistant message at the time: its reported usage is about messages that are gon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
@@ -30,15 +29,6 @@ from contextfold.summary.message import EVIDENCE_CLOSE, EVIDENCE_OPEN, parse, su
 M = TypeVar("M", bound=BaseMessage)
 
 PREFIX = "Here is a summary of the conversation to date:\n\n"
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierSummary:
-    """What the summaries in a history say. ``usage_until``: the assistant message whose usage is out of date."""
-
-    prose: str = ""
-    evidence: str = ""
-    usage_until: str | None = None
 
 
 def is_summary(message: Any) -> bool:
@@ -83,18 +73,12 @@ def marked(message: M, usage_until: str | None) -> M:
     )
 
 
-def read(messages: Sequence[AnyMessage]) -> EarlierSummary:
-    """What the summary messages among these say, as one."""
-    prose: list[str] = []
-    lines: list[str] = []
-    usage_until: str | None = None
-    for message in messages:
-        if is_summary(message):
-            said, quoted = _parts(str(message.text))
-            prose.append(said)
-            lines.append(quoted)
-            usage_until = (message.response_metadata.get("contextfold") or {}).get("usage_until") or usage_until
-    return EarlierSummary("\n\n".join(filter(None, prose)), "\n".join(filter(None, lines)), usage_until)
+def usage_until(messages: Sequence[AnyMessage]) -> str | None:
+    """The assistant message whose usage is out of date, by the newest summary message that names one."""
+    noted = (
+        message.response_metadata.get("contextfold") or {} for message in reversed(messages) if is_summary(message)
+    )
+    return next((until for one in noted if (until := one.get("usage_until"))), None)
 
 
 def as_history(message: AnyMessage) -> AnyMessage:

@@ -464,7 +464,7 @@ class SummarizationMiddleware(langchain_summarization.SummarizationMiddleware):
     def _reported(self, messages: Sequence[AnyMessage]) -> int:
         """What the provider reported last, unless that was before the summary that stands in the history."""
         newest = layout.newest_assistant(messages)
-        if newest is None or (newest.id is not None and newest.id == layout.read(messages).usage_until):
+        if newest is None or (newest.id is not None and newest.id == layout.usage_until(messages)):
             return 0
         return reported_tokens(newest, self.model)
 
