@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from contextfold.conversation.ledger import runs
 from contextfold.errors import (
     RECENT,
     ArchiveError,
@@ -408,9 +407,7 @@ def _record(question: Question, plan: Plan, summary: SummaryRecord | None) -> Co
         format=question.history.format.name,
         covers=plan.covers,
         fingerprint=question.history.fingerprint(plan.covers),
-        fates=tuple(
-            FateRun(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(plan.fates)
-        ),
+        fates=FateRun.all_of(plan.fates),
         edits=plan.edits,
         summary=summary,
         summary_after=plan.summary_after,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from contextfold.conversation import pins
 from contextfold.conversation.groups import Group
-from contextfold.conversation.ledger import Fate, runs
+from contextfold.conversation.ledger import Fate
 from contextfold.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.fates import PASSED
 from contextfold.passes.question import Question
@@ -244,4 +244,4 @@ def _fates(
         fates[run.start : run.stop] = [(run.fate, run.reason)] * (run.stop - run.start)
     for index, fate in changes.items():
         fates[index] = fate
-    return tuple(FateRun(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(fates))
+    return FateRun.all_of(fates)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from contextfold import tiers
 from contextfold.conversation import pins
 from contextfold.conversation.history import History
-from contextfold.conversation.ledger import Fate, Run
+from contextfold.conversation.ledger import Account, Fate, Run, runs
 from contextfold.errors import InputError
 from contextfold.messages import Message, Part, Text, ToolCall, well_formed
 from contextfold.summary.message import summary_text
@@ -111,6 +111,10 @@ class FateRun(BaseModel):
         if self.stop <= self.start:
             raise ValueError(f"it ends at {self.stop}, which is not behind its start at {self.start}")
         return self
+
+    @classmethod
+    def all_of(cls, fates: Iterable[Account]) -> tuple[FateRun, ...]:
+        return tuple(cls(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(fates))
 
     def as_run(self) -> Run:
         return Run(self.start, self.stop, self.fate, self.reason)

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from contextfold.conversation.ledger import runs
 from contextfold.errors import InputError, shown
 from contextfold.record.compaction import Compaction, Edit, FateRun
 
@@ -165,9 +164,7 @@ def _moved(record: Compaction, ends: Sequence[int], start: int) -> Compaction:
     return record.model_copy(
         update={
             "covers": record.covers - shift,
-            "fates": tuple(
-                FateRun(start=run.start, stop=run.stop, fate=run.fate, reason=run.reason) for run in runs(moved)
-            ),
+            "fates": FateRun.all_of(moved),
             "edits": tuple(edits),
             "recalled": (),  # a pass follows, and folds away what came back
             "summary_after": behind(record.summary_after) - 1,
