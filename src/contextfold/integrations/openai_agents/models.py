@@ -44,29 +44,10 @@ class CompactingModel(Model):
         output_schema: Any,
         handoffs: list[Any],
         tracing: ModelTracing,
-        *,
-        previous_response_id: str | None,
-        conversation_id: str | None,
-        prompt: Any,
+        **more: Any,
     ) -> Any:
-        beside = {
-            "system_instructions": system_instructions,
-            "tools": tools,
-            "output_schema": output_schema,
-            "handoffs": handoffs,
-            "tracing": tracing,
-            "previous_response_id": previous_response_id,
-            "conversation_id": conversation_id,
-            "prompt": prompt,
-        }
-
-        async def send(view: Any, max_tokens: int | None = None) -> Any:
-            settings = _limited(model_settings, max_tokens)
-            return await self.wrapped.get_response(input=view, model_settings=settings, **beside)
-
-        if previous_response_id or conversation_id:
-            return await send(input)
-        return await self._answered(send, input, model_settings, beside)
+        beside = _beside(system_instructions, tools, output_schema, handoffs, tracing, more)
+        return await self._answered(self.wrapped.get_response, input, model_settings, beside)
 
     async def stream_response(
         self,
@@ -77,30 +58,13 @@ class CompactingModel(Model):
         output_schema: Any,
         handoffs: list[Any],
         tracing: ModelTracing,
-        *,
-        previous_response_id: str | None,
-        conversation_id: str | None,
-        prompt: Any,
+        **more: Any,
     ) -> AsyncIterator[Any]:
-        beside = {
-            "system_instructions": system_instructions,
-            "tools": tools,
-            "output_schema": output_schema,
-            "handoffs": handoffs,
-            "tracing": tracing,
-            "previous_response_id": previous_response_id,
-            "conversation_id": conversation_id,
-            "prompt": prompt,
-        }
+        async def opened(**request: Any) -> Any:
+            return await aopened(self.wrapped.stream_response(**request))
 
-        async def send(view: Any, max_tokens: int | None = None) -> Any:
-            settings = _limited(model_settings, max_tokens)
-            return await aopened(self.wrapped.stream_response(input=view, model_settings=settings, **beside))
-
-        if previous_response_id or conversation_id:
-            stream = await send(input)
-        else:
-            stream = await self._answered(send, input, model_settings, beside)
+        beside = _beside(system_instructions, tools, output_schema, handoffs, tracing, more)
+        stream = await self._answered(opened, input, model_settings, beside)
         try:
             async for event in stream:
                 yield event
@@ -109,11 +73,16 @@ class CompactingModel(Model):
 
     async def _answered(
         self,
-        send: Callable[..., Awaitable[Any]],
+        answer: Callable[..., Awaitable[Any]],
         input: str | list[Any],
         settings: ModelSettings,
         beside: dict[str, Any],
     ) -> Any:
+        async def send(view: Any, max_tokens: int | None = None) -> Any:
+            return await answer(input=view, model_settings=_limited(settings, max_tokens), **beside)
+
+        if beside["previous_response_id"] or beside["conversation_id"]:
+            return await send(input)
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
         schema = beside["output_schema"]
         is_json = schema is not None and not schema.is_plain_text()
@@ -177,6 +146,14 @@ class CompactingProvider(ModelProvider):
 
     async def aclose(self) -> None:
         await self.wrapped.aclose()
+
+
+def _beside(
+    system_instructions: str | None, tools: list[Any], output_schema: Any, handoffs: list[Any], tracing: Any, more: Any
+) -> dict[str, Any]:
+    """What a request has beside its input and its settings, by name."""
+    named = {"system_instructions": system_instructions, "tools": tools, "output_schema": output_schema}
+    return {**named, "handoffs": handoffs, "tracing": tracing, **more}
 
 
 def _limited(settings: ModelSettings, max_tokens: int | None) -> ModelSettings:
