@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, objects_in
 from contextfold.transcripts.requests import tools_of
 
 KIND = "copilot"
@@ -25,9 +25,8 @@ def recognizes(document: TranscriptFile) -> bool:
 
 def read(document: TranscriptFile) -> list[Conversation]:
     found = list(_requests(document.value))
-    names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
     conversations = []
-    for name, (log, answer) in zip(names, found, strict=True):
+    for name, (log, answer) in zip(document.names(len(found)), found, strict=True):
         messages = [*map(_message, log["requestMessages"]["messages"]), *answer]
         conversations.append(Conversation(name, "openai-chat", messages, KIND, _tools(log)))
     return conversations
@@ -35,7 +34,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
 
 def _requests(value: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """Each request, and its answer."""
-    logs = [log for prompt in _objects(value.get("prompts")) for log in _objects(prompt.get("logs"))]
+    logs = [log for prompt in objects_in(value.get("prompts")) for log in objects_in(prompt.get("logs"))]
     logs = [log for log in logs if log.get("kind") in ("request", "toolCall")]
     last = next((log for log in reversed(logs) if log["kind"] == "request"), None)
     for log, following in pairwise([*logs, {}]):
@@ -66,7 +65,7 @@ def _content(content: Any) -> Any:
     if not isinstance(content, list):
         return content
     blocks: list[Any] = []
-    for part in _objects(content):
+    for part in objects_in(content):
         if part.get("type") == TEXT:
             blocks.append({"type": "text", "text": part.get("text") or ""})
         elif part.get("type") == IMAGE and isinstance(part.get("imageUrl"), dict):
@@ -81,7 +80,3 @@ def _content(content: Any) -> Any:
 def _tools(log: dict[str, Any]) -> tuple[Any, ...]:
     metadata = log.get("metadata")
     return tools_of(metadata) if isinstance(metadata, dict) else ()
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -44,7 +44,11 @@ class TranscriptFile:
     @property
     def objects(self) -> list[dict[str, Any]]:
         """The rows that are objects."""
-        return [row for row in self.rows if isinstance(row, dict)]
+        return objects_in(self.rows)
+
+    def names(self, count: int) -> list[str]:
+        """What its conversations are called, where it holds so many."""
+        return [self.name] if count == 1 else [f"{self.name}#{number}" for number in range(count)]
 
     def place(self, index: int) -> str:
         """Where row ``index`` stands, for an error text."""
@@ -62,6 +66,11 @@ class TranscriptFile:
         shown = [f"{first:,}" if first == last else f"{first:,}-{last:,}" for first, last, _ in spans[:PLACES]]
         more = f" and {len(spans) - PLACES:,} more places" if len(spans) > PLACES else ""
         return f"{_NAMES[bool(self.lines)][len(numbers) > 1]} {', '.join(shown)}{more}"
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; none where it is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def parse(data: bytes, name: str) -> TranscriptFile:

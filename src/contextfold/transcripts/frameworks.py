@@ -40,10 +40,9 @@ def read(document: TranscriptFile) -> list[Conversation]:
     if found is None:
         return []
     kind, stored = found
-    names = [document.name] if len(stored) == 1 else [f"{document.name}#{number}" for number in range(len(stored))]
     return [
         Conversation(name, kind.format, _converted(kind, one, name), kind.name)
-        for name, one in zip(names, stored, strict=True)
+        for name, one in zip(document.names(len(stored)), stored, strict=True)
     ]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from contextfold.formats.values import json_text
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, objects_in
 from contextfold.transcripts.turns import Turns
 
 KIND = "gemini-cli"
@@ -44,7 +44,7 @@ def read(document: TranscriptFile) -> list[Conversation]:
 def _entries(document: TranscriptFile) -> list[dict[str, Any]]:
     """The messages as they stand at the end."""
     if isinstance(document.value, dict):
-        return _objects(document.value.get("messages"))
+        return objects_in(document.value.get("messages"))
     said = _Said()
     for row in document.objects:
         patch = row["$set"] if isinstance(row.get("$set"), dict) else row
@@ -53,12 +53,8 @@ def _entries(document: TranscriptFile) -> list[dict[str, Any]]:
         elif "type" in row:
             said.add(row)
         else:
-            said.update(_objects(patch.get("messages")))
+            said.update(objects_in(patch.get("messages")))
     return said.entries
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 class _Said:

@@ -20,7 +20,7 @@ from contextfold.formats.langchain_shapes import shape_of
 from contextfold.formats.marks import is_marked
 from contextfold.transcripts import requests
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, objects_in
 
 KIND = "messages"
 KNOWN_KEYS = (
@@ -59,9 +59,8 @@ def read(document: TranscriptFile, format: str | None = None) -> list[Conversati
     """Every list of messages in the file; ``format`` names their format instead of having it detected."""
     found = list(_found(document)) or [Found([])]
     left_out = _without_messages(document)
-    names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
     conversations = []
-    for name, entry in zip(names, found, strict=True):
+    for name, entry in zip(document.names(len(found)), found, strict=True):
         messages = [_as_sent(message) for message in entry.messages if _was_sent(message)]
         known = format or entry.format or _detected(messages)
         conversations.append(Conversation(name, known, messages, KIND, entry.tools, left_out))
@@ -134,7 +133,7 @@ def _answered(body: Mapping[str, Any], key: str, depth: int) -> Iterator[Found]:
 
 
 def _are_pieces(value: Any) -> bool:
-    objects = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+    objects = objects_in(value)
     return bool(objects) and not any("role" in entry for entry in objects)
 
 

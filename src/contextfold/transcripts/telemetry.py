@@ -19,7 +19,7 @@ from contextfold import json_values
 from contextfold.formats.values import arguments_text, json_text
 from contextfold.transcripts import flattened, json_lines
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, objects_in
 
 KIND = "opentelemetry"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
@@ -45,10 +45,9 @@ def recognizes(document: TranscriptFile) -> bool:
 
 def read(document: TranscriptFile) -> list[Conversation]:
     found = list(_requests(document.value, DEPTH))
-    names = [document.name] if len(found) == 1 else [f"{document.name}#{number}" for number in range(len(found))]
     return [
         Conversation(name, "openai-chat", _messages(one), KIND, _tools(one), one[MISSING] or ())
-        for name, one in zip(names, found, strict=True)
+        for name, one in zip(document.names(len(found)), found, strict=True)
     ]
 
 
@@ -77,7 +76,7 @@ def _requests(value: Any, depth: int) -> Iterator[dict[str, Any]]:
         held = _held(value)
         if held is not None:
             # Events may tell the same once more, and what the span leaves out.
-            events = _objects(value.get("events"))
+            events = objects_in(value.get("events"))
             same = [one for one in map(_held, events) if one is not None and one[INPUT] == held[INPUT]]
             yield {name: held[name] or next((one[name] for one in same if one[name]), None) for name in held}
             value = {**value, "events": [event for event in events if _held(event) not in same]}
@@ -138,7 +137,7 @@ def _messages(request: Mapping[str, Any]) -> list[Any]:
     messages: list[Any] = []
     waiting: deque[str] = deque()
     unnamed = count(1)
-    if system := _content(_objects(request[SYSTEM])):
+    if system := _content(objects_in(request[SYSTEM])):
         messages.append({"role": "system", "content": system})
     for message in [*(request[INPUT] or ()), *(request[OUTPUT] or ())]:
         messages += _said(message, waiting, unnamed) if isinstance(message, dict) else [message]
@@ -152,7 +151,7 @@ def _said(message: dict[str, Any], waiting: deque[str], unnamed: Iterator[int]) 
     if not isinstance(message.get("parts"), list):
         yield message
         return
-    parts = _objects(message["parts"])
+    parts = objects_in(message["parts"])
     for part in parts:
         if part.get("type") == "tool_call_response":
             call = part.get("id") or (waiting.popleft() if waiting else "")
@@ -179,10 +178,6 @@ def _said(message: dict[str, Any], waiting: deque[str], unnamed: Iterator[int]) 
     yield said
 
 
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 def _content(parts: list[dict[str, Any]]) -> Any:
     """Parts as a text, or as blocks where there is more. What a model thought stands beside it."""
     blocks = [_block(part) for part in parts if part.get("type") != "reasoning"]
@@ -207,6 +202,6 @@ def _tools(request: Mapping[str, Any]) -> tuple[Any, ...]:
     fields = ("name", "description", "parameters")
     return tuple(
         {"type": "function", "function": {name: tool[name] for name in fields if name in tool}}
-        for tool in _objects(request[TOOLS])
+        for tool in objects_in(request[TOOLS])
         if tool.get("type") == "function" and "name" in tool
     )
