@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from contextfold.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+
+
+def conversation(steps: int, *, words: int = 120) -> list[dict[str, Any]]:
+    """A tool-using agent's session of about ``steps`` x (``words`` + 40) tokens."""
+    wire: list[dict[str, Any]] = [
+        {"role": "system", "content": "You repair services."},
+        {"role": "user", "content": "Find out why invoices are late. Never touch the table `ledger_2019`."},
+    ]
+    for step in range(steps):
+        call = {"id": f"call_{step}", "type": "function"}
+        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"/srv/app/module_{step}.py"})}
+        wire.append({"role": "assistant", "content": f"Step {step}: reading module_{step}.", "tool_calls": [call]})
+        output = " ".join(f"value{step}x{n}" for n in range(words // 3))
+        wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
+    return wire
 
 
 def system(text: str = "You help.") -> Message:

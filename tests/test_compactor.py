@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from building import conversation
 from contextfold import (
     CannotFit,
     Compaction,
@@ -29,21 +30,6 @@ from contextfold.observe import Event
 from contextfold.passes import question
 
 Wire = list[dict[str, Any]]
-
-
-def conversation(steps: int, *, words: int = 120) -> Wire:
-    """A tool-using agent's session of about ``steps`` x (``words`` + 40) tokens."""
-    wire: Wire = [
-        {"role": "system", "content": "You repair services."},
-        {"role": "user", "content": "Find out why invoices are late. Never touch the table `ledger_2019`."},
-    ]
-    for step in range(steps):
-        call = {"id": f"call_{step}", "type": "function"}
-        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"/srv/app/module_{step}.py"})}
-        wire.append({"role": "assistant", "content": f"Step {step}: reading module_{step}.", "tool_calls": [call]})
-        output = " ".join(f"value{step}x{n}" for n in range(words // 3))
-        wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
-    return wire
 
 
 def test_what_a_result_shows_of_itself_is_its_figures_and_nothing_that_was_said() -> None:

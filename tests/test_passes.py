@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from building import conversation
 from contextfold import (
     CannotFit,
     Compaction,
@@ -24,7 +25,7 @@ from contextfold import (
 from contextfold.policy import Budgets, Oversized, Pins, ToolOutputs
 from contextfold.testing import LimitedSummarizer, ScriptedSummarizer
 from effort import crossed, examples
-from test_compactor import Wire, conversation, summary_of
+from test_compactor import Wire, summary_of
 
 
 def fates(out: CompactionResult) -> dict[int, tuple[str, str]]:

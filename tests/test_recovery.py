@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from building import conversation
 from contextfold import Compaction, CompactionResult, Compactor, ContextOverflow, InputError, Policy, count_tokens
 from contextfold.calls.recovery import shorter_answer
 from contextfold.calls.thinking import shorter_thinking
@@ -27,21 +28,6 @@ from effort import crossed
 
 Wire = list[dict[str, Any]]
 COLORS = pytest.mark.parametrize("color", ["sync", "async"])
-
-
-def conversation(steps: int, *, words: int = 120) -> Wire:
-    """A tool-using agent's session of about ``steps`` x (``words`` + 40) tokens."""
-    wire: Wire = [
-        {"role": "system", "content": "You repair services."},
-        {"role": "user", "content": "Find out why invoices are late. Never touch the table `ledger_2019`."},
-    ]
-    for step in range(steps):
-        call = {"id": f"call_{step}", "type": "function"}
-        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"/srv/app/module_{step}.py"})}
-        wire.append({"role": "assistant", "content": f"Step {step}: reading module_{step}.", "tool_calls": [call]})
-        output = " ".join(f"value{step}x{n}" for n in range(words // 3))
-        wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
-    return wire
 
 
 class Refused(Exception):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from emulator import Answer, Fault, ProviderServer, ToolCall
 
+import building
 from contextfold import Compactor, formats
 from contextfold.errors import InputError, RefusedInStream, StillTooLong
 from contextfold.integrations import anthropic as over_anthropic
@@ -31,15 +32,8 @@ MODEL = "small"
 
 
 def conversation(steps: int, *, words: int = 120) -> Wire:
-    """A tool-using agent's session of about ``steps`` x (``words`` + 40) tokens, as Chat Completions has it."""
-    wire: Wire = [{"role": "user", "content": "Find out why invoices are late. Never touch the table `ledger_2019`."}]
-    for step in range(steps):
-        call = {"id": f"call_{step}", "type": "function"}
-        call["function"] = {"name": "read_file", "arguments": json.dumps({"path": f"/srv/app/module_{step}.py"})}
-        wire.append({"role": "assistant", "content": f"Step {step}: reading module_{step}.", "tool_calls": [call]})
-        output = " ".join(f"value{step}x{n}" for n in range(words // 3))
-        wire.append({"role": "tool", "tool_call_id": f"call_{step}", "content": output})
-    return wire
+    """As Chat Completions has it, without the system prompt, which the other APIs have beside the messages."""
+    return building.conversation(steps, words=words)[1:]
 
 
 def in_format(wire: Wire, format: str) -> list[Any]:

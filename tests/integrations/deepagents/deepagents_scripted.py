@@ -1,66 +1,24 @@
-"""A chat model that says what a test wants, and deep agents that run on it. All else is the real framework."""
+"""Deep agents' conversations, and models that write summaries. All else is the real framework."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from pydantic import Field, PrivateAttr
+from deepagents import create_deep_agent
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
-Answer = str | AIMessage | Exception
+from integrations.langchain.langchain_scripted import Answer, ScriptedModel
+from integrations.langchain.langchain_scripted import problems_of as problems_of
 
 SUMMARY = "SUMMARYTOKEN The user asked about many items; the deploy key is k-778."
 
 
-class ScriptedModel(BaseChatModel):
-    """``script(messages, number)`` gives the answer to call ``number``, from 0; an exception is raised."""
-
-    script: Callable[[list[BaseMessage], int], Answer] = Field(default=lambda messages, number: "ok")
-    model_name: str = "scripted"
-    profile: Any = None
-    sent: list[list[BaseMessage]] = Field(default_factory=list)
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted-chat"
-
-    def bind_tools(self, tools: Sequence[Any], **options: Any) -> ScriptedModel:
-        return self
-
-    def _answer(self, messages: list[BaseMessage]) -> AIMessage:
-        with self._lock:
-            number = len(self.sent)
-            self.sent.append(list(messages))
-        answer = self.script(list(messages), number)
-        if isinstance(answer, Exception):
-            raise answer
-        return AIMessage(answer) if isinstance(answer, str) else answer
-
-    def _generate(self, messages: list[BaseMessage], *arguments: Any, **options: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=self._answer(messages))])
-
-    async def _agenerate(self, messages: list[BaseMessage], *arguments: Any, **options: Any) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=self._answer(messages))])
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **options: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        answer = self._answer(messages)
-        for word in str(answer.content).split(" "):
-            chunk = ChatGenerationChunk(message=AIMessageChunk(word + " "))
-            if run_manager:
-                run_manager.on_llm_new_token(word + " ", chunk=chunk)
-            yield chunk
+def deep_agent(main: ScriptedModel, backend: Any, *middleware: Any, **options: Any) -> Any:
+    return create_deep_agent(
+        main, backend=backend, middleware=list(middleware), checkpointer=InMemorySaver(), **options
+    )
 
 
 def summarizer(answer: Answer = SUMMARY) -> ScriptedModel:
@@ -106,20 +64,3 @@ def tool_loop(calls: int, words: int = 40) -> list[AnyMessage]:
         messages.append(AIMessage(f"[a{number}]", id=f"a{number}", tool_calls=[call]))
         messages.append(ToolMessage(f"[t{number}] {text}", tool_call_id=f"c{number}", id=f"t{number}"))
     return messages
-
-
-def problems_of(messages: Sequence[BaseMessage]) -> list[str]:
-    """What a provider would refuse: results without their call before them, calls without all their results."""
-    problems: list[str] = []
-    waiting: set[str] = set()
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            if message.tool_call_id not in waiting:
-                problems.append(f"orphan result {message.tool_call_id}")
-            waiting.discard(message.tool_call_id)
-        elif waiting:
-            problems.append(f"{message.type} message before results {sorted(waiting)}")
-            waiting = set()
-        if isinstance(message, AIMessage):
-            waiting = {str(call["id"]) for call in message.tool_calls}
-    return problems

@@ -19,6 +19,7 @@ from deepagents.middleware.summarization import SummarizationMiddleware as DeepA
 from deepagents_scripted import (
     SUMMARY,
     ScriptedModel,
+    deep_agent,
     problems_of,
     prompts,
     questions,
@@ -68,12 +69,6 @@ class Place:
 @pytest.fixture(params=["state", "filesystem", "store", "composite"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(request.param, tmp_path)
-
-
-def deep_agent(main: ScriptedModel, backend: Any, *middleware: Any, **options: Any) -> Any:
-    return create_deep_agent(
-        main, backend=backend, middleware=list(middleware), checkpointer=InMemorySaver(), **options
-    )
 
 
 def ask(agent: Any, color: str, messages: list[AnyMessage] | None, config: Any = THREAD) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import FilesystemBackend
 from deepagents.middleware.summarization import SummarizationMiddleware as DeepAgentsMiddleware
-from deepagents_scripted import ScriptedModel, problems_of, prompts, questions, said, summarizer
+from deepagents_scripted import ScriptedModel, deep_agent, problems_of, prompts, questions, said, summarizer
 from langchain.agents.middleware import AgentState
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -34,12 +34,6 @@ SIZES: dict[str, Any] = {"trigger": ("messages", 30), "keep": ("messages", 6)}
 @pytest.fixture
 def backend(tmp_path: Path) -> FilesystemBackend:
     return FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
-
-
-def deep_agent(main: ScriptedModel, backend: Any, *middleware: Any, **options: Any) -> Any:
-    return create_deep_agent(
-        main, backend=backend, middleware=list(middleware), checkpointer=InMemorySaver(), **options
-    )
 
 
 def ask(agent: Any, messages: Sequence[AnyMessage]) -> list[Any]:
