@@ -349,7 +349,7 @@ class Session:
     async def _settle(self, request: SessionRequest, ports: Ports) -> SessionResult:
         observer, flow = self._means.observe(), await self._now(ports)
         settled = await flow.settle(request, ports, observer)
-        result = _result(settled, ())
+        result = _result(settled)
         if result.over_window:
             _say_over_window(result, observer)
         return replace(result, events=tuple(observer.events))
@@ -453,14 +453,14 @@ def _archive(archive: str | Archiver | None, thread: Thread) -> Archiver | None:
     return open_archive(archive).thread(thread.id, namespace=thread.namespace)
 
 
-def _result(settled: Settled, events: tuple[Event, ...]) -> SessionResult:
+def _result(settled: Settled) -> SessionResult:
     return SessionResult(
         messages=settled.copies(),
         summary=settled.loaded.summary,
         changed=settled.changed,
         tokens_before=settled.before,
         tokens_after=settled.size.tokens,
-        events=events,
+        events=(),
         window=settled.rules.limits.window,
         target=settled.rules.limits.target,
     )
