@@ -158,7 +158,7 @@ def run(
     recorder = LimitedSummarizer(limit) if limit else None
     session = Session(
         format,
-        compactor(format, window, recorder),
+        compactor(window, recorder),
         target=int(TARGET * window),
         trigger=int(TRIGGER * window),
         recorder=recorder,
@@ -181,7 +181,7 @@ def run(
     return tally
 
 
-def compactor(format: str, window: int, recorder: LimitedSummarizer | None) -> Callable[[], Compactor]:
+def compactor(window: int, recorder: LimitedSummarizer | None) -> Callable[[], Compactor]:
     def make() -> Compactor:
         return Compactor(window=window, trigger=("fraction", TRIGGER), target=("fraction", TARGET), summarizer=recorder)
 

@@ -429,7 +429,7 @@ def _note_headers(call: GatewayCall) -> list[tuple[bytes, bytes]]:
 async def _refuse(
     send: Send, wire: GatewayWire, status: int, kind: str, text: str, headers: list[tuple[bytes, bytes]] | None = None
 ) -> None:
-    body = json.dumps(wire.error(status, kind, text)).encode()
+    body = json.dumps(wire.error(kind, text)).encode()
     given = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *(headers or [])]
     await send({"type": "http.response.start", "status": status, "headers": given})
     await send({"type": "http.response.body", "body": body})

@@ -86,7 +86,7 @@ class GatewayWire:
         thinking = thinking_beside(fields.get("thinking"), view, history, self.read_as, fields.get("model"))
         return with_thinking_set(fields, thinking)
 
-    def error(self, status: int, kind: str, message: str) -> dict[str, Any]:
+    def error(self, kind: str, message: str) -> dict[str, Any]:
         """An error of ours, in the shape that the wire's clients read."""
         if self.provider == "anthropic":
             return {"type": "error", "error": {"type": kind, "message": message}}

@@ -186,7 +186,7 @@ class ContextfoldCompactor:
         if record is not None and (result := await made(target, force=False)) is not None:
             size = await _counted(counter, result.messages, ports)
             if size <= target and size < before:
-                return self._given(history, known, result)
+                return self._given(history, result)
         aim = max(1, target)
         while True:
             try:
@@ -202,9 +202,9 @@ class ContextfoldCompactor:
         self._lists.keep(replace(known, items=history, record=result.compaction))
         if await _counted(counter, result.messages, ports) >= before:
             return None
-        return self._given(history, known, result)
+        return self._given(history, result)
 
-    def _given(self, history: list[Any], known: Any, result: CompactionResult) -> list[ChatMessage]:
+    def _given(self, history: list[Any], result: CompactionResult) -> list[ChatMessage]:
         self.result = result
         self._originals.keep(history, result)
         return _marked(result.messages, history)

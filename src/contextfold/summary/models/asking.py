@@ -50,7 +50,7 @@ class Asker:
         while True:
             left_out = set(model.refused)
             try:
-                return await self._attempt(model, session, prompt, answer_tokens, kind)
+                return await self._attempt(session, prompt, answer_tokens, kind)
             except Exception as error:
                 field = session.refused_field(error)
                 # No retry is counted: the next request goes without the field. One that was left out and is refused all
@@ -81,7 +81,7 @@ class Asker:
             self._sessions.setdefault(id(model), session)
         return self._sessions[id(model)]
 
-    async def _attempt(self, model: Model, session: OpenModel, prompt: str, answer_tokens: int, kind: str) -> Answer:
+    async def _attempt(self, session: OpenModel, prompt: str, answer_tokens: int, kind: str) -> Answer:
         number, fold = next(self._numbers), session.fold()
         request = session.request(prompt, answer_tokens, self._sdk_seconds())
         async with aclosing(self.ports.pieces(self.patience, request)) as pieces:
