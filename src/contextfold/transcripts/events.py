@@ -12,7 +12,7 @@ from typing import Any
 from contextfold import formats, json_values
 from contextfold.formats.values import json_text, readable
 from contextfold.transcripts.conversation import Conversation
-from contextfold.transcripts.document import TranscriptFile
+from contextfold.transcripts.document import TranscriptFile, objects_in
 from contextfold.transcripts.requests import with_system
 from contextfold.transcripts.turns import Turns, as_they_are
 
@@ -102,8 +102,8 @@ def _add_piece(turns: Turns, piece: dict[str, Any]) -> None:
 
 def _add_calls(calls: list[dict[str, Any]], piece: dict[str, Any]) -> None:
     """Calls named in this piece, and the next stretch of the arguments of those that have begun."""
-    chunks = _objects(piece.get("tool_call_chunks"))
-    for named in _objects(piece.get("tool_calls")):
+    chunks = objects_in(piece.get("tool_call_chunks"))
+    for named in objects_in(piece.get("tool_calls")):
         if named.get("id") and named.get("name"):
             arguments = "" if chunks else json_text(named.get("args") or {})
             function = {"name": named["name"], "arguments": arguments}
@@ -112,7 +112,3 @@ def _add_calls(calls: list[dict[str, Any]], piece: dict[str, Any]) -> None:
         begun = [call for call in calls if call["id"] == chunk.get("id")] or calls[-1:]
         if begun and isinstance(chunk.get("args"), str):
             begun[0]["function"]["arguments"] += chunk["args"]
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -93,8 +93,7 @@ def _add(turns: Turns, answered: set[str], role: str, entry: dict[str, Any]) -> 
     """One entry, and the results that it holds: those of its own calls, or (the user's) of calls before it."""
     parts = entry.get("content")
     parts = [part for part in (parts if isinstance(parts, list) else [parts]) if not _is_thought(part)]
-    listed = entry.get("toolCalls")
-    calls = [call for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+    calls = objects_in(entry.get("toolCalls"))
     calls = calls or [call for part in parts if (call := _held(part, "functionCall")) is not None]
     rest = [part for part in parts if _held(part, "functionCall") is None and not _add_answer(turns, answered, part)]
     message: dict[str, Any] = {"role": role, "content": _content(rest)}
