@@ -15,7 +15,10 @@ What belongs here: when Strands asks, and which of its messages are which of our
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import hashlib
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -286,8 +289,23 @@ class CompactionManager(ConversationManager):
             self._originals.keep(self._history, result)
         counts = result.ledger.counts()
         self.removed_message_count = counts["summarized"] + counts["dropped"]
-        agent.messages[:] = result.messages
+        agent.messages[:] = self._tracked(result.messages)
         self._shows(agent.messages)
+
+    def _tracked(self, view: Sequence[Any]) -> Iterator[Any]:
+        """The view with an id of Strands' for each message that we wrote, as all that it appends itself has one. The
+        same words have the same id in each view: a note is written anew for every call.
+        """
+        known = {id(message) for message in self._history}
+        written: Counter[str] = Counter()
+        for message in view:
+            if id(message) in known or message.get("tracking_id"):
+                yield message
+                continue
+            text = f"{message['role']}: {message['content']}"
+            written[text] += 1
+            spoken = hashlib.sha256(f"{written[text]} {text}".encode(errors="surrogatepass")).digest()
+            yield {**message, "tracking_id": str(uuid.UUID(bytes=spoken[:16], version=4))}
 
 
 def _has_pin(message: Any) -> bool:

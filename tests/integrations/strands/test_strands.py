@@ -26,7 +26,7 @@ boto3 = pytest.importorskip("boto3")
 
 from botocore.config import Config  # noqa: E402 - after the check
 from strands.agent.conversation_manager.compression.pin_message import pin_message, unpin_message  # noqa: E402
-from strands.hooks import BeforeToolCallEvent, HookProvider  # noqa: E402
+from strands.hooks import AfterModelCallEvent, BeforeToolCallEvent, HookProvider  # noqa: E402
 from strands.models import BedrockModel, Model  # noqa: E402
 from strands.session.file_session_manager import FileSessionManager  # noqa: E402
 from strands.session.snapshot_session_manager import SnapshotSessionManager  # noqa: E402
@@ -421,6 +421,43 @@ def test_what_is_pinned_by_strands_own_means_stays_word_for_word(color: str) -> 
             ask(agent, f"And {turn}", color)
         assert results[0] not in [block for message in agent.messages for block in message["content"]]
         assert {request.status for request in server.requests} == {200}
+
+
+def _said(role: str, *blocks: Any) -> dict[str, Any]:
+    return {"role": role, "content": [{"text": block} if isinstance(block, str) else block for block in blocks]}
+
+
+STOPPED = {"toolUse": {"toolUseId": "stopped", "name": "read_file", "input": {"path": "/srv/1.py"}}}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param([_said("assistant", "Hello."), _said("user", "Hi.")], id="the assistant speaks first"),
+        pytest.param([_said("user", "Look."), _said("assistant", STOPPED), _said("assistant", "So?")], id="stopped"),
+        pytest.param([], id="a summary"),
+    ],
+)
+@crossed(color=COLORS, quick=1)
+def test_each_message_in_the_agents_list_has_an_id_which_stays_from_call_to_call(color: str, before: list[Any]) -> None:
+    seen: dict[str, set[str]] = {}
+
+    def look(event: Any) -> None:
+        ids = [message.get("tracking_id") for message in event.agent.messages]
+        assert all(ids)
+        assert len(set(ids)) == len(ids)
+        for message in event.agent.messages:
+            seen.setdefault(str(message["content"]), set()).add(message["tracking_id"])
+
+    policy = Policy(trigger=("messages", 7), keep=("messages", 2), first_user=False)
+    with provider(answers=lambda request: Answer("It is done.")) as server:
+        agent = agent_of(server, CompactionManager(window=WINDOW, policy=policy), messages=copy.deepcopy(before))
+        agent.hooks.add_callback(AfterModelCallEvent, look)
+        for turn in range(8):
+            ask(agent, f"Question {turn}: {'word ' * 40}", color)
+    answered = str(_said("assistant", "It is done.")["content"])  # in several messages
+    assert {text: ids for text, ids in seen.items() if len(ids) > 1 and text != answered} == {}
+    assert any("<conversation_summary>" in text for text in seen)
 
 
 @pytest.mark.strict
