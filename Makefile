@@ -15,7 +15,7 @@ OLDEST_DEEPAGENTS := .venv-oldest-deepagents
 SESSION := build/session.json
 
 # The first interpreter that is new enough; PYTHON=... overrides.
-CANDIDATES := python3 python3.13 python3.12 python3.11 python
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$candidate" && break; done)
 

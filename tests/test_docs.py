@@ -11,7 +11,6 @@ import os
 import re
 import runpy
 import shlex
-import shutil
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +137,7 @@ def problem_of(command: str) -> str | None:
         return None if os.access(ROOT / program, os.X_OK) else "no such program in the project"
     if program.startswith("python") and words[1:] and words[1].endswith(".py"):
         return None if (ROOT / words[1]).is_file() else f"no script {words[1]}"
-    return None if program in ("pip", "python") or shutil.which(program) else "no such program"
+    return None if program in ("docker", "pip", "python") else "no such program"
 
 
 def problem_of_options(words: list[str]) -> str | None:

@@ -88,7 +88,7 @@ def the_loop_is_free_during(messages: list[Message], window: int = WINDOW) -> No
 
 
 def test_a_hold_is_noticed_in_a_worker_and_in_the_loop() -> None:
-    text = "a" * 3_000_000
+    text = "a" * 30_000_000
 
     async def work(holds: Holds) -> None:
         heart = asyncio.create_task(turns(holds))

@@ -725,7 +725,7 @@ def test_a_long_odd_body_passes_or_keeps_its_newest_message(scene: Scene, name: 
     raw = raw if raw != ODD[name] else raw + b" " * 20_000
     response = post(scene.url, CHAT, raw, {"authorization": f"Bearer {name}"})
     assert response.status == 200
-    assert "x-contextfold-failure" not in response.headers or name == "messages odd"
+    assert "x-contextfold-failure" not in response.headers or name in ("messages odd", "deep")  # Python 3.14 reads it
     if scene.last.body != raw:
         newest = json.loads(raw.replace(rb"\ud83d", rb"\ufffd"))["messages"][-1]  # half a character is mended in a view
         assert json.loads(scene.last.body)["messages"][-1] == newest

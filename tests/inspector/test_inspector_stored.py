@@ -260,7 +260,8 @@ def asked(address: str, path: str = "/", method: str = "GET", headers: Any = (),
         with OPENER.open(urllib.request.Request(url, method=method, headers=dict(headers)), timeout=20) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 @pytest.fixture(scope="module")
