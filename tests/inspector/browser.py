@@ -249,6 +249,17 @@ class Browser:
         """Let the page draw what it was told."""
         self.js("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
+    def out_of_window(self) -> list[str]:
+        """What stands beside the window, so that a reader has to scroll the page to its side."""
+        found: list[str] = self.js(
+            "(() => { const root = document.documentElement, width = root.clientWidth;"
+            " const wide = root.scrollWidth > width ? [`the page, ${root.scrollWidth} of ${width}`] : [];"
+            " const out = [...document.querySelectorAll('.top *, .moment *')]"
+            ".filter((one) => one.getBoundingClientRect().right > width + 1);"
+            " return [...wide, ...out.map((one) => `${one.tagName}.${one.className}`)]; })()"
+        )
+        return found
+
     def text(self, selector: str) -> str:
         return str(self.js(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
 

@@ -216,6 +216,17 @@ def test_two_settings_stand_side_by_side(browser: Browser, compared: str) -> Non
     browser.resize(1440, 900)
 
 
+def test_a_narrow_window_or_a_large_zoom_pushes_nothing_out_of_it(browser: Browser, page: str, compared: str) -> None:
+    """320 pixels are those of a window of 1,280 at a zoom of 400 % (WCAG 2.2, 1.4.10)."""
+    for address in (page, compared):
+        browser.open(address)
+        for width in (320, 390, 760):
+            browser.resize(width, 900)
+            browser.frame()
+            assert browser.out_of_window() == [], width
+    browser.resize(1440, 900)
+
+
 def test_a_shortened_message_shows_its_cut_on_both_sides(browser: Browser, tmp_path: Path) -> None:
     long = tool_loop(8)
     long[3]["content"] = "\n".join(f"line {number} of a log that is long" for number in range(1_000))

@@ -209,12 +209,23 @@ def test_the_list_has_what_went_through_a_gateway_too(browser: Browser, tmp_path
         browser.open(address)
         browser.wait("document.querySelectorAll('.sessions tbody a').length === 2")
         assert "through the gateway" in browser.text(".sessions")
+        assert narrow(browser) == []
         browser.js("[...document.querySelectorAll('.sessions a')].find((link) => link.innerText !== 'stored').click()")
         browser.wait(f"window.inspector?.model && inspector.run.compactions.length === {len(made)}")
         assert browser.count(".actions button") == 0, "a gateway's conversation is changed by its client alone"
         assert browser.count(".panel.view .row.summary") == 1
+        assert narrow(browser) == []
         browser.js("inspector.setChart('money')")
         assert browser.problems == []
+
+
+def narrow(browser: Browser) -> list[str]:
+    """What a window of 320 pixels pushes out of it."""
+    browser.resize(320, 900)
+    browser.frame()
+    found = browser.out_of_window()
+    browser.resize(1440, 900)
+    return found
 
 
 def test_what_was_undone_is_marked(tmp_path: Path) -> None:
