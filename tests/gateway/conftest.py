@@ -125,6 +125,10 @@ class RawUpstream:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def asked(self) -> str:
+        """The address that was asked for last."""
+        return self.url + self.seen[-1].line.split()[1].decode()
+
     def __enter__(self) -> RawUpstream:
         self._thread.start()
         assert self._ready.wait(10)

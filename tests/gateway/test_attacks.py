@@ -1290,7 +1290,11 @@ def test_whatever_could_make_it_due_is_counted(
 def test_a_gateway_mounted_in_another_application_asks_the_provider_for_its_own_paths(
     place: str, tmp_path: Path
 ) -> None:
-    with RawUpstream(ok) as upstream:
+    async def script(writer: Writer, seen: Seen) -> None:
+        moved = b"location: /v1/files/other\r\n" if b"/moved " in seen.line else b""
+        await writer.json(b"{}", "307 Temporary Redirect" if moved else "200 OK", moved)
+
+    with RawUpstream(script) as upstream:
         gateway = make_app(settings_for(upstream.url, tmp_path))
         main = Starlette(
             routes=[Mount(place, app=gateway)], lifespan=lambda _: gateway.router.lifespan_context(gateway)
@@ -1299,8 +1303,10 @@ def test_a_gateway_mounted_in_another_application_asks_the_provider_for_its_own_
             assert client.post(f"{place}/v1/chat/completions?a=%2F", content=SHORT).status_code == 200
             assert client.get(f"{place}/v1/files/a%2Fb").status_code == 200
             assert client.get(f"{place}/healthz").json()["status"] == "ok"
+            assert client.get(f"{place}/v1/moved").status_code == 200
         lines = [seen.line for seen in upstream.seen]
-        assert lines == [b"POST /v1/chat/completions?a=%2F HTTP/1.1", b"GET /v1/files/a%2Fb HTTP/1.1"]
+        assert lines[:2] == [b"POST /v1/chat/completions?a=%2F HTTP/1.1", b"GET /v1/files/a%2Fb HTTP/1.1"]
+        assert lines[2:] == [b"GET /v1/moved HTTP/1.1", b"GET /v1/files/other HTTP/1.1"]
         never_started = make_app(settings_for(upstream.url, tmp_path))
         told = TestClient(Starlette(routes=[Mount(place, app=never_started)])).post(
             f"{place}/v1/messages", content=SHORT

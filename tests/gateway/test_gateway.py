@@ -15,6 +15,7 @@ from base64 import b64encode
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from emulator import Fault, ProviderServer
@@ -359,6 +360,44 @@ def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:
         b"POST /api/v1beta/openai/chat/completions HTTP/1.1",
         b"POST /v1/chat/completions HTTP/1.1",
     ]
+
+
+LOCATIONS = ["{base}/models?a=b", "{origin}{base}/chat/completions", "models/../answers", "?again=1", "/elsewhere"]
+LOCATIONS += ["/", "{origin}//a"]
+
+
+@pytest.mark.parametrize("name", ["local", "openai", "anthropic"])
+@pytest.mark.parametrize("base", ["/v1", "/api/v1beta/openai"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/files/f/content"])
+def test_a_redirect_leads_through_the_gateway_to_the_upstream_that_gave_it(
+    tmp_path: Path, name: str, base: str, path: str
+) -> None:
+    """Bare paths led to another upstream, with the conversation and the key that were meant for this one."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        to = b"location: %s\r\n" % locations[0].encode() if locations else b""
+        await writer.json(b"{}", "307 Temporary Redirect" if to else "200 OK", to)
+
+    async def stray(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}")
+
+    with RawUpstream(script) as upstream, RawUpstream(stray) as others:
+        urls = dict.fromkeys(("local", "openai", "anthropic"), others.url) | {name: f"{upstream.url}{base}"}
+        with InThread(settings_for(upstream.url, tmp_path, upstreams=urls)) as gateway:
+            for location in LOCATIONS:
+                locations = [location.format(base=base, origin=upstream.url)]
+                response = post(gateway.url, f"/{name}{path}", b'{"messages": []}')
+                assert response.status == 307
+                meant = urljoin(upstream.asked(), locations.pop())
+                to = urlsplit(urljoin(f"{gateway.url}/{name}{path}", response.headers["location"]))
+                post(f"http://{to.netloc}", f"{to.path}?{to.query}".rstrip("?"), b'{"messages": []}')
+                assert upstream.asked() == meant
+                is_below = f"{urlsplit(meant).path}/".startswith(f"{base}/")
+                assert f"http://{to.netloc}" == gateway.url or (name == "anthropic" and not is_below)
+            locations = ["https://files.example.com/f?sig=a%2Fb;c"]
+            response = post(gateway.url, f"/{name}{path}", b'{"messages": []}')
+            assert response.headers["location"] == locations[0], "what is another's stays as it came"
+        assert not others.seen
 
 
 # ---- streams ----

@@ -156,7 +156,7 @@ class Gateway:
         upstream, path = self._upstream_of(path, headers)
         wire, refused_as = wire_of(path) if method == "POST" else None, _wire_of_errors(upstream, path)
         client = Caller(receive, send, self.settings)
-        call = GatewayCall(method, path, query, headers, b"", upstream, wire)
+        call = GatewayCall(method, path, query, headers, b"", upstream, wire, scope.get("root_path", "").rstrip("/"))
         status = 0
         with self._tracing.span(call) as span:
             try:
@@ -259,7 +259,7 @@ class Gateway:
             # What it was sent ended because the client broke off: none of the upstream's doing.
             raise client.problem from None
         try:
-            await self._hand_on(answer, client, answer.headers)
+            await self._hand_on(answer, client, _redirected(answer.headers, call))
         finally:
             answer.close()
         return answer.status
@@ -319,8 +319,8 @@ class Gateway:
 
     def _upstream_of(self, path: str, headers: list[tuple[bytes, bytes]]) -> tuple[Upstream, str]:
         """Where a request goes: by the name of an upstream before ``/v1``, else by its path, else by its headers."""
-        first, _, rest = path.lstrip("/").partition("/")
-        if first in self._upstreams and rest:
+        first, slash, rest = path.lstrip("/").partition("/")
+        if first in self._upstreams and slash:
             return self._upstreams[first], "/" + rest
         wire = wire_of(path)
         if wire is not None:
@@ -415,10 +415,15 @@ _SMALL_BODY = 1024 * 1024
 
 def _headers_of(answer: UpstreamAnswer, call: GatewayCall) -> list[tuple[bytes, bytes]]:
     # Of two gateways in a row at most one made a view, and the client is told of that one; else of the one it asked.
-    theirs = {name.lower() for name, _ in answer.headers if name.lower().startswith(b"x-contextfold-")}
+    given = _redirected(answer.headers, call)
+    theirs = {name.lower() for name, _ in given if name.lower().startswith(b"x-contextfold-")}
     if call.action == "passed" and "failure" not in call.notes and b"x-contextfold-action" in theirs:
-        return answer.headers
-    return [*(one for one in answer.headers if one[0].lower() not in theirs), *_note_headers(call)]
+        return given
+    return [*(one for one in given if one[0].lower() not in theirs), *_note_headers(call)]
+
+
+def _redirected(headers: list[tuple[bytes, bytes]], call: GatewayCall) -> list[tuple[bytes, bytes]]:
+    return [(name, call.redirected(value) if name.lower() == b"location" else value) for name, value in headers]
 
 
 def _note_headers(call: GatewayCall) -> list[tuple[bytes, bytes]]:

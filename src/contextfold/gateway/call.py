@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from contextfold.calls.request import CompactionResult
 from contextfold.gateway.body import Body
@@ -42,6 +42,8 @@ class GatewayCall:
     raw: bytes
     upstream: Upstream
     wire: GatewayWire | None
+    mounted: str = ""
+    """What stands before all paths of the gateway, where another application has mounted it."""
     began: float = field(default_factory=time.perf_counter)
     """When the last byte of the request was here."""
     sent_at: float | None = None
@@ -65,6 +67,20 @@ class GatewayCall:
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for one, value in self.headers if one.lower() == name), "")
+
+    def redirected(self, location: bytes) -> bytes:
+        """A ``Location`` of the upstream's as the client has to read it. There a bare path would be the gateway's, and
+        may be another upstream's; an address of this upstream would lead past the gateway.
+        """
+        try:
+            to = location.decode("latin-1")
+            url = urljoin(self.upstream.url(self.path, self.query), to)
+            path = self.upstream.path_of(url)
+            if path is None:
+                return location if urlsplit(to).scheme else url.encode("latin-1")
+            return f"{quote(self.mounted)}/{self.upstream.name}{path}".encode("latin-1")
+        except ValueError:  # no address that could be followed
+            return location
 
     @property
     def is_switched_off(self) -> bool:

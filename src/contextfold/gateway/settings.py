@@ -80,10 +80,25 @@ class Upstream:
             path = self.base + one[0 if adds_it and not self.base.endswith("/v1") else 3 :]
         return f"{self.root}{path}{'?' if query else ''}{query}"
 
+    def path_of(self, url: str) -> str | None:
+        """The other way round: the path behind ``/NAME`` for an address here; None for one that no path stands for."""
+        root, given = urlsplit(self.root), urlsplit(url)
+        if _origin(given) != _origin(root) or not f"{given.path}/".startswith(f"{root.path}/"):
+            return None
+        path = given.path[len(root.path) :] or "/"
+        if self.base != "/v1" and f"{path}/".startswith(f"{self.base}/"):
+            path = "/v1" + path[len(self.base) :]
+        query, fragment = (f"?{given.query}" if given.query else ""), (f"#{given.fragment}" if given.fragment else "")
+        return path + query + fragment
+
     @property
     def endpoint(self) -> str:
         """What windows that refusals taught are kept under."""
         return self.root + self.base
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _has_host(parts: SplitResult) -> bool:
