@@ -311,6 +311,34 @@ def test_where_prompt_and_answer_do_not_fit_together_the_answer_gets_shorter_and
     assert "answer_limit_lowered" in names(result)
 
 
+@COLORS
+@pytest.mark.parametrize("takes_limit", [True, False])
+@pytest.mark.parametrize(("steps", "asked"), [(40, 30_000), (100, 30_000), (100, 4_096), (300, 4_096), (300, 30_000)])
+@pytest.mark.parametrize("ratio", [1.0, 1.2])
+def test_a_server_that_stops_counting_where_the_answer_no_longer_fits_is_answered(
+    color: str, takes_limit: bool, steps: int, asked: int, ratio: float
+) -> None:
+    """vLLM names a prompt of one token more than fits beside the answer, however long the prompt is, also above the
+    window."""
+    sent: list[tuple[int, int]] = []
+
+    def send(view: Wire, max_tokens: int = asked) -> dict[str, Any]:
+        sent.append((round(count_tokens(view) * ratio), max_tokens))
+        if sum(sent[-1]) > 32_768:
+            fits = 32_768 - max_tokens + 1
+            raise Refused(
+                f"This model's maximum context length is 32768 tokens. However, you requested {max_tokens} output "
+                f"tokens and your prompt contains at least {fits} input tokens, for a total of at least 32769 tokens. "
+                f"Please reduce the length of the input prompt or the number of requested output tokens."
+            )
+        return {}
+
+    options = {"max_tokens": asked} if takes_limit else {}
+    call(color, Compactor(window=200_000), send, conversation(steps), **options)
+    assert len(sent) <= 2
+    assert sent[-1][1] >= 256
+
+
 def test_a_send_without_an_answer_limit_gets_the_providers_own_error() -> None:
     def send(view: Wire) -> str:
         raise Refused("input length and `max_tokens` exceed context limit: 5000 + 8000 > 10000")

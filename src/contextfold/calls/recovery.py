@@ -57,6 +57,10 @@ CUT_OFF_BY_WINDOW = ("model_context_window_exceeded", "context_window_exceeded",
 LEAST_ANSWER = 256
 """Tokens. Where a prompt that fits leaves less for the answer, it is compacted: the answer would be cut off."""
 
+CAUTIOUS = 1.25
+"""The provider's tokens for one of the estimate, where an answer that is too long would be refused for good: the
+estimate is within a quarter of every tokenizer tried."""
+
 MOST_HALVINGS = 12
 """A history of any size is gone after as many; more would mean that nothing gets smaller."""
 
@@ -253,13 +257,18 @@ class Exchange:
         """
         await self._learn_window(overflow, result)
         if self.max_tokens is UNLIMITED:
-            return await self._smaller(overflow, result)
+            room = (overflow.limit or 0) - (overflow.answer or 0)
+            return await self._smaller(replace(overflow, limit=room) if room > 0 else overflow, result)
+        used, limit = overflow.used or 0, overflow.limit
+        if overflow.is_cut_short:  # the prompt may even be above the limit by itself
+            used = max(used, self._counted(result, CAUTIOUS))
+            overflow = replace(overflow, used=used)
         lowered = shorter_answer(overflow, self.max_tokens)
-        if lowered is not None and lowered < LEAST_ANSWER:
+        if (limit is not None and used >= limit) or (lowered is not None and lowered < LEAST_ANSWER):
             smaller = await self._smaller(overflow, result)
             if smaller is not None:
                 # the provider's count of the old prompt, in proportion to the new one
-                left = replace(overflow, used=(overflow.used or 0) * smaller.tokens_after // result.tokens_after)
+                left = replace(overflow, used=used * smaller.tokens_after // result.tokens_after)
                 self._lower(shorter_answer(left, self.max_tokens), overflow)
                 return smaller
         if lowered is None:
@@ -278,6 +287,11 @@ class Exchange:
             used=overflow.used,
         )
         self.max_tokens = lowered
+
+    def _counted(self, result: CompactionResult, rate: float) -> int:
+        """A view's tokens as the provider would count them; ``rate``: of its own for each of the estimate, where it has
+        said nothing of this conversation."""
+        return result.tokens_after if result.calibration.observations else int(result.estimated_tokens * rate)
 
     # ---- what is learned, and what is said ----
 

@@ -274,9 +274,10 @@ def _by_arithmetic(text: str, figures: Figures) -> tuple[Overflow | None] | None
         if prompt >= limit:  # at the limit not one token of an answer is left
             return (Overflow("prompt_too_long", limit, prompt),)
         # exactly full is refused as well: some servers want a token to spare
-        return (Overflow("output_budget", limit, prompt) if prompt + answer >= limit else None,)
+        return (Overflow("output_budget", limit, prompt, answer=answer) if prompt + answer >= limit else None,)
     if windowed and prompt is not None and limit is not None and prompt < limit and ONLY_ANSWER.search(text):
-        return (Overflow("output_budget", limit, prompt),)  # the prompt fits, and the text is about the answer
+        # the prompt fits, and the text is about the answer
+        return (Overflow("output_budget", limit, prompt, answer=answer),)
     if (_number(_NEGATIVE_ANSWER_ROOM, text) or 0) > 1:  # the prompt left less than no room; -1 is a caller's "no cap"
         return (Overflow("prompt_too_long", limit),)
     return None

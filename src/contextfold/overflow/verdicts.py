@@ -48,6 +48,14 @@ class Overflow:
     of_bytes: bool = field(default=False, compare=False)
     """Whether the request was too large as it was sent, by its pictures for instance. That says nothing about the
     tokens which the model takes."""
+    answer: int | None = field(default=None, compare=False)
+    """The tokens that were asked for as an answer, where the text names them beside the prompt."""
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether ``used`` is only where the counting ended: vLLM reads one token more than fits beside the answer, so
+        that the prompt may be of any size from there on."""
+        return None not in (self.limit, self.used, self.answer) and self.used + self.answer == self.limit + 1  # type: ignore[operator]
 
 
 # ---- the words -------------------------------------------------------------------------------------------------------
