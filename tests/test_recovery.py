@@ -312,6 +312,46 @@ def test_where_prompt_and_answer_do_not_fit_together_the_answer_gets_shorter_and
 
 
 @COLORS
+@pytest.mark.parametrize("asked", [8_000, None], ids=["asked for", "the provider's usual one"])
+@pytest.mark.parametrize("tells", [True, False], ids=["usage", "no usage"])
+def test_an_answer_limit_that_was_refused_once_is_lowered_before_later_requests_and_for_no_other_model(
+    color: str, asked: int | None, tells: bool
+) -> None:
+    wire, compactor, tokens = conversation(120), Compactor(window=100_000), 0
+    refused: list[str] = []
+    limits: list[int | None] = []
+
+    def send(view: Wire, max_tokens: int | None) -> dict[str, Any]:
+        nonlocal tokens
+        tokens, limit = round(1.2 * count_tokens(view)), max_tokens or 8_000
+        if tokens + limit > 24_000:
+            said = f"input length and `max_tokens` exceed context limit: {tokens} + {limit} > 24000"
+            refused.append(said)
+            raise Refused(said)
+        limits.append(max_tokens)
+        return {"usage": {"prompt_tokens": tokens}} if tells else {}
+
+    def ask(steps: int, model: str, known: CompactionResult | None = None) -> CompactionResult:
+        calibration = known.calibration if known else None
+        options = {"max_tokens": asked, "model": model, "calibration": calibration}
+        result = call(color, compactor, send, wire[: 2 * steps], **options)[1]
+        assert not result.changed
+        return result
+
+    result = None
+    for steps in range(40, 79, 2):
+        result = ask(steps, "small", result)
+        assert limits[-1] == asked or 24_000 - tokens - 400 <= (limits[-1] or 0) < 8_000
+    assert len(refused) == 1
+    assert (limits[-1] or 8_000) < 8_000
+    assert "answer_limit_lowered" in names(result)  # said each time
+    ask(20, "small")
+    ask(60, "other")
+    assert limits[-2:] == [asked] * 2
+    assert len(refused) == 1
+
+
+@COLORS
 @pytest.mark.parametrize("takes_limit", [True, False])
 @pytest.mark.parametrize(("steps", "asked"), [(40, 30_000), (100, 30_000), (100, 4_096), (300, 4_096), (300, 30_000)])
 @pytest.mark.parametrize("ratio", [1.0, 1.2])

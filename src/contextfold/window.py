@@ -54,6 +54,18 @@ class Window:
     """Largest size not yet refused, while ``tokens`` is a guess; else 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptAndAnswer:
+    """What prompt and answer may have together at one endpoint, for one model, as a refusal has said."""
+
+    limit: int
+    rate: float
+    """The provider's tokens for one of the estimate, the fewest that were seen: for conversations of which it has
+    counted nothing yet. One that needs more is refused once; one that needs less would have its answer cut short."""
+    usual: int | None = None
+    """The answer limit of requests that name none, where a refusal said so."""
+
+
 class WindowStore(Protocol):
     """Keeps what refusals taught beyond the life of a process. Methods may be sync or async.
 
@@ -91,6 +103,7 @@ class Windows:
         self._proved: dict[tuple[str, str], int | None] = {}
         self._guesses: dict[tuple[str, str], tuple[int, int]] = {}
         self._accepted: dict[tuple[str, str], int] = {}
+        self._together: dict[tuple[str, str], PromptAndAnswer] = {}
         self._distrusted: set[tuple[str, str]] = set()
         self._told: set[str] = set()
         """Models of which it was said that their window is not known."""
@@ -214,6 +227,20 @@ class Windows:
     def accepted(self, endpoint: str, model: str | None) -> int:
         """The largest request that was taken, in tokens; 0 before the first."""
         return self._accepted.get(self._key(endpoint, model), 0)
+
+    def learn_together(
+        self, endpoint: str, model: str | None, limit: int, *, rate: float, usual: int | None = None
+    ) -> None:
+        """A prompt that fits was refused for the answer that was asked for beside it; see ``PromptAndAnswer``."""
+        if len(self._together) >= MOST_NAMES:
+            self._together.clear()
+        key = self._key(endpoint, model)
+        known = self._together.get(key) or PromptAndAnswer(limit, rate)
+        self._together[key] = PromptAndAnswer(limit, min(rate, known.rate), usual or known.usual)
+
+    def together(self, endpoint: str, model: str | None) -> PromptAndAnswer | None:
+        """What prompt and answer may have together; None as long as nothing was refused for it."""
+        return self._together.get(self._key(endpoint, model))
 
     def distrust(self, endpoint: str, model: str | None) -> None:
         """The input tokens that this endpoint reports do not count what is sent to it."""

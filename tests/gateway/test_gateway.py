@@ -1621,7 +1621,7 @@ def test_an_answer_limit_is_not_lowered_by_what_the_denser_words_of_others_cost(
     for text, limit in ((words(rng, 900), WINDOW), (numbers, WINDOW), (words(rng, 1_500), WINDOW // 2)):
         body = body_of("anthropic", [{"role": "user", "content": text}], max_tokens=limit)
         assert post(gateway.url, PATHS["anthropic"], compact(body)).status == 200
-    assert sum(request.error is not None for request in provider.requests) == 2
+    assert 1 <= sum(request.error is not None for request in provider.requests) <= 2
     assert provider.requests[-1].answer_limit == WINDOW // 2
 
 

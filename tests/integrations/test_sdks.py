@@ -128,6 +128,24 @@ EVERY = [
 ]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("shape", ["chat", "messages"])
+def test_an_answer_limit_is_refused_once_and_not_in_every_turn(
+    server: ProviderServer, shape: str, stream: bool
+) -> None:
+    compactor, wire = Compactor(window=WINDOW), conversation(28)
+    with client_of(server, shape, is_async=False) as client:
+        send = wrapped(client, shape, compactor)
+        for steps in range(8, 29, 2):
+            given = arguments(shape, wire[: 1 + 2 * steps], stream=stream) | {"max_tokens": 5_000}
+            answer = send(**given)
+            if stream:
+                list(answer)
+    limits = [request.answer_limit for request in server.requests if request.status == 200]
+    assert sum(request.status != 200 for request in server.requests) == 1
+    assert max(limits) == 5_000 > min(limits)
+
+
 @pytest.mark.parametrize(("shape", "color", "stream"), EVERY)
 @pytest.mark.parametrize("window", [None, pytest.param(WINDOW, marks=pytest.mark.strict)])
 def test_a_conversation_larger_than_the_window_is_answered(

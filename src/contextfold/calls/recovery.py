@@ -130,7 +130,7 @@ class Exchange:
 
     async def _attempt(self, result: CompactionResult) -> Outcome:
         # A ``send`` that knows of no answer limit must not be called with a second argument.
-        limit = () if self.max_tokens is UNLIMITED else (self.max_tokens,)
+        limit = () if self.max_tokens is UNLIMITED else (self._limit_beside(result),)
         try:
             response = await self.ports.call(self.send, result.messages, *limit)
         except Exception as error:
@@ -259,6 +259,7 @@ class Exchange:
         if self.max_tokens is UNLIMITED:
             room = (overflow.limit or 0) - (overflow.answer or 0)
             return await self._smaller(replace(overflow, limit=room) if room > 0 else overflow, result)
+        self._learn_together(overflow, result)
         used, limit = overflow.used or 0, overflow.limit
         if overflow.is_cut_short:  # the prompt may even be above the limit by itself
             used = max(used, self._counted(result, CAUTIOUS))
@@ -279,6 +280,27 @@ class Exchange:
     def _lower(self, lowered: int | None, overflow: Overflow) -> None:
         if lowered is None:
             return
+        self._tell_lowered(lowered, overflow)
+        self.max_tokens = lowered
+
+    def _limit_beside(self, result: CompactionResult) -> int | None:
+        """The answer limit to send beside a view: the caller's, or a lower one where this endpoint has refused both
+        together for this model. An agent that always asks for more than is left would be refused in every turn.
+        """
+        known = self.windows.together(self.request.endpoint, self.request.model)
+        # What a refusal of this very request has led to stays: it named what the provider counts.
+        if known is None or "output_budget" in self._tried:
+            return self.max_tokens  # type: ignore[no-any-return]
+        asked = self.max_tokens or known.usual
+        both = Overflow("output_budget", known.limit, self._counted(result, known.rate))
+        lowered = shorter_answer(both, asked) if asked else None
+        # Where as good as nothing is left, a refusal decides what becomes of the view.
+        if lowered is None or lowered < LEAST_ANSWER:
+            return self.max_tokens  # type: ignore[no-any-return]
+        self._tell_lowered(lowered, both)
+        return lowered
+
+    def _tell_lowered(self, lowered: int, overflow: Overflow) -> None:
         self.observer.emit(
             "answer_limit_lowered",
             f"prompt and answer together do not fit: the answer may take {lowered:,} tokens",
@@ -286,7 +308,6 @@ class Exchange:
             limit=overflow.limit,
             used=overflow.used,
         )
-        self.max_tokens = lowered
 
     def _counted(self, result: CompactionResult, rate: float) -> int:
         """A view's tokens as the provider would count them; ``rate``: of its own for each of the estimate, where it has
@@ -305,6 +326,15 @@ class Exchange:
         tokens = overflow.limit if overflow.limit is not None else assumed_limit(result.tokens_after, self._accepted())
         model, endpoint = self.request.model, self.request.endpoint
         await self.windows.learn(endpoint, model, tokens, self.ports, self.observer, refused=refused)
+
+    def _learn_together(self, overflow: Overflow, result: CompactionResult) -> None:
+        """What a refusal says of prompt and answer together holds for later requests."""
+        endpoint, model = self.request.endpoint, self.request.model
+        if overflow.limit is None or overflow.used is None:
+            return
+        rate = CAUTIOUS if overflow.is_cut_short else overflow.used / max(1, result.estimated_tokens)
+        usual = overflow.answer if self.max_tokens is None else None
+        self.windows.learn_together(endpoint, model, overflow.limit, rate=rate, usual=usual)
 
     def _learn_usage(self, usage: Usage, result: CompactionResult) -> CompactionResult:
         if not self.windows.trusts(self.request.endpoint, self.request.model):

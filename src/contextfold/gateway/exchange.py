@@ -284,7 +284,9 @@ class Exchanges:
             nonlocal repeated
             changes = wire.limited(body.fields, max_tokens) if max_tokens is not None and max_tokens != limit else {}
             data = body.with_view(view, wire.key, changes, mark)
-            if not changes and (lowered := self._answer_room(conversation, limit, data)) is not None:
+            # What the engine makes of this very refusal is exact; else the lower of both estimates is taken.
+            lowered = None if changes and sent else self._answer_room(conversation, limit, data)
+            if lowered is not None and (not changes or max_tokens is None or lowered < max_tokens):
                 changes = wire.limited(body.fields, lowered)
                 data = body.with_view(view, wire.key, changes, mark)
             if data is not body.raw and (beside := wire.beside({**body.fields, **changes}, view, body.open)):
