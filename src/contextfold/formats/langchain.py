@@ -48,6 +48,9 @@ SAID_BESIDE = ("refusal", "audio")
 """Keys of ``additional_kwargs`` where OpenAI's client puts what a model says in place of any content."""
 CALLS = "tool_calls"
 INVALID = "invalid_tool_calls"
+LEGACY = "function_call"
+"""The key of ``additional_kwargs`` with OpenAI's older call, which a ``FunctionMessage`` answers: neither has an id.
+Beside a call of today it repeats that one, as Google's integration has it."""
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "text-plain"})
 REASONING_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 CALL_BLOCKS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments", "custom_tool_call": "input"}
@@ -151,7 +154,7 @@ def _decode_parts(
     if role == "tool":
         name = values.optional_text(fields, "name")
         if fields.get("tool_call_id") is None and name is not None:
-            call_id = f"function:{name}"  # the older FunctionMessage has no id
+            call_id = _legacy_id(name)  # the older FunctionMessage has no id
         else:
             call_id = _id_of(fields, "tool_call_id", "a tool message", index)
         inner = values.decoded_content(content, _decode_inner_block, index)
@@ -166,8 +169,25 @@ def _decode_parts(
     parts.extend(Opaque(key, values.readable(value), source=Keyword(key)) for key, value in said)
     entries = _call_entries(fields, keywords, index)
     parts.extend(_with_entries(values.decoded_content(content, _decode_block, index), entries))
+    legacy = keywords.get(LEGACY)
+    if isinstance(legacy, Mapping) and (name := values.optional_text(legacy, "name")) and not _has_calls(fields, parts):
+        arguments = _arguments(legacy.get("arguments"))
+        parts.append(ToolCall(_legacy_id(name), name, arguments, unnamed=True, source=Keyword(LEGACY)))
     parts.extend(Opaque(key, values.readable(entry), source=Keyword(key)) for key, entry in _unanswerable(fields))
     return tuple(parts)
+
+
+def _has_calls(fields: Mapping[str, Any], parts: Sequence[Part]) -> bool:
+    """Whether a message has calls of today: with ids, or listed without one."""
+    return any(isinstance(part, ToolCall) for part in parts) or bool(_unanswerable(fields))
+
+
+def _is_legacy(parts: Sequence[Part]) -> bool:
+    return any(part.source == Keyword(LEGACY) for part in parts)
+
+
+def _legacy_id(name: str) -> str:
+    return f"function:{name}"
 
 
 def _unanswerable(fields: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -365,6 +385,13 @@ def _changed_calls(fields: Mapping[str, Any], message: Message) -> dict[str, Any
             for raw in keywords["tool_calls"]
             if raw.get("id") in kept or (CALLS in beside and raw.get("id") is None)
         ]
+    if LEGACY in keywords and _is_legacy(_decode_parts("assistant", fields, keywords, None)):
+        older = next((call for call in message.tool_calls if _is_legacy((call,))), None)
+        if older is None:
+            del keywords[LEGACY]
+        elif older.edited:
+            legacy = keywords[LEGACY]
+            keywords[LEGACY] = {**legacy, "arguments": values.with_arguments(legacy.get("arguments"), older.arguments)}
     gone = {key for key in (REASONING_KEY, *SAID_BESIDE) if keywords.get(key) and key not in beside}
     return {**changes, "additional_kwargs": {key: value for key, value in keywords.items() if key not in gone}}
 
@@ -410,9 +437,16 @@ def _rebuild_block(part: Part) -> Any:
 
 def _build(run: Sequence[Message], shape: Shape) -> list[Any]:
     built: list[Any] = []
+    asked = {call.id for message in run for call in message.tool_calls}
     for message in run:
         results, said = crossing.results_and_rest(message)
-        built.extend(new_message(shape, "tool", _result_fields(result)) for result in results)
+        for result in results:
+            fields = _result_fields(result)
+            if result.name and result.call_id == _legacy_id(result.name) and result.call_id not in asked:
+                older = {"content": fields["content"], "name": result.name}  # of a call that stands as it came
+                built.append(new_message(shape, "function", older))
+            else:
+                built.append(new_message(shape, "tool", fields))
         if said or message.tool_calls:
             built.append(new_message(shape, KINDS[message.role], _message_fields(message, said)))
     return built

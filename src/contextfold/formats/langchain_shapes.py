@@ -17,7 +17,13 @@ from contextfold.formats.values import is_instance, kind_of
 
 Shape: TypeAlias = Literal["object", "flat", "data", "constructor"]
 
-CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
+CLASSES = {
+    "human": "HumanMessage",
+    "ai": "AIMessage",
+    "system": "SystemMessage",
+    "tool": "ToolMessage",
+    "function": "FunctionMessage",
+}
 TYPES = ("human", "ai", "system", "tool", "function", "chat", "developer")
 _TYPES_BY_CLASS = {
     f"{kind.capitalize() if kind != 'ai' else 'AI'}Message{ending}": kind for kind in TYPES for ending in ("", "Chunk")

@@ -14,7 +14,7 @@ Reference: https://platform.openai.com/docs/api-reference/chat/create
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -323,10 +323,11 @@ def _build(run: Sequence[Message], before: Sequence[Any]) -> list[Any]:
     """A run of foreign messages. Media of tool results follow all results of the step: tool messages take only text."""
     built: list[Any] = []
     waiting: list[ToolResult] = []
+    asked = {call.id for message in run for call in message.tool_calls}
     for message in run:
         results, said = crossing.results_and_rest(message)
         for result in results:
-            built.append(_build_result(result))
+            built.append(_build_result(result, asked))
             if any(isinstance(part, Media) for part in result.content):
                 waiting.append(result)
         if said or message.tool_calls:
@@ -355,8 +356,12 @@ def _build_content(said: Sequence[Text | Media]) -> Any:
     return [_build_block(part) for part in said]
 
 
-def _build_result(result: ToolResult) -> dict[str, Any]:
+def _build_result(result: ToolResult, asked: Set[str]) -> dict[str, Any]:
     texts = [values.media_note(_shown_elsewhere(part)) if isinstance(part, Media) else part for part in result.content]
+    if result.name and result.call_id == _legacy_id(result.name) and result.call_id not in asked:
+        # The call is no part of the run: it stands before it as it came, and a message of the role tool is refused
+        # behind a ``function_call``.
+        return {"role": "function", "name": result.name, "content": crossing.joined_text(texts)}
     return {"role": "tool", "tool_call_id": result.call_id, "content": crossing.joined_text(texts)}
 
 
