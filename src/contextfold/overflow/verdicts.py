@@ -110,7 +110,12 @@ _THINKING = re.compile(
     r"|thinking[^\n]{0,40}invalid[^\n]{0,12}signature|invalid[_ ]encrypted[_ ]content"
     r"|encrypted (?:reasoning )?content[^\n]{0,160}(?:could not|cannot|failed to) (?:be )?(?:verified|decrypted|parsed)"
 )
-_NO_THINKING = re.compile(r"expected [^\n]{0,12}thinking[^\n]{0,80}but found|must start with a thinking block")
+_NO_THINKING = re.compile(
+    r"expected [^\n]{0,12}thinking[^\n]{0,80}but found|must start with a thinking block"
+    # DeepSeek (also behind Anthropic's API), Kimi
+    r"|in the thinking mode must be passed back"
+    r"|missing [^\n]{0,4}reasoning_content|reasoning_content[^\n]{0,4} is missing"
+)
 
 NAMED_FIELD = re.compile(r"(?:invalid )?\b([a-z_]{1,60}(?:[.\[][\w\].\[]{0,120})?):? (?:string|array) too long")
 ITEM_FIELD = re.compile(r"\b((?:messages|input|contents|content)(?:\[\d{1,9}\]|\.\d{1,9})[\w.\[\]]{0,120})")

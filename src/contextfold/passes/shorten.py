@@ -177,17 +177,23 @@ def _enabled(policy: Policy) -> Iterator[str]:
 
 
 def _edits_of(index: int, message: Message, tier: str, policy: Policy, names: Mapping[str, str]) -> Iterable[Edit]:
-    if tier == "reasoning" and not _may_lose_reasoning(message):
-        return
     for number, part in enumerate(message.parts):
+        if isinstance(part, Reasoning) and not _may_go(part, message):
+            continue
         limit = _limit(part, tier, policy, names)
         if limit is not None:
             yield Edit(index=index, part=number, tier=tier, limit=limit)
 
 
-def _may_lose_reasoning(message: Message) -> bool:
-    # OpenAI refuses a call whose reasoning item is missing, so reasoning stays where it is an entry of its own.
-    return not message.split and any(not isinstance(part, Reasoning) for part in message.parts)
+def _may_go(reasoning: Reasoning, message: Message) -> bool:
+    """Whether the provider takes an old answer without its reasoning: Anthropic, which signs it, and Gemini do.
+
+    OpenAI refuses a call whose reasoning item is missing, and DeepSeek and others like it an answer without the
+    ``reasoning_content`` that it came with.
+    """
+    if not any(not isinstance(part, Reasoning) for part in message.parts):
+        return False
+    return not message.split and (reasoning.is_bound or message.source_format == "gemini")
 
 
 def _limit(part: Part, tier: str, policy: Policy, names: Mapping[str, str]) -> int | None:
