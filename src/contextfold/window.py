@@ -157,6 +157,10 @@ class Windows:
         observer.emit_once("window_resolved", f"{name} takes {found.tokens:,} tokens ({found.source})", **data)
         return found
 
+    def say_nothing_of(self, model: str) -> None:
+        """No model stands behind this name, so that no one can give its window."""
+        self._told.add(model)
+
     async def learn(
         self, endpoint: str, model: str | None, tokens: int, ports: Ports, observer: Observer, *, refused: int | None
     ) -> None:

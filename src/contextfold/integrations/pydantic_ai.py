@@ -361,10 +361,14 @@ class _CompactingModel(WrapperModel):
 
 def _is_made_up(model: Model, response: ModelResponse | StreamedResponse) -> bool:
     """Whether the usage of a response is one that a model for tests makes up."""
-    said = response.provider_name
-    # "fallback:openai,function" is a chain; of the models for tests, not every one names itself in its responses.
-    systems = [name in MADE_UP for name in re.split("[:,]", str(model.system)) if name != "fallback"]
+    said, systems = response.provider_name, _for_tests(model)
+    # of the models for tests, not every one names itself in its responses
     return said in MADE_UP or (all(systems) if said else any(systems))
+
+
+def _for_tests(model: Model) -> list[bool]:
+    """Whether a model is one for tests; of a chain ("fallback:openai,function"), each of its models."""
+    return [name in MADE_UP for name in re.split("[:,]", str(model.system)) if name != "fallback"]
 
 
 async def _primed(stream: StreamedResponse) -> None:
@@ -428,6 +432,8 @@ class _Call:
         previous = self.kept.made if self.kept.made is not None and self.kept.base == base else saved
         known_as = by_window(_name(self.model), self._betas() if _is_claudes(self.model) else "")
         compactor = self.owner.compactors.for_model(self.model, known_as)
+        if all(_for_tests(self.model)):
+            compactor.windows.say_nothing_of(known_as)
         results: list[CompactionResult] = []
 
         def after(made: Any) -> Any:

@@ -548,6 +548,15 @@ def test_what_a_model_for_tests_makes_up_about_its_usage_is_never_taken_for_a_pr
     assert results[-1].calibration.observations == 0
 
 
+@pytest.mark.parametrize("kind", _models_for_tests())
+def test_of_a_model_for_tests_no_window_is_missed(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    for model in (_models_for_tests()[kind], Named(model_name="a-model-of-ones-own")):
+        asyncio.run(Agent(model, capabilities=[Compaction()]).run("Hello."))
+    said = [record.getMessage() for record in caplog.records if record.name == "contextfold.window"]
+    assert len(said) == 1
+    assert "a-model-of-ones-own" in said[0]
+
+
 KEPT = {
     "a conversation": {"openai_conversation_id": "conv_1"},
     "the conversation of a response": {"openai_conversation_id": "auto"},
@@ -566,6 +575,18 @@ class Responses(OpenAIResponsesModel):
     async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
         self._seen.append(len(messages))
         return ModelResponse([TextPart("Fine.")])
+
+
+class Named(TestModel):
+    """Stands for a real model of this name."""
+
+    @property
+    def model_id(self) -> str:
+        return self.model_name
+
+    @property
+    def system(self) -> str:
+        return "openai"
 
 
 class Wrapped(WrapperModel):
