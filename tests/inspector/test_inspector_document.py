@@ -20,6 +20,7 @@ from contextfold import CannotFit, Compactor, Policy, formats
 from contextfold.inspector import document as document_module
 from contextfold.inspector.document import VERSION, as_json, pieces
 from contextfold.inspector.replayed import Setting, replayed
+from contextfold.messages import Message, Text
 
 MESSAGES = tool_loop(24)
 
@@ -213,3 +214,11 @@ def test_a_line_of_what_a_tool_of_the_provider_gave_leads_to_it_by_the_tools_nam
         origins = document_module.Origins(formats.decode([wire], formats.get(format)))
         assert origins.of("tool", said, ()) == 0
         assert origins.of("assistant", said, ()) is None
+
+
+def test_a_quoted_line_that_is_cut_in_a_word_at_its_ends_leads_to_its_message() -> None:
+    """A part of a line begins and ends where it has room; the longest word was looked for, and is none of the message."""
+    said = ["An extraordinarily long beginning", "see docs/unextraordinarily short ends", "short words"]
+    origins = document_module.Origins([Message("assistant", (Text(text),)) for text in said])
+    assert origins.of("assistant", "extraordinarily short en", {0, 1, 2}) == 1
+    assert origins.of("part", "extraordinarily short en", {0, 1, 2}) == 1

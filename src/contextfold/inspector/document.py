@@ -302,9 +302,10 @@ class Origins:
             for number, (_, _, text) in enumerate(self._texts):
                 for word in set(_WORD.findall(text)):
                     self._by_word.setdefault(word, []).append(number)
-        longest = max(_WORD.findall(line), key=len, default="")
-        # Only where the line's longest word stands: there may be many messages.
-        candidates = self._by_word.get(longest) or range(len(self._texts))
+        words = _WORD.findall(line)
+        # Only where its rarest word stands: there may be many messages. The first and the last word may be cut.
+        known = (self._by_word[word] for word in words[1:-1] or words if word in self._by_word)
+        candidates: Sequence[int] = min(known, key=len, default=range(len(self._texts)))
         where = (self._texts[number] for number in candidates)
         return sorted({index for who, index, text in where if speaker in (who, "part") and line in text})
 
