@@ -217,7 +217,7 @@ def test_a_line_of_what_a_tool_of_the_provider_gave_leads_to_it_by_the_tools_nam
 
 
 def test_a_quoted_line_that_is_cut_in_a_word_at_its_ends_leads_to_its_message() -> None:
-    """A part of a line begins and ends where it has room; the longest word was looked for, and is none of the message."""
+    """A part of a line begins and ends where it has room; its longest word was looked for, which no message has."""
     said = ["An extraordinarily long beginning", "see docs/unextraordinarily short ends", "short words"]
     origins = document_module.Origins([Message("assistant", (Text(text),)) for text in said])
     assert origins.of("assistant", "extraordinarily short en", {0, 1, 2}) == 1
