@@ -198,6 +198,8 @@ class Compactor:
                 call's ``previous`` and ``calibration``. Sync or async.
             ask: with ``summarizer="same"``, how the model is asked for a summary, if not by ``send``:
                 ``ask(messages, whole, answer_tokens)`` returns the response; ``whole``: with system prompt and tools.
+                ``answer_tokens``: the answer limit to send in place of ``max_tokens``, which may be too low for a
+                summary, and too high beside the prompt; 0: as it is.
             options: as for ``compact``.
 
         After a refusal the view is sent again only if it is strictly smaller, or mended where it was refused as
@@ -279,7 +281,8 @@ class Compactor:
         ) -> CompactionResult:
             return await self._views.view(request, ports, observer, window=window, revise=revise, strict=strict)
 
-        sent = replace(request, sending=True)
+        limit = max_tokens if isinstance(max_tokens, int) else None
+        sent = replace(request, sending=True, answer_limit=limit)
         return Exchange(send, sent, compact, self.windows, self.policy, observer, ports, max_tokens)
 
     def _needs_no_model(self) -> None:
@@ -321,6 +324,6 @@ def _asking(send: Callable[..., Any], max_tokens: Any) -> Ask:
             return send(messages)
         # The limit is for answers to the conversation; a summary that is cut off by it would be paid for and thrown
         # away.
-        return send(messages, max_tokens if max_tokens is None else max(max_tokens, answer_tokens))
+        return send(messages, max_tokens if max_tokens is None else answer_tokens or max_tokens)
 
     return ask

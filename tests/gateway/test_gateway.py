@@ -1071,7 +1071,7 @@ def test_why_the_store_cannot_be_used_is_said_at_the_start_and_with_each_failure
     with InThread(settings_for(provider.url, tmp_path, store=f"sqlite:///{tmp_path}/no-folder/gateway.db")) as gateway:
         at_start = [record.getMessage() for record in caplog.records]
         play(gateway, "openai-chat")
-    assert len(at_start) == 1
+    assert len(set(at_start)) == 1
     failures = [record.getMessage() for record in caplog.records if "store failed" in record.getMessage()]
     assert failures
     assert all("no-folder" in said and "unable to open database file" in said for said in [*at_start, *failures])

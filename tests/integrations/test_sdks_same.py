@@ -105,6 +105,42 @@ def test_openai_reads_the_view_from_its_cache_in_async_code(shape: str) -> None:
     assert result.summary.text.startswith("Invoices are late because")
 
 
+@crossed(face=("anthropic", "chat", "call"), limit=(200, 6_000), quick=2)
+def test_a_summary_is_asked_for_with_a_limit_that_it_needs_and_that_fits_beside_the_view(face: str, limit: int) -> None:
+    """With the request's own it is cut off, or is refused at each pass and asked for again, uncached."""
+    compactor, result = Compactor(window=WINDOW, summarizer="same"), None
+    with server() as provider:
+        if face == "anthropic":
+            client = anthropic.Anthropic(base_url=provider.anthropic_url, api_key="any", max_retries=0).messages
+        else:
+            client = openai.OpenAI(base_url=provider.openai_url, api_key="any", max_retries=0).chat.completions
+        over = over_anthropic if face == "anthropic" else over_openai
+        create = over.with_compaction(client.create, compactor)
+        history: list[dict[str, Any]] = []
+        for number in range(120):
+            history = [*history, turn(number)]
+            if face == "call":
+                found = list[Any]()
+                compactor.call(
+                    lambda view, most: client.create(model="m", max_tokens=most, messages=view),
+                    history,
+                    result and result.compaction,
+                    calibration=result and result.calibration,
+                    max_tokens=limit,
+                    on_result=found.append,
+                )
+                result = found[0]
+            else:
+                create(model="m", max_tokens=limit, messages=history)
+            history = [*history, {"role": "assistant", "content": "Looking on."}]
+        asked = [request for request in provider.requests if is_behind(request)]
+        uncached = [request for request in provider.requests if "<conversation>" in request.messages_text]
+    assert len(asked) > 1
+    assert not uncached
+    assert [request.status for request in asked] == [200] * len(asked)
+    assert min(request.answer_limit or 0 for request in asked) > 250
+
+
 def test_a_loop_of_calls_reads_all_but_the_instruction_from_the_cache() -> None:
     """The newest results stand in the view and leave with no summary; the only mark stands on them."""
 

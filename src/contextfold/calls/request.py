@@ -75,6 +75,8 @@ class Request:
     """Gets the originals of what leaves the view, before it does."""
     ask: Ask | None = None
     """Asks the model that the view goes to for a summary; None where nothing is sent."""
+    answer_limit: int | None = None
+    """The answer limit that the view is sent with, where one is known."""
     sending: bool = False
     """The view goes to a provider at once: a call without a result is answered in it, as none would take it."""
 

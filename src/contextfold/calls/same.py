@@ -29,7 +29,8 @@ SAME = "same"
 Ask = Callable[[list[Any], bool, int], Any]
 """Sends messages and returns the provider's response: ``ask(messages, whole, answer_tokens)``. ``whole``: as the
 request itself is sent, with its system prompt and tools; None where its answer could be no summary (``is_shaped``).
-May be ``async def``."""
+``answer_tokens``: the answer limit in place of the request's, if that has one; 0 where it may be as it is. May be
+``async def``."""
 
 NOT_FOR_A_SUMMARY = (
     *("stream", "stream_options", "thread", "background", "n", "stop", "stop_sequences"),
@@ -46,13 +47,14 @@ _SUMMARY = re.compile(r"^\s*(?:<(think|thinking|reasoning)>.*?</\1>\s*)?<summary
 @dataclass
 class SameModel:
     """The model of one request as a summarizer. ``sample``: one of the caller's messages, None if there is none: a new
-    one gets its shape, object or mapping.
+    one gets its shape, object or mapping. ``answer_limit``: the request's own.
     """
 
     ask: Ask
     format: Format
     sample: Any = None
     window: int | None = None
+    answer_limit: int | None = None
 
     def complete(self, prompt: str) -> Any:
         """The answer to a prompt by itself, as for any summarizer."""

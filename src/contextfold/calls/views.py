@@ -163,7 +163,8 @@ class _Call:
         if not self.views.same or request.ask is None:
             return Means(ports, observer, summarizer, request.archive, retries=retries)
         history = self.conversation.history
-        model = SameModel(request.ask, history.format, history.wire[0] if history.wire else None, self.window.tokens)
+        sample = history.wire[0] if history.wire else None
+        model = SameModel(request.ask, history.format, sample, self.window.tokens, request.answer_limit)
         # The request behind the view is built in the caller's format; a provider that gets another one has not cached
         # that.
         behind = model if request.to in (None, history.format.name) else None

@@ -66,7 +66,7 @@ def asking(
         if whole:
             limit = wire.limit(body.fields)[1]
             changes: dict[str, Any] = {one: None for one in NOT_FOR_A_SUMMARY if one in body.fields}
-            changes |= wire.limited(body.fields, max(limit, answer_tokens)) if limit is not None else {}
+            changes |= wire.limited(body.fields, answer_tokens) if limit is not None else {}
             changes |= {"store": False} if wire is RESPONSES else {}
             if not begins_as_given(messages, body.open):
                 changes |= wire.beside({**body.fields, **changes}, messages, body.open)
@@ -74,7 +74,7 @@ def asking(
             newest = body.open[-1]
             is_left_out = not any(message is newest for message in messages)
             data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
-            if limit is not None and (lowered := room(max(limit, answer_tokens), data)) is not None:
+            if limit is not None and (lowered := room(answer_tokens, data)) is not None:
                 changes |= wire.limited(body.fields, lowered)
                 data = body.with_view(messages, wire.key, changes, mark if is_left_out else None)
         else:

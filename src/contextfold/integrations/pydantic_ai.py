@@ -490,7 +490,7 @@ class _Call:
             if not prepared.allow_text_output or prepared.output_mode in ("native", "prompted"):
                 return None
         limit = (self.settings or {}).get("max_tokens")
-        room = max(limit, answer_tokens) if limit and answer_tokens else None
+        room = answer_tokens if limit and answer_tokens else None
         is_given = not whole or begins_as_given(messages, self.wire)
         settings = _limited(self.settings, room) if is_given else self.settings_beside(messages, room)
         parameters = self.parameters if whole else ModelRequestParameters()

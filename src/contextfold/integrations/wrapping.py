@@ -240,7 +240,7 @@ class _Call:
         limit = self.arguments.get(self.limit)
         if isinstance(limit, int):
             # A limit for short answers would cut the summary off, which is refused then after it was paid for.
-            kept[self.limit] = max(limit, answer_tokens or LEAST_ANSWER)
+            kept[self.limit] = answer_tokens or max(limit, LEAST_ANSWER)
         return self.owner.adjust({**kept, self.dialect.messages: messages})
 
     def on_usage(self, reply: Usage) -> None:

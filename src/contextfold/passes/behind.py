@@ -63,7 +63,7 @@ async def summary_behind(
     # The provider has just refused this view; with an instruction behind it, it would refuse it again.
     if same is None or (question.forced or "").startswith("overflow"):
         return None
-    request = await ports.compute(_composed, question, plan, units)
+    request = await ports.compute(_composed, question, plan, units, same.answer_limit or 0)
     if request is None:
         return None
     if request.apart:
@@ -136,8 +136,12 @@ def together(steps: Sequence[SummaryStats]) -> SummaryStats:
 # ---- the request ----
 
 
-def _composed(question: Question, plan: Plan, units: Sequence[Unit]) -> _Request | None:
-    """None if it does not fit the window."""
+def _composed(question: Question, plan: Plan, units: Sequence[Unit], answer_limit: int) -> _Request | None:
+    """None if it does not fit the window.
+
+    ``answer_limit``: the request's own. A model that thinks may need it, so the summary gets as much, of what is left:
+    prompt and answer limit together above the window are refused by some providers, at each pass.
+    """
     from contextfold.summary.language import name as language_name
     from contextfold.summary.prompt_files import Wording
 
@@ -150,7 +154,8 @@ def _composed(question: Question, plan: Plan, units: Sequence[Unit]) -> _Request
     room = material.prose_room(question, plan)
     instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
     left = question.limits.window - view.tokens - sum(question.overhead.values()) - count(instruction)
-    request = _Request(view.wire, instruction, sum(count(unit.text) for unit in units), 2 * room + 256, mark)
+    answer_tokens = max(2 * room + 256, answer_limit)
+    request = _Request(view.wire, instruction, sum(count(unit.text) for unit in units), answer_tokens, mark)
     # No text counts as summarized that was not read: what leaves and stands shortened in the view is added.
     edited = {edit.index for edit in question.record.edits} if question.record else set()
     shortened = tuple(unit for unit in units if edited.intersection(unit.indices))

@@ -50,6 +50,11 @@ class RequestModel(Protocol):
         """Send messages as the request is sent; the response, or an awaitable of it."""
         ...
 
+    @property
+    def answer_limit(self) -> int | None:
+        """The answer limit of the request; None where none is known."""
+        ...
+
     def said(self, text: str) -> Any:
         """A message of the user in the caller's format."""
         ...

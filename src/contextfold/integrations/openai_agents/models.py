@@ -91,7 +91,7 @@ class CompactingModel(Model):
             """The model itself, asked for a summary (``summarizer="same"``)."""
             if whole and (is_json or is_shaped({"tool_choice": settings.tool_choice})):
                 return None
-            limit = max(settings.max_tokens, answer_tokens) if settings.max_tokens and answer_tokens else None
+            limit = answer_tokens if settings.max_tokens and answer_tokens else None
             # The framework has no field of its own for words at which answers end.
             changed: dict[str, Any] = {}
             for where in ("extra_args", "extra_body"):
