@@ -18,6 +18,7 @@ from contextfold import Compaction, Compactor, Event, Policy, PolicyError
 from contextfold.calls.background import Background
 from contextfold.policy import SOFT
 from contextfold.ports import Ports, SyncPorts
+from effort import crossed
 
 Message = dict[str, Any]
 WINDOW = 6_000
@@ -391,20 +392,20 @@ def text_of(message: Any) -> str:
     return content if isinstance(content, str) else str(content[0]["text"])
 
 
-@pytest.mark.parametrize(
-    ("read", "again"),
-    [
+@crossed(
+    ways=[
         (parsed, parsed),
         (of_langchain, copied),
         (parsed, with_the_mark_moved),
         (of_bedrock, with_the_point_moved),
     ],
+    background=[True, 0.5],
 )
-@pytest.mark.parametrize("background", [True, 0.5])
 def test_a_summary_is_paid_for_once_where_each_turn_reads_the_messages_again(
-    read: Callable[[list[Any]], list[Any]], again: Callable[[list[Any]], list[Any]], background: Any
+    ways: tuple[Callable[[list[Any]], list[Any]], ...], background: Any
 ) -> None:
     """What is prepared belongs to what the messages say, not to the objects that say it, or the marks on them."""
+    read, again = ways
 
     def paid(is_read_again: bool) -> int:
         slow, told, messages, record = Slow(), list[str](), list[Any](), None

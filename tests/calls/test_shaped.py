@@ -16,6 +16,7 @@ from contextfold.integrations import anthropic as over_anthropic
 from contextfold.integrations import bedrock as over_bedrock
 from contextfold.integrations import google_genai as over_gemini
 from contextfold.integrations import openai as over_openai
+from effort import crossed
 
 
 class Found(BaseModel):
@@ -183,7 +184,7 @@ ENDS_AN_ANSWER = {
 SHAPES_AN_ANSWER = ENDS_AN_ANSWER | {"text", "response_format", "cachedContent", "output_format", "format"}
 
 
-@pytest.mark.parametrize("kind", ["openai", "openai.parse", "anthropic", "anthropic.parse", "gemini", "bedrock"])
+@crossed(kind=["openai", "openai.parse", "anthropic", "anthropic.parse", "gemini", "bedrock"], quick=2)
 def test_nothing_that_shapes_or_ends_an_answer_to_the_task_does_so_to_a_summary(kind: str) -> None:
     """A summary would be JSON, or end at a word of the agent's, which no one would see."""
 

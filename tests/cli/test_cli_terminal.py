@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from contextfold import Compactor
+from effort import crossed
 
 HOSTILE = "\x1b[2J\x1b]52;c;cm0gLXJmIC8=\x07gone\x9b31m\x7f\b\r"
 """Clears the screen, writes to the clipboard, colors, and takes back what stands there."""
@@ -61,9 +60,8 @@ def store_of(folder: Path) -> str:
     return url
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+@crossed(
+    arguments=[
         lambda folder: ("inspect", str(folder / f"file{HOSTILE}")),
         lambda folder: ("compact", str(folder / f"file{HOSTILE}"), "--window", "1000"),
         lambda folder: ("compact", str(folder / f"several{HOSTILE}")),
@@ -83,6 +81,7 @@ def store_of(folder: Path) -> str:
             "--workers=0",
         ),
     ],
+    quick=4,
 )
 def test_control_codes_are_shown_on_a_terminal_and_never_obeyed(
     arguments: Callable[[Path], tuple[str, ...]], tmp_path: Path

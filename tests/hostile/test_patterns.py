@@ -337,6 +337,7 @@ def test_no_pattern_stands_in_another_module() -> None:
 
 
 def test_a_quadratic_pattern_is_noticed() -> None:
-    for bad in (r"\\+x", r"\s*\d+x", r"(?:\d{1,3},)+\d\.\d", r"\bsk[-\w]+(?=\.)", r"a[^\n]*b"):
+    patterns = (r"\\+x", r"\s*\d+x", r"(?:\d{1,3},)+\d\.\d", r"\bsk[-\w]+(?=\.)", r"a[^\n]*b")
+    for bad in patterns if FULL else patterns[::3]:
         found = Found("bad", re.compile(bad), anchored=False)
         assert any(growth(found, *text) > MOST for text in hostile(found.pattern)), bad

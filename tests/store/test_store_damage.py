@@ -208,7 +208,7 @@ def test_each_kind_of_damage_in_each_column_is_told_and_all_else_can_be_read(
         for kind, value in kinds(column, damager.dialect).items()
     ]
     wrong = []
-    for column, kind, value in cases if FULL else cases[::5]:
+    for column, kind, value in cases if FULL else cases[::12]:
         if column == "sequence" and damager.dialect == "postgresql":  # rows refer to each other by it
             continue
         with damager.damaged(table, column, value):

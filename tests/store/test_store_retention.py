@@ -18,7 +18,7 @@ from contextfold.errors import ArchiveError, PolicyError, StoreConflict
 from contextfold.inspector.stored import stored
 from contextfold.store import Retention, Session
 from contextfold.store.sql import SQLStore
-from effort import examples
+from effort import crossed, examples
 
 OWNERS = [("", "a"), ("x", "a"), ("x", "b"), ("y", "a")]
 OPTIONS = {"upper_threshold": 1_500, "lower_threshold": 800, "min_messages": 2, "min_new_messages": 1}
@@ -264,9 +264,7 @@ LOOKS: dict[str, Callable[[Session], Any]] = {
 }
 
 
-@pytest.mark.parametrize("read", ["search", "read_messages", "read_summary", "read_summaries", "read_links"])
-@pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("anew", [0, 12])
+@crossed(look=LOOKS, read=["search", "read_messages", "read_summary", "read_summaries", "read_links"], anew=[0, 12])
 def test_a_session_that_is_deleted_while_it_is_read_is_an_empty_one_or_the_next_one_and_no_damaged_one(
     look: str, read: str, anew: int, store: SQLStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
