@@ -430,6 +430,21 @@ Open het bestand, dat lukt mij niet.
 Они не нашли ошибку.
 Это не они.
 The maximum is not clear to me.
+SELECT id FROM users ORDER BY id LIMIT 1
+rate limit reached: 429 Too Many Requests
+I hit the rate limit 3 times today.
+Error: memory limit exceeded (512 MB)
+The limit was 5 before, I think.
+limit = 50
+My budget app has 3 bugs.
+Das Limit wurde gestern 3 mal erreicht.
+La limite de x quand x tend vers 0 vaut 1.
+El límite de la función cuando x tiende a 0 vale 1.
+Il tetto della casa ha 30 anni.
+O teto da sala tem 3 metros.
+Лимит запросов был 5 в прошлом году.
+마감이 언제였지
+한도 초과 오류가 나와요
 Le budget est serré.
 """
 """How things are, what others do and how the speaker feels; reports, questions and small talk."""

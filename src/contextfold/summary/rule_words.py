@@ -108,6 +108,14 @@ ENGLISH = Phrases(
     "upgrade restart alter move overwrite",
 )
 
+
+def _limit(nouns: str, before: str) -> str:
+    """A figure that something is limited to: behind one of the words before figures (``le plafond est de 120``), not
+    anywhere behind the noun (``SELECT ... LIMIT 1``, ``rate limit reached: 429``).
+    """
+    return rf"(?:{nouns})(?:(?: [^\s,.;:=]{{1,20}}){{0,3}} (?:{before})| ?:) ?[$€£]?(?=\d)"
+
+
 ONLY_GERMAN = _only("nur", "ein|eine", "ist", "war", "sind", "waren")
 _GERMAN_WORK = (
     r"(?:fass|rühr|änder|veränder|lösch|verwend|benutz|nutz|push|installier|committ|mach|schreib|entfern|füg|nimm|lass)"
@@ -127,7 +135,8 @@ GERMAN = Phrases(
     r"|verwenden|benutzen)"
     rf"|(?<!\bich ){_GERMAN_WORK}e? (?:.{{1,60}} )?nichts?|ohne .{{1,40}} zu \w+"
     r"|lasst? .{1,40} (?:in ruhe|unverändert|wie (?:es ist|sie sind))"
-    r"|(?:budget|limit|obergrenze|höchstgrenze) .{0,30}?(?=\d)|auf (?=\d).{1,30} (?:begrenzt|beschränkt)"
+    rf"|{_limit('budget|limit|obergrenze|höchstgrenze', 'ist|sind|beträgt|auf|bei|von|maximal')}"
+    r"|auf (?=\d).{1,30} (?:begrenzt|beschränkt)"
     r")\b"
     rf"|{_first('bitte', 'und', 'aber')}\b(?:{_GERMAN_DEALS} (?:[^,.;:]{{1,60}} )?nichts?"
     rf"|nicht (?:mehr )?\w+ (?:.{{1,40}} )?\w+en|vermeide\w*|behalte?)\b",
@@ -145,8 +154,9 @@ FRENCH = Phrases(
     r"\b(?:jamais|toujours|doit|doivent|devez|dois|interdi\w*|au (?:plus|moins|maximum)|en aucun cas"
     rf"|{_only('seulement|uniquement', 'une?', 'est', 'était', 'sont')}|exclusivement|moins de (?=\d)|maximum (?=\d)"
     r"|pas plus (?:de|que)|(?:avant|d['’]ici) (?:le (?=\d)|(?=\d)|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
-    r"|demain|fin)|obligatoire\w*|échéance|(?:budget|plafond|limite|délai)\b.{0,30}?(?=\d)|il faut|assure[- ](?:toi"
+    r"|demain|fin)|obligatoire\w*|échéance|il faut|assure[- ](?:toi"
     r"|vous)|veille[zr]? à|tiens-toi à|je ne veux pas"
+    rf"|{_limit('budget|plafond|limite|délai', 'est|de|à')}"
     rf"|sans {_FRENCH_WORK}(?:er|ier)|laisse[zr]? .{{1,40}} (?:tranquille|telles? quelles?|tels? quels?|intacte?s?))\b"
     rf"|{_first('et', 'mais', 'surtout', 'plaît', 'plait')}\b(?:n(?:e |['’])(?:\w+ )?\w[\w-]* .{{0,40}}?(?:pas|rien"
     rf"|que)"
@@ -172,7 +182,7 @@ SPANISH = Phrases(
     r"|tiene que|antes del? (?:(?=\d)|lunes|martes|miércoles|jueves|viernes|mañana)|(?:hasta|para) el (?:(?=\d)|lunes"
     r"|martes|miércoles|jueves|viernes|sábado|domingo)|en ningún caso|bajo ningún|asegúra(?:te|se)|no quiero|cíñete a"
     rf"|no (?:l[aeo]s? |me |te )?{_SPANISH_WORK}(?:e|a|es|as|é|en|an|éis|áis|ar|er|ir)|sin {_SPANISH_WORK}(?:ar|er|ir)"
-    rf"|no (?:l[aeo]s? |me |te |se l[aeo]s? )?{_SPANISH_DEALS}|(?:límite|tope|presupuesto)\b.{{0,30}}?(?=\d)"
+    rf"|no (?:l[aeo]s? |me |te |se l[aeo]s? )?{_SPANISH_DEALS}|{_limit('límite|tope', 'es|son|de|en|a')}"
     rf"|no (?:puede |debe )?(?:supere?n?|superes|superar|exced\w+)"
     r"|dej[ae] .{1,40} (?:como está[ns]?|en paz|intact[ao]s?|tal cual))\b"
     rf"|{_first('favor', 'y', 'pero')}\b(?:evit[ae]r?|nada de \w+|ningun[ao]? \w+|mantén \w+)\b",
@@ -195,7 +205,7 @@ PORTUGUESE = Phrases(
     r"|proibid\w*|no máximo|máximo de (?=\d)|pelo menos|orçamento|prazo|obrigatóri\w*|até (?:o|a|dia) \w+|até (?=\d)"
     r"|até (?:segunda|terça|quarta|quinta|sexta|amanhã)|antes d[eao] (?:(?=\d)|segunda|terça|quarta|quinta|sexta"
     r"|amanhã)|(?:menos|abaixo) de (?=\d)|tem (?:que|de)|certifique-se|em hipótese alguma|de jeito nenhum|não quero"
-    rf"|não (?:[oa]s? |me |se |lhe )?{_PORTUGUESE_DEALS}|(?:limite|orçamento|teto)\b.{{0,30}}?(?=\d)"
+    rf"|não (?:[oa]s? |me |se |lhe )?{_PORTUGUESE_DEALS}|{_limit('limite|teto', 'é|são|de|em|a')}"
     rf"|não (?:podem? )?(?:mais|faça|ultrapass\w+|exced\w+|{_PORTUGUESE_WORK}(?:e|a|es|as|em|am|ar|er|ir))"
     rf"|sem {_PORTUGUESE_WORK}(?:ar|er|ir)|deix[ea] .{{1,40}} (?:como está|em paz|intact[ao]s?))\b"
     rf"|{_first('favor', 'e', 'mas')}\b(?:evit[ae]r?|nada de \w+|nenhuma? \w+|mantenha \w+)\b",
@@ -210,7 +220,8 @@ _ITALIAN_WORK = (
 ITALIAN = Phrases(
     r"\b(?:non .{1,40}\bmai|dev(?:e|i|ono)|vietat[oaie]|al massimo|massimo (?=\d)|almeno|meno di (?=\d)|esclusivamente"
     rf"|{_only('soltanto', 'un|una|uno', 'è', 'era', 'sono')}|bisogna|assicurati|attieniti a|non voglio|non fare"
-    r"|(?:budget|limite|tetto)\b.{0,30}?(?=\d)|scadenza|entro (?:il|le|la|domani|lunedì|martedì|mercoledì|giovedì"
+    rf"|{_limit('budget|limite|tetto', 'è|sono|di|a')}"
+    r"|scadenza|entro (?:il|le|la|domani|lunedì|martedì|mercoledì|giovedì"
     r"|venerdì|(?=\d))|prima d(?:i|el) (?:(?=\d)|lunedì"
     r"|martedì|mercoledì|giovedì|venerdì|domani)|in nessun caso|per nessun motivo"
     rf"|non (?:l[aeo] )?{_ITALIAN_WORK}(?:a|i|e|are|ere|ire|ate|ete)?|senza {_ITALIAN_WORK}(?:are|ere|ire|re)"
@@ -234,7 +245,7 @@ DUTCH = Phrases(
     r"|(?:voor|vóór|tot) (?:(?=\d)|maandag|dinsdag|woensdag|donderdag|vrijdag|morgen)|(?<!\bik )(?:raak|wijzig|verander"
     r"|verwijder|gebruik|push|installeer|schrijf|commit|hernoem|pas) .{1,60} niet|laat .{1,40} (?:met rust|ongemoeid"
     r"|zoals (?:het is|ze zijn))"
-    r"|(?:budget|limiet|plafond)\b.{0,30}?(?=\d)"
+    rf"|{_limit('budget|limiet|plafond', 'is|zijn|bedraagt|van|op')}"
     r")\b"
     rf"|{_first('en', 'maar')}\b(?:{_DUTCH_DEALS} (?:[^,.;:]{{1,60}} )?niets?|niet \w+en|vermijd|houd \w+)\b",
     "nooit altijd alleen uitsluitend hoogstens minstens maximaal uiterlijk verboden moet mag mogen in onder geen niet "
@@ -250,7 +261,7 @@ _RUSSIAN_WORK = (
 RUSSIAN = Phrases(
     r"\b(?:никогда|всегда|долж(?:ен|на|но|ны)|нельзя|только|исключительно|запрещ\w*|(?:не )?(?:более|менее) (?=\d)"
     r"|не (?:более|менее|больше|меньше|дольше|позже)|меньше (?=\d)|максимум|минимум|обязательно|бюджет\w*"
-    r"|лимит\w* .{0,30}?(?=\d)|срок\w*"
+    r"|лимит\w*(?: (?!был)[^\s,.;:=]{1,20})? ?[:—–-]? ?(?=\d)|срок\w*"
     r"|ни в коем случае|ни при каких|никаких|избегай\w*|убедись|придерживайся|не хочу|не превыша\w+"
     rf"|не {_RUSSIAN_WORK}(?:й|йте|и|ите|ь|ьте|ть)?|без (?:изменени\w+|нов\w+|сторонн\w+|внешн\w+)"
     r"|(?:до|к) (?:\d|понедельник|вторник|сред[ыеу]|четверг|пятниц|суббот|воскресен|завтра|конца)\w*"
@@ -261,7 +272,7 @@ RUSSIAN = Phrases(
 )
 
 KOREAN = Phrases(
-    r"절대|반드시|항상|금지|최대|최소|까지|예산|마감|기한|한도|만 (?:사용|써|쓰|수정|답)"
+    r"절대|반드시|항상|금지|최대|최소|까지|예산|(?:마감|기한|한도)[은는이가을를]? ?:? ?(?=\d)|만 (?:사용|써|쓰|수정|답)"
     r"|지 ?(?:마|말)(?:[세아고라십 .!]|$)"
     r"|면 안 ?(?:돼|됩|된)|야 ?(?:해|합|한|돼|됩)|피해 ?주|이내|이하로|넘지|그대로 (?:두|둬|놔|유지)|유지해"
     r"|없이 (?:해|진행|작성|구현)"
