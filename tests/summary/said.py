@@ -92,6 +92,7 @@ Ich will keine neuen Pakete.
 Höchstens drei Wiederholungen.
 Sag dem Kunden nichts von der Störung.
 Erwähne die Störung nicht.
+Sag in der Mail an die Kundin nichts von den Kosten.
 Buche die Reise noch nicht.
 Ruf Frau Weber nicht vor Mittag an.
 Die Haftung soll auf 250.000 € begrenzt sein.
@@ -237,6 +238,7 @@ In geen geval committen.
 Houd je aan Python 3.11.
 Bel de klant niet voor de middag.
 noem de storing niet
+Stuur die offerte aan de klant niet.
 Stuur de offerte nog niet.
 Zeg de klant niets over de prijs.
 Het budget is 900 euro.
@@ -265,6 +267,7 @@ Het budget is 900 euro.
 Придерживайся Python 3.11.
 Не звони клиенту до обеда.
 не упоминай сбой
+Не трати время на тесты.
 Не переводи названия функций.
 Не говорите клиенту цену.
 Лимит заказа 12 штук.
@@ -443,6 +446,16 @@ El límite de la función cuando x tiende a 0 vale 1.
 Il tetto della casa ha 30 anni.
 O teto da sala tem 3 metros.
 Лимит запросов был 5 в прошлом году.
+Zeig mir was nicht funktioniert
+Gib mir einen Grund warum das nicht klappt
+Nenne alle Dateien die nicht getestet sind.
+Teile mir mit wenn es nicht geht.
+Stuur me de bestanden die niet werken.
+Toon mij wat niet werkt.
+Start de server als die niet draait.
+Не мои файлы.
+Не эти файлы, а другие.
+Не найти нужный файл.
 마감이 언제였지
 한도 초과 오류가 나와요
 Le budget est serré.

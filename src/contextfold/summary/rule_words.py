@@ -116,6 +116,14 @@ def _limit(nouns: str, before: str) -> str:
     return rf"(?:{nouns})(?:(?: [^\s,.;:=]{{1,20}}){{0,3}} (?:{before})| ?:) ?[$€£]?(?=\d)"
 
 
+def _of_what(clause: str, relative: str) -> str:
+    """Words between a verb and its ``nicht`` that begin no clause: many type ``zeig mir was nicht geht`` without a
+    comma.
+    """
+    word = r"[^\s,.;:]{1,40} "
+    return rf"(?:(?!(?:{clause}) ){word})?(?:(?!(?:{clause}|{relative}) ){word}){{0,8}}"
+
+
 ONLY_GERMAN = _only("nur", "ein|eine", "ist", "war", "sind", "waren")
 _GERMAN_WORK = (
     r"(?:fass|rühr|änder|veränder|lösch|verwend|benutz|nutz|push|installier|committ|mach|schreib|entfern|füg|nimm|lass)"
@@ -125,6 +133,7 @@ _GERMAN_DEALS = (
     r"|starte|stopp|schließ|öffne|verschieb|bestätig|kontaktier|buche|kaufe|bezahl|teile|plane|zitier|frag)e?"
 )
 """What agents are asked to leave beside their work on files. Without a word before it: ``der Start klappt nicht``."""
+_GERMAN_OF = _of_what("was|warum|wieso|weshalb|wie|wo|ob|wenn|weil|falls|dass", "(?:die|das|der|den) nicht")
 GERMAN = Phrases(
     r"\b(?:nie(?:mals)?|kein\w*(?! (?:ahnung|problem|idee|lust|zeit|sorge)\b)|(?<!\bich )muss(?! ich\b)|müssen|darf"
     rf"|dürfen|{ONLY_GERMAN}|unbedingt|immer|ausschlie(?:ß|ss)lich|höchstens"
@@ -138,7 +147,7 @@ GERMAN = Phrases(
     rf"|{_limit('budget|limit|obergrenze|höchstgrenze', 'ist|sind|beträgt|auf|bei|von|maximal')}"
     r"|auf (?=\d).{1,30} (?:begrenzt|beschränkt)"
     r")\b"
-    rf"|{_first('bitte', 'und', 'aber')}\b(?:{_GERMAN_DEALS} (?:[^,.;:]{{1,60}} )?nichts?"
+    rf"|{_first('bitte', 'und', 'aber')}\b(?:{_GERMAN_DEALS} {_GERMAN_OF}nichts?"
     rf"|nicht (?:mehr )?\w+ (?:.{{1,40}} )?\w+en|vermeide\w*|behalte?)\b",
     "nie niemals kein muss müssen darf dürfen nur unbedingt immer ausschließlich höchstens mindestens maximal "
     "spätestens frist keinesfalls auf verboten finger nicht bis vor unter weniger achte stelle halte bitte du "
@@ -236,6 +245,7 @@ _DUTCH_DEALS = (
     r"(?:noem|vermeld|bel|stuur|boek|koop|betaal|zeg|deel|toon|vraag|beloof|vertaal|herstart|start|sluit|open|antwoord"
     r"|publiceer|bevestig|annuleer|citeer|geef)"
 )
+_DUTCH_OF = _of_what("wat|waarom|hoe|waar|als|of|omdat", "(?:die|dat) niet")
 DUTCH = Phrases(
     rf"\b(?:nooit|altijd|{_only('alleen|uitsluitend', 'een', 'is', 'was', 'zijn')}|hoogstens|minstens|maximaal"
     rf"|uiterlijk"
@@ -247,7 +257,7 @@ DUTCH = Phrases(
     r"|zoals (?:het is|ze zijn))"
     rf"|{_limit('budget|limiet|plafond', 'is|zijn|bedraagt|van|op')}"
     r")\b"
-    rf"|{_first('en', 'maar')}\b(?:{_DUTCH_DEALS} (?:[^,.;:]{{1,60}} )?niets?|niet \w+en|vermijd|houd \w+)\b",
+    rf"|{_first('en', 'maar')}\b(?:{_DUTCH_DEALS} {_DUTCH_OF}niets?|niet \w+en|vermijd|houd \w+)\b",
     "nooit altijd alleen uitsluitend hoogstens minstens maximaal uiterlijk verboden moet mag mogen in onder geen niet "
     "minder zonder zorg houd blijf voor vóór tot raak wijzig verander verwijder gebruik push installeer schrijf commit "
     "hernoem pas laat vermijd budget limiet plafond noem vermeld bel stuur boek koop betaal zeg deel toon vraag beloof "
@@ -266,7 +276,8 @@ RUSSIAN = Phrases(
     rf"|не {_RUSSIAN_WORK}(?:й|йте|и|ите|ь|ьте|ть)?|без (?:изменени\w+|нов\w+|сторонн\w+|внешн\w+)"
     r"|(?:до|к) (?:\d|понедельник|вторник|сред[ыеу]|четверг|пятниц|суббот|воскресен|завтра|конца)\w*"
     r"|оставь .{1,40} (?:в покое|как есть))\b"
-    rf"|{_first('и', 'но', 'пожалуйста')}\bне (?:трогая|\w{{2,20}}(?:[аяеу]й|йте|ите|ьте|(?<![лх])и))\b",
+    rf"|{_first('и', 'но', 'пожалуйста')}\bне (?:трогая|(?!(?:мо|тво|сво|эт|он|одн|люд|\w{{1,12}}йт)и\b)"
+    rf"\w{{2,20}}(?:[аяеу]й|йте|ите|ьте|(?<![лх])и))\b",
     "никогда всегда должен нельзя только исключительно запрещ не более менее меньше максимум минимум обязательно "
     "бюджет лимит срок ни никаких избегай убедись придерживайся без до к оставь",
 )
