@@ -618,6 +618,23 @@ def test_lines_for_which_no_room_is_left_are_not_weighed_again(monkeypatch: pyte
     assert 0 < sum(weighed) < 9_000
 
 
+def test_each_line_is_read_for_its_rules_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rules were withdrawn and others replaced, all of a long history were read twice."""
+    read: list[str] = []
+    plain = choice.statements_of
+
+    def counted(sentences: Sequence[str]) -> Any:
+        read.extend(sentences)
+        return plain(sentences)
+
+    monkeypatch.setattr(choice, "statements_of", counted)
+    rules = [f"Do not edit src/part_{n}.py before the review, ever." for n in range(4_200)]
+    candidates = [(n, lines_of(said("user", rule))) for n, rule in enumerate(rules)]
+    given: dict[str, Any] = {"budget": 300, "already": (), "count": count, "now": len(rules)}
+    select(candidates, **given, taken_back=[rules[1]], replaced=[rules[2]])
+    assert len(read) == len(set(read)) == len(rules)
+
+
 def test_no_line_counts_more_than_64_bits_hold() -> None:
     """A name that a hundred thousand messages mention would: the line with most of them would count below nothing."""
     names = [f"n{n}" for n in range(100)]

@@ -58,6 +58,21 @@ def test_a_rule_is_known_by_its_words(rule: str) -> None:
     assert standing(rule, "Now look at the log.") == [rule]
 
 
+def test_rules_that_say_the_same_of_other_things_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of two hundred was held against each sentence of a long history."""
+    compared: list[str] = []
+    plain = rules._is_meant
+
+    def counted(new: rules.Statement, words: frozenset[str]) -> bool:
+        compared.append(new.text)
+        return plain(new, words)
+
+    monkeypatch.setattr(rules, "_is_meant", counted)
+    said = [f"Do not edit src/part_{n}.py before the review." for n in range(150)]
+    assert standing(*said) == said
+    assert len(compared) < 2 * len(said)
+
+
 @pytest.mark.parametrize("language", RULES)
 def test_what_people_demand_of_an_agent_in_their_words_is_a_rule(language: str) -> None:
     """And it is found by the words that its wording may begin with, in a text of capitals as well."""

@@ -139,10 +139,10 @@ def select(
     words = Vocabulary() if words is None else words
     sizes = Sizes(count) if sizes is None else sizes
     blocks = [(end, lines if isinstance(lines, Block) else Block(lines, words)) for end, lines in candidates]
-    material = _Material(blocks, words, sizes, is_talk, _lapsed(blocks, {*taken_back, *replaced}))
+    lapsed, gone = _lapsed(blocks, taken_back, replaced)
+    material = _Material(blocks, words, sizes, is_talk, lapsed)
     weights = material.weights(now, _numbers(already, beside, words))
     needless = _needless(blocks, beside, shown)
-    gone = _lapsed(blocks, replaced, alone=True)
     if gone:
         needless[gone] = True
         weights[~material.named_outside(gone)] = 0.0
@@ -213,20 +213,26 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
     return needless
 
 
-def _lapsed(blocks: Sequence[tuple[int, Block]], taken_back: Collection[str], *, alone: bool = False) -> list[int]:
-    """The numbers of the lines of users that set rules which hold no longer, and no others. ``alone``: and say nothing
-    else.
+def _lapsed(
+    blocks: Sequence[tuple[int, Block]], taken_back: Collection[str], replaced: Collection[str]
+) -> tuple[list[int], list[int]]:
+    """The numbers of the lines of users that set rules which hold no longer, and no others; and of those among them
+    whose rules were replaced and that say nothing else.
     """
-    found: list[int] = []
+    lapsed: list[int] = []
+    alone: list[int] = []
     start = 0
-    for _, block in blocks if taken_back else ():
+    fallen = {*taken_back, *replaced}
+    for _, block in blocks if fallen else ():
         for n in _said_by_users(block):
             said, is_all = _rules_said(block.texts[n]) if block.bonuses[n] >= RULE else ((), False)
             # A line may be a part of a sentence.
-            if said and (is_all or not alone) and all(any(rule in gone for gone in taken_back) for rule in said):
-                found.append(start + n)
+            if said and all(any(rule in text for text in fallen) for rule in said):
+                lapsed.append(start + n)
+                if is_all and all(any(rule in text for text in replaced) for rule in said):
+                    alone.append(start + n)
         start += len(block)
-    return found
+    return lapsed, alone
 
 
 @lru_cache(maxsize=4_096)

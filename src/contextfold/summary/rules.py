@@ -156,7 +156,9 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
     fallen: list[tuple[str, bool]] = []
     for place, statements in said:
         for one in statements:
-            gone = [n for n, (_, rule) in enumerate(rules) if _replaces(one, rule)]
+            # Once for all that say the same of different things.
+            alike = {words for words in {rule.words for _, rule in rules} if _is_meant(one, words)}
+            gone = [n for n, (_, rule) in enumerate(rules) if rule.words in alike and not _is_of_others(one, rule)]
             before = [rules[n][1].text for n in gone]
             stands = one.is_rule or (bool(before) and _says_else(one.text, before))
             if gone:
@@ -195,13 +197,12 @@ def forbidden_of(text: str) -> frozenset[str]:
     return _things(text).all
 
 
-def _replaces(new: Statement, old: Statement) -> bool:
-    """Whether what is said later takes the place of what was said before, or withdraws it: judged by their words."""
-    size, before = len(new.words), len(old.words)
-    common = len(new.words & old.words)
+def _is_meant(new: Statement, old: frozenset[str]) -> bool:
+    """Whether what is said later is about a rule of these words, to take its place or to withdraw it."""
+    size, before = len(new.words), len(old)
+    common = len(new.words & old)
     says_same = common >= 2 and common >= SAME * (size + before - common)
-    lifts = new.withdraws and 0 < common >= min(2, before) and common >= 0.5 * min(size, before)
-    return (says_same or lifts) and not _is_of_others(new, old)
+    return says_same or (new.withdraws and 0 < common >= min(2, before) and common >= 0.5 * min(size, before))
 
 
 def _is_of_others(new: Statement, old: Statement) -> bool:
