@@ -168,6 +168,25 @@ def test_what_is_put_in_the_place_of_a_rule_stands_in_its_place(earlier: str, la
     assert stale not in quoted
 
 
+def test_a_rule_that_holds_is_quoted_where_one_fell_whose_words_begin_like_it() -> None:
+    """Its line was taken for a part of the other's."""
+    holds, fell = "never push to main", "never push to main before 5pm on workdays"
+    said = [holds, "Look at src/chart.py.", fell, fell.replace("5pm", "7pm")]
+    assert standing(*said) == [holds, said[-1]]
+    talk = [Message("user", (Text(text),)) for text in said]
+    fallen = rules_taken_back([Note.of(one) for one in talk])
+    quoted = evidence.select(
+        [(1000 * n, evidence.lines_of(one)) for n, one in enumerate(talk)],
+        budget=200,
+        already=[],
+        count=lambda text: len(text) // 4,
+        now=4000,
+        taken_back=fallen.withdrawn,
+        replaced=fallen.replaced,
+    )
+    assert holds in quoted.splitlines()
+
+
 def test_what_stood_beside_a_rule_that_was_replaced_is_quoted_still() -> None:
     said = Message("user", (Text("Only use port 8443 for the gateway. My name is Zoë Núñez, account ACC-88213."),))
     fallen = rules_taken_back([Note.of(said), Note.of(Message("user", (Text("Use port 9000 for it instead."),)))])

@@ -134,13 +134,16 @@ class Fallen(NamedTuple):
 
 
 def taken_back(said: Said) -> Fallen:
-    """The rules that later words of the user withdrew or replaced, and that do not stand at the end; of more than
-    ``MOST`` the newest, since each line that sets a rule is held against them.
+    """The rules that later words of the user withdrew or replaced, and that do not stand at the end, also not as a
+    part; of more than ``MOST`` the newest, since each line that sets a rule is held against them.
     """
     standing, fallen = _judged(said)
-    gone = dict(fallen[-MOST:])
-    for _, rule in standing:
-        gone.pop(rule.text, None)
+    # A line that is a part of one that fell counts as fallen, too.
+    gone = {
+        text: is_replaced
+        for text, is_replaced in fallen[-MOST:]
+        if not any(rule.text in text for _, rule in standing)
+    }
     replaced = frozenset(text for text, is_replaced in gone.items() if is_replaced)
     return Fallen(frozenset(gone) - replaced, replaced)
 
