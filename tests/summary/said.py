@@ -526,6 +526,9 @@ STAYING = [
     ("mainにはpushしないでください。", "mainにpushしてもいいですか？"),
     ("main에 푸시하지 마세요.", "이제 main에 푸시해도 돼요?"),
     ("Never push to main.", "What I meant is that the push to main failed."),
+    ("Only use port 8443 for the gateway.", "Why did you use port 9000 instead of 8443 for the gateway?"),
+    ("Der Dienst lauscht immer auf Port 8443.", "Warum lauscht der Dienst auf 9000 anstatt auf Port 8443?"),
+    ("Utilise toujours la table clients_v1 ici.", "Pourquoi la table clients_v2 au lieu de clients_v1 ici ?"),
     ("ログは絶対に消さないで。", "データを見ていいです。"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
@@ -553,6 +556,7 @@ REPLACED = [
     ("Always answer in German with short words.", "Actually, answer with short words in French.", "German"),
     ("Keep the refund for this ticket under $120.", "Actually, make the refund for this ticket $180.", "$120"),
     ("Only use port 8443 for the gateway.", "Could you use port 9000 for the gateway instead?", "8443"),
+    ("Only use port 8443 for the gateway.", "Why don't you use port 9000 for the gateway instead?", "8443"),
     ("The refund cap for this ticket is €120.", "Actually make the refund cap €180, Marta agreed.", "€120"),
     ("Keep the last 6 weeks for the validation, at most.", "I meant the last 8 weeks for the validation.", "6 weeks"),
     ("Der Dienst lauscht immer auf Port 8443.", "Der Dienst lauscht stattdessen auf Port 9000.", "8443"),

@@ -400,7 +400,9 @@ LIFTS = (
 """The user takes something back or puts something else in its place."""
 
 SWAPS = Phrases(
-    r"\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
-    r"|вместо)\b|改成|改为|换成|ではなく|代わり|変更して|대신"
+    r"\A(?!\W*(?:\w+,? ){0,2}(?:(?:why|how come|warum|wieso|weshalb|pourquoi|por qu[eé]|perch[eé]|waarom|почему|зачем)"
+    r"\b(?! (?:not|don['’]?t|nicht|ne pas|pas|no|não|non|niet|бы)\b)|为什么(?!不)|为何|なぜ|どうして|왜)).*?"
+    r"(?:\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
+    r"|вместо)\b|改成|改为|换成|ではなく|代わり|変更して|대신)"
 )
-"""What a question may put in the place of something: ``could you use port 9000 instead?``"""
+"""What a question may put in the place of something: ``could you use port 9000 instead?``, and not why it was done."""

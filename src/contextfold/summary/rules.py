@@ -140,9 +140,7 @@ def taken_back(said: Said) -> Fallen:
     standing, fallen = _judged(said)
     # A line that is a part of one that fell counts as fallen, too.
     gone = {
-        text: is_replaced
-        for text, is_replaced in fallen[-MOST:]
-        if not any(rule.text in text for _, rule in standing)
+        text: is_replaced for text, is_replaced in fallen[-MOST:] if not any(rule.text in text for _, rule in standing)
     }
     replaced = frozenset(text for text, is_replaced in gone.items() if is_replaced)
     return Fallen(frozenset(gone) - replaced, replaced)
