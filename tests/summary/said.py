@@ -557,6 +557,7 @@ REPLACED = [
     ("Keep the refund for this ticket under $120.", "Actually, make the refund for this ticket $180.", "$120"),
     ("Only use port 8443 for the gateway.", "Could you use port 9000 for the gateway instead?", "8443"),
     ("Only use port 8443 for the gateway.", "Why don't you use port 9000 for the gateway instead?", "8443"),
+    ("Do not deploy the gateway before Fri.", "Do not deploy the gateway before Mon.", "Fri"),
     ("The refund cap for this ticket is €120.", "Actually make the refund cap €180, Marta agreed.", "€120"),
     ("Keep the last 6 weeks for the validation, at most.", "I meant the last 8 weeks for the validation.", "6 weeks"),
     ("Der Dienst lauscht immer auf Port 8443.", "Der Dienst lauscht stattdessen auf Port 9000.", "8443"),

@@ -333,7 +333,8 @@ FORBIDS = Phrases(
 does."""
 
 DAYS = re.compile(
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|september|october"
+    r"mon|tues?|wed|thu(?:rs)?|fri|sat|sun|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|september|october"
     r"|november|december|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?|(?:jan|febr)uar|märz|mai|juni|juli"
     r"|oktober|dezember",
     re.IGNORECASE,
