@@ -191,6 +191,18 @@ def test_a_conversation_that_went_back_changes_no_thread_and_may_become_another(
     assert [json.loads(run("sessions", "export", name)) for name in "xy"] == [held, went_back]
 
 
+def test_a_conversation_in_another_format_is_told_as_such(folder: Path) -> None:
+    """It was told as one that went back."""
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    use = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
+    asked = {"role": "user", "content": "Look at it."}
+    (folder / "one.json").write_text(json.dumps([asked, {"role": "assistant", "content": [use]}]))
+    (folder / "other.json").write_text(json.dumps([asked, {"role": "assistant", "tool_calls": [call]}]))
+    run("sessions", "import", "one.json", "--thread", "x")
+    said = run("sessions", "import", "other.json", "--thread", "x", code=BAD_INPUT)
+    assert "has openai-chat messages, and anthropic ones are in thread 'x': import it as another thread" in said
+
+
 def test_a_conversation_without_messages_becomes_no_thread_and_says_so(folder: Path) -> None:
     """Nothing to do is no error, as in other commands; and it ends no import of the conversations behind it."""
     (folder / "none.json").write_text("[]")

@@ -158,7 +158,8 @@ def import_file(
                 say(f"{name}: no messages to import")
                 continue
             there = session.history()
-            new = conversation.messages[_common(there, conversation, name, place) :]
+            known = session.state().format if there else conversation.format
+            new = conversation.messages[_common(there, known, conversation, name, place) :]
             try:
                 # What is there by now is refused, and nothing put behind it.
                 session.append(new, at=len(there))
@@ -168,21 +169,23 @@ def import_file(
             say(f"{count}, {f'{len(new):,} of them new' if new else 'there already'}" if there else count)
 
 
-def _common(there: Sequence[Any], conversation: Conversation, name: str, place: str) -> int:
+def _common(there: Sequence[Any], known: str | None, conversation: Conversation, name: str, place: str) -> int:
     """How many messages a thread has, all of which a conversation begins with: an import that broke off, or that is
-    repeated once the conversation has grown, goes on there. Raises ``InputError`` where it went another way."""
+    repeated once the conversation has grown, goes on there. Raises ``InputError`` where it went another way, or where
+    the thread is in another format, ``known``."""
     messages = conversation.messages
     pairs = enumerate(zip(there, messages, strict=False))
     same = next((at for at, (held, given) in pairs if held != given), min(len(there), len(messages)))
     if same == len(there):
         return same
-    short = same == len(messages)
-    differs = (
-        f"has {same:,} of the {len(there):,} messages" if short else f"differs from message {same:,} on from what is"
-    )
-    raise InputError(
-        f"{place}: {differs} in thread {name!r}, as after going back: import it as another thread, with --thread ID"
-    )
+    if known != conversation.format:
+        differs = f"has {conversation.format} messages, and {known} ones are in thread {name!r}"
+    elif same == len(messages):
+        differs = f"has {same:,} of the {len(there):,} messages in thread {name!r}, as after going back"
+    else:
+        why = "as after going back, or an import amid a turn"  # calls and results of one turn share a message
+        differs = f"differs from message {same:,} on from what is in thread {name!r}, {why}"
+    raise InputError(f"{place}: {differs}: import it as another thread, with --thread ID")
 
 
 @app.command()
