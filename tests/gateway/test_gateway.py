@@ -364,6 +364,9 @@ def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:
 
 LOCATIONS = ["{base}/models?a=b", "{origin}{base}/chat/completions", "models/../answers", "?again=1", "/elsewhere"]
 LOCATIONS += ["/", "{origin}//a"]
+DOTS = ["{origin}{base}/../a", "{origin}/../others/v1/a", "%2e%2E/%2e./others/v1/a", "{origin}/a/..\\others/v1/a"]
+NO_PATH = [("/v1", location) for location in DOTS]
+NO_PATH += [("/api/v1beta/openai", location) for location in [*DOTS, "/v1/models", "/v1/messages", "{base}/messages"]]
 
 
 @pytest.mark.parametrize("name", ["local", "openai", "anthropic"])
@@ -398,6 +401,24 @@ def test_a_redirect_leads_through_the_gateway_to_the_upstream_that_gave_it(
             response = post(gateway.url, f"/{name}{path}", b'{"messages": []}')
             assert response.headers["location"] == locations[0], "what is another's stays as it came"
         assert not others.seen
+
+
+@pytest.mark.parametrize(("base", "location"), NO_PATH)
+def test_an_address_that_no_path_of_the_gateway_stands_for_is_told_as_it_is(
+    tmp_path: Path, base: str, location: str
+) -> None:
+    """``/v1`` would be read as the base, and a client that follows dots leaves the upstream that gave them."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        to = location.format(base=base, origin=upstream.url)
+        await writer.json(b"{}", "307 Temporary Redirect", b"location: %s\r\n" % to.encode())
+
+    with RawUpstream(script) as upstream:
+        urls = {"local": f"{upstream.url}{base}", "others": upstream.url}
+        with InThread(settings_for(upstream.url, tmp_path, upstreams=urls)) as gateway:
+            response = post(gateway.url, "/local/v1/chat/completions", b'{"messages": []}')
+            meant = urljoin(upstream.asked(), location.format(base=base, origin=upstream.url))
+            assert response.headers["location"] == meant
 
 
 # ---- streams ----

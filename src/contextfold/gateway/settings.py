@@ -88,6 +88,11 @@ class Upstream:
         path = given.path[len(root.path) :] or "/"
         if self.base != "/v1" and f"{path}/".startswith(f"{self.base}/"):
             path = "/v1" + path[len(self.base) :]
+        # Not each path here has one: behind another base than /v1 that would be read as the base, and dots lead a
+        # client out of /NAME.
+        is_read_back = urlsplit(self.url(path, "")).path == (given.path or "/")
+        if not is_read_back or {".", ".."} & {*re.split(r"[/\\]", unquote(path))}:
+            return None
         query, fragment = (f"?{given.query}" if given.query else ""), (f"#{given.fragment}" if given.fragment else "")
         return path + query + fragment
 
