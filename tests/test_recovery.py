@@ -379,6 +379,33 @@ def test_a_server_that_stops_counting_where_the_answer_no_longer_fits_is_answere
     assert sent[-1][1] >= 256
 
 
+@COLORS
+@pytest.mark.parametrize("ratio", [0.8, 1.0])
+def test_what_was_assumed_of_a_prompt_that_was_not_counted_gives_way_to_what_its_answer_reports(
+    color: str, ratio: float
+) -> None:
+    """Later answers had a few hundred tokens where thousands were left. Here no calibration is handed on."""
+    wire, compactor = conversation(120), Compactor(window=24_000)
+    left: list[tuple[int, int]] = []
+
+    def send(view: Wire, max_tokens: int) -> dict[str, Any]:
+        tokens = round(count_tokens(view) * ratio)
+        if tokens + max_tokens > 24_000:
+            raise Refused(
+                f"This model's maximum context length is 24000 tokens. However, you requested {max_tokens} output "
+                f"tokens and your prompt contains at least {24_001 - max_tokens} input tokens, for a total of at "
+                f"least 24001 tokens."
+            )
+        left.append((max_tokens, min(12_000, 24_000 - tokens)))
+        return {"usage": {"prompt_tokens": tokens}}
+
+    record = None
+    for steps in range(40, 121, 2):
+        record = call(color, compactor, send, wire[: 2 * steps], record, max_tokens=12_000)[1].compaction
+    first = next(n for n, (limit, _) in enumerate(left) if limit < 12_000)
+    assert all(limit > 0.9 * most for limit, most in left[first + 1 :])
+
+
 def test_a_send_without_an_answer_limit_gets_the_providers_own_error() -> None:
     def send(view: Wire) -> str:
         raise Refused("input length and `max_tokens` exceed context limit: 5000 + 8000 > 10000")

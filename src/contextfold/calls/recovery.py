@@ -339,8 +339,14 @@ class Exchange:
     def _learn_usage(self, usage: Usage, result: CompactionResult) -> CompactionResult:
         if not self.windows.trusts(self.request.endpoint, self.request.model):
             return result
+        endpoint, model = self.request.endpoint, self.request.model
         # Without usage our own count has to do: what was sent did fit.
-        self.windows.accept(self.request.endpoint, self.request.model, usage.input_tokens or result.tokens_after)
+        self.windows.accept(endpoint, model, usage.input_tokens or result.tokens_after)
+        known = self.windows.together(endpoint, model)
+        # what was assumed of a prompt that no refusal counted whole
+        if known is not None and usage.input_tokens and result.estimated_tokens >= NOTICEABLE:
+            rate = usage.input_tokens / result.estimated_tokens
+            self.windows.learn_together(endpoint, model, known.limit, rate=rate)
         return result.after_usage(usage.input_tokens)
 
     def _announce(self, overflow: Overflow, result: CompactionResult) -> None:
