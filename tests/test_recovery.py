@@ -988,9 +988,12 @@ def test_a_guess_gives_way_before_it_makes_a_conversation_impossible(color: str)
         (7_999, 8_000, 5_000, 2_048),
         (7_999, 8_000, 1_500, 1_024),
         (9_000, 8_000, 500, 9_000),
+        (9_000, None, 5_000, 2_048),
+        (4_000, None, 5_000, 4_000),
     ],
 )
-def test_a_budget_for_thinking_follows_the_answer_limit(budget: int, before: int, now: int, sent: int) -> None:
+def test_a_budget_for_thinking_follows_the_answer_limit(budget: int, before: int | None, now: int, sent: int) -> None:
+    """``None``: the request named no limit, and frameworks put the model's largest in its place."""
     assert shorter_thinking({"budget_tokens": budget}, before, now) == {"budget_tokens": sent}
 
 

@@ -29,9 +29,10 @@ def shorter_thinking(thinking: Any, before: int | None, max_tokens: int) -> Any:
     """``thinking`` beside an answer limit lowered to ``max_tokens``, below which its budget has to stay.
 
     The same object where it does, or was not below the limit ``before`` either; disabled where no budget would fit.
+    ``before`` is None where the request named none.
     """
     budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
-    if not isinstance(budget, int) or before is None or not max_tokens <= budget < before:
+    if not isinstance(budget, int) or max_tokens > budget or (before is not None and budget >= before):
         return thinking
     if max_tokens <= LEAST_THINKING:
         return _OFF
