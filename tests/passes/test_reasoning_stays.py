@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 from contextfold import Compactor, Policy, formats
 from contextfold.messages import Reasoning
+from contextfold.passes.shorten import shorten_old
+from contextfold.tokens import TokenCounter
 
 WORDS = "Let me think about what the file says. " * 30
 SIGNED = {"type": "thinking", "thinking": WORDS, "signature": "c2ln"}
@@ -88,6 +91,22 @@ def test_old_thinking_of_claude_is_taken_out_of_messages_that_stay(
     format: str, step: Step, thought: dict[str, Any]
 ) -> None:
     assert lost(format, step, thought, POLICIES["first the cheap tiers"]) > 0
+
+
+def test_what_an_answer_of_many_thoughts_costs_grows_with_their_number_and_not_with_its_square() -> None:
+    steps = []
+    for count in (500, 1_000):
+        blocks = [{**SIGNED, "thinking": f"thought {n}"} for n in range(count)]
+        answer = {"role": "assistant", "content": [*blocks, {"type": "text", "text": "It is done."}]}
+        message, made = formats.get("anthropic").decode(answer), list[str]()
+        sys.setprofile(lambda frame, kind, _, made=made: made.append(kind))
+        try:
+            found = shorten_old([message], [0], policy=Policy(), counter=TokenCounter(), wanted=10 * count)
+        finally:
+            sys.setprofile(None)
+        assert len(found.edits) == count
+        steps.append(len(made))
+    assert steps[1] < 3 * steps[0]
 
 
 def test_a_provider_that_asks_for_thinking_that_was_left_out_as_bound_gets_it_back() -> None:

@@ -177,8 +177,9 @@ def _enabled(policy: Policy) -> Iterator[str]:
 
 
 def _edits_of(index: int, message: Message, tier: str, policy: Policy, names: Mapping[str, str]) -> Iterable[Edit]:
+    is_all_of_it = all(isinstance(part, Reasoning) for part in message.parts)
     for number, part in enumerate(message.parts):
-        if isinstance(part, Reasoning) and not _may_go(part, message):
+        if isinstance(part, Reasoning) and (is_all_of_it or not _may_go(part, message)):
             continue
         limit = _limit(part, tier, policy, names)
         if limit is not None:
@@ -191,8 +192,6 @@ def _may_go(reasoning: Reasoning, message: Message) -> bool:
     OpenAI refuses a call whose reasoning item is missing, and DeepSeek and others like it an answer without the
     ``reasoning_content`` that it came with.
     """
-    if not any(not isinstance(part, Reasoning) for part in message.parts):
-        return False
     return not message.split and (reasoning.is_bound or message.source_format == "gemini")
 
 
