@@ -556,6 +556,8 @@ REPLACED = [
     ("Always answer in German with short words.", "Actually, answer with short words in French.", "German"),
     ("Keep the refund for this ticket under $120.", "Actually, make the refund for this ticket $180.", "$120"),
     ("Only use port 8443 for the gateway.", "Could you use port 9000 for the gateway instead?", "8443"),
+    ("Don't touch the billing module.", "I meant the invoice module, not billing.", "Don't"),
+    ("Always indent the code with tabs.", "Indent the code with spaces instead.", "tabs"),
     ("Only use port 8443 for the gateway.", "Why don't you use port 9000 for the gateway instead?", "8443"),
     ("Do not deploy the gateway before Fri.", "Do not deploy the gateway before Mon.", "Fri"),
     ("The refund cap for this ticket is €120.", "Actually make the refund cap €180, Marta agreed.", "€120"),

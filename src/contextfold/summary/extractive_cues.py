@@ -140,7 +140,8 @@ WITHDRAWAL = AnyOf(*LIFTS)
 """The user takes something back or puts something else in its place."""
 
 SWAPPING = re.compile(SWAPS.pattern, re.IGNORECASE)
-"""The latter: that is asked for in a question, too. One that asks whether something is allowed allows nothing."""
+"""The latter, which holds from then on. It is asked for in a question, too; one that asks whether something is allowed
+allows nothing."""
 
 _LABEL = re.compile(r"\W{0,4}([^\W\d_][\w -]{2,40}?)\s?[:：]\s+\w")
 

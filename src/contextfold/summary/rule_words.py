@@ -404,6 +404,8 @@ SWAPS = Phrases(
     r"\A(?!\W*(?:\w+,? ){0,2}(?:(?:why|how come|warum|wieso|weshalb|pourquoi|por qu[eé]|perch[eé]|waarom|почему|зачем)"
     r"\b(?! (?:not|don['’]?t|nicht|ne pas|pas|no|não|non|niet|бы)\b)|为什么(?!不)|为何|なぜ|どうして|왜)).*?"
     r"(?:\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
-    r"|вместо)\b|改成|改为|换成|ではなく|代わり|変更して|대신)"
+    r"|вместо|(?<!\bwhat )i meant|ich meinte|je voulais dire|qu(?:ise|ería) decir|quis dizer|volevo dire|ik bedoelde"
+    r"|имел[аи]? в виду)\b|改成|改为|换成|我的意思是|ではなく|代わり|変更して|대신)"
 )
-"""What a question may put in the place of something: ``could you use port 9000 instead?``, and not why it was done."""
+"""What puts something in the place of something, in a question as well: ``could you use port 9000 instead?``, and not
+why it was done."""

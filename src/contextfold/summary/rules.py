@@ -171,10 +171,12 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
 
 
 def _says_else(text: str, before: Sequence[str]) -> bool:
-    """Whether words that take rules back name something that these do not: ``use port 9000 instead`` holds from then
-    on, while ``forget the port`` leaves nothing.
+    """Whether words that take rules back put something in their place, or name something that these do not: ``use
+    spaces instead`` holds from then on, while ``forget the port`` leaves nothing.
     """
-    return not _exact(text).issubset(name for rule in before for name in _exact(rule))
+    return bool(cues.SWAPPING.search(text)) or not _exact(text).issubset(
+        name for rule in before for name in _exact(rule)
+    )
 
 
 def _exact(text: str) -> set[str]:
