@@ -272,9 +272,9 @@ class _Pass:
 
     def _policy_for(self, indices: Sequence[int]) -> Policy:
         policy = self.question.policy
-        if set(indices).isdisjoint(self.newest_turn):
+        if not self.question.thinking_is_asked_for and set(indices).isdisjoint(self.newest_turn):
             return policy
-        # Providers want the newest turn's reasoning back while its calls are answered.
+        # Providers want the newest turn's reasoning back while its calls are answered, and some that of all.
         return policy.model_copy(update={"reasoning": Toggle(enabled=False)})
 
     def _is_beside(self, group: Group) -> bool:
@@ -313,7 +313,7 @@ class _Pass:
             found = shorten_old(
                 self.question.messages,
                 old,
-                policy=self.question.policy,
+                policy=self._policy_for(old),
                 counter=self.question.counter,
                 # compression that a caller asked for by name is complete, not just as much as the target needs
                 wanted=sum(self.sizes) if by_name else wanted,

@@ -29,6 +29,8 @@ SHORT_TURN = 400
 
 MANUAL = "manual"
 """The reason of a pass that a caller asked for."""
+WITH_THINKING = "malformed_history: no_thinking"
+"""The trigger of a record that shows all thinking again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,18 @@ class Question:
             now[index] = now.get(index, 0) + (self.history.sizes[index] if own else self.counter.message(item.message))
         return [now.get(n, size) for n, size in enumerate(self.history.sizes)]
 
+    @property
+    def thinking_is_asked_for(self) -> bool:
+        """Whether the provider has refused the view before this one for thinking that was left out. A pass that left
+        it out again would be undone, and made once more, in every turn.
+        """
+        return self.record is not None and self.record.trigger == WITH_THINKING
+
     @cached_property
     def thinking_from(self) -> int:
         """Where thinking begins that holds under the view of a new record: with what comes after this history."""
-        if not self.policy.bound_thinking or not any(message.is_bound for message in self.messages):
+        is_free = self.thinking_is_asked_for or not self.policy.bound_thinking
+        if is_free or not any(message.is_bound for message in self.messages):
             return self.record.thinking_from if self.record else 0
         return len(self.messages)
 

@@ -14,7 +14,7 @@ from contextfold.conversation.groups import Group
 from contextfold.conversation.ledger import Fate
 from contextfold.messages import Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from contextfold.passes.fates import PASSED
-from contextfold.passes.question import Question
+from contextfold.passes.question import WITH_THINKING, Question
 from contextfold.record.compaction import Compaction, Edit, FateRun, SummaryRecord, summary_message
 from contextfold.record.view import build
 
@@ -83,9 +83,12 @@ def without_thinking(question: Question) -> Compaction | None:
 
 def with_thinking(question: Question) -> Compaction | None:
     """After a refusal because thinking is missing: a record that shows it again. None where none was left out."""
-    if question.record is None or not question.record.thinking_from:
+    base = question.record
+    hidden = {edit.index for edit in base.edits if edit.tier == "reasoning"} if base else set()
+    if base is None or not (base.thinking_from or hidden):
         return None
-    return _revised(question, "malformed_history: no_thinking", thinking_from=0)
+    whole = hidden - {edit.index for edit in base.edits if edit.tier != "reasoning"}
+    return _revised(question, WITH_THINKING, thinking_from=0, shown=sorted(whole), undone="reasoning")
 
 
 # ---- what leaves ----
@@ -195,11 +198,15 @@ def _revised(
     tier: str = "oversized",
     thinking_from: int | None = None,
     shown: Sequence[int] = (),
+    undone: str = "",
 ) -> Compaction:
-    """The record in force with more dropped, more shortened and, if given, another summary."""
+    """The record in force with more dropped, more shortened and, if given, another summary. ``undone``: a tier whose
+    edits are taken back.
+    """
     base = question.record or _empty(question)
     touched = {edit.index for edit in edits}
     replaced = {(edit.index, edit.part) for edit in edits}
+    replaced |= {(edit.index, edit.part) for edit in base.edits if edit.tier == undone}
     kept = [edit for edit in base.edits if edit.index not in set(dropped) and (edit.index, edit.part) not in replaced]
     covers = max(base.covers, 1 + max([*dropped, *touched], default=-1))
     changes: dict[int, tuple[Fate, str]] = dict.fromkeys(shown, ("kept", "recent"))
