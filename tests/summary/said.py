@@ -413,8 +413,6 @@ Run the tests again.
 The server limits requests.
 By the way, nice work.
 go on
-I'll make sure to run it tonight.
-we will make sure that it works
 Nous sommes quatre, dont un bébé.
 le fichier dont je parle
 les clients dont le compte est fermé

@@ -83,7 +83,7 @@ ONLY_ENGLISH = r"(?<!\bthe )(?<!\bstill )(?<!\bi )" + _only(
 ENGLISH = Phrases(
     rf"\b(?:forbidden|not allowed|prohibited|off[ -]limits|hands off|refrain from|{ONLY_ENGLISH}|at (?:most|least)"
     r"|no (?:more|less|later|longer|earlier|fewer|bigger|larger) than|not exceed|under no circumstances|unless|stop and"
-    r"|(?<!\bi['’]ll )(?<!\bwe['’]ll )(?<!\bi will )(?<!\bwe will )make sure(?! i (?:do|get|got|understand|see)\b)"
+    r"|make sure(?! i (?:do|get|got|understand|see)\b)"
     r"|(?<!how )important(?=:| that\b| to (?!me\b|us\b|you\b))|report all|deadline|due (?:on|by|date)"
     r"|budget(?= (?:is|was|of|for|limit|cap|must|should|stays)\b|:| ?[$€£\d])|(?:within|over|exceed"
     r"|stick to|keep to) (?:(?:the|our|my) )?budget|(?:rule|constraint|requirement|policy|restriction|limit)s?(?=:)"
