@@ -412,6 +412,7 @@ Use port 9000.
 Run the tests again.
 The server limits requests.
 By the way, nice work.
+That sounds like a good plan, actually.
 go on
 Nous sommes quatre, dont un bébé.
 le fichier dont je parle

@@ -354,7 +354,7 @@ LIFTS = (
         r"|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
         r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
-        r"|allowed) to)\b|(?<!\w )\bactually\b",
+        r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
         "instead forget never nevermind scrap disregard ignore drop cancel withdraw no do don does is isn are aren you "
         "lift lifted not changed go feel i on replace from rather may can it its actually",
     ),
