@@ -412,7 +412,6 @@ Use port 9000.
 Run the tests again.
 The server limits requests.
 By the way, nice work.
-That sounds like a good plan, actually.
 go on
 Nous sommes quatre, dont un bébé.
 le fichier dont je parle
@@ -507,6 +506,7 @@ STAYING = [
         "16 - **Invalid Theme Handling**: Invalid or malformed themes no longer crash the",
     ),
     ("Never push to main.", "I actually pushed to main."),
+    ("You must sound like a successful person.", "That sounds like a good plan, actually."),
     ("Never push to main.", "It is fine now, main is green."),
     ("The page must never show errors.", "The page no longer shows errors."),
     ("Never push to main.", "You may run the tests now."),
