@@ -506,7 +506,7 @@ STAYING = [
         "16 - **Invalid Theme Handling**: Invalid or malformed themes no longer crash the",
     ),
     ("Never push to main.", "I actually pushed to main."),
-    ("You must sound like a successful person.", "That sounds like a good plan, actually."),
+    ("You must sound like a successful person.", "These sound like a good plan, actually."),
     ("Never push to main.", "It is fine now, main is green."),
     ("The page must never show errors.", "The page no longer shows errors."),
     ("Never push to main.", "You may run the tests now."),
