@@ -81,7 +81,7 @@ class CompactingModel(Model):
         async def send(view: Any, max_tokens: int | None = None) -> Any:
             return await answer(input=view, model_settings=_limited(settings, max_tokens), **beside)
 
-        if beside["previous_response_id"] or beside["conversation_id"]:
+        if beside.get("previous_response_id") or beside.get("conversation_id"):
             return await send(input)
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
         schema = beside["output_schema"]
