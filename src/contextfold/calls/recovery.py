@@ -31,7 +31,7 @@ from contextfold.errors import (
 )
 from contextfold.observe import Observer
 from contextfold.overflow import Kind, Overflow, classify, next_size
-from contextfold.overflow.next_size import assumed_limit
+from contextfold.overflow.next_size import assumed_limit, room_beside
 from contextfold.passes.without_pass import Revise, clipped, halved, with_thinking, without_thinking
 from contextfold.policy import Policy
 from contextfold.ports import Ports
@@ -47,9 +47,6 @@ CALIBRATED = 2
 """Observations after which it counts as corrected."""
 NOTICEABLE = 1_000
 """Tokens. In shorter views frames and names weigh too much to compare counts."""
-
-ANSWER_MARGIN = 0.01
-"""Share of the window that stays free between prompt and answer: some providers only give a prompt's size roughly."""
 
 CUT_OFF_BY_WINDOW = ("model_context_window_exceeded", "context_window_exceeded", "model_length")
 """Finish reasons of an answer that ended because prompt and answer filled the window."""
@@ -444,6 +441,5 @@ def shorter_answer(overflow: Overflow, max_tokens: int | None) -> int | None:
         return None
     if overflow.limit is None or overflow.used is None:
         return max_tokens // 2 if max_tokens is not None and max_tokens > 1 else None
-    room = overflow.limit - overflow.used
-    lowered = room - min(int(ANSWER_MARGIN * overflow.limit), room // 2)
+    lowered = room_beside(overflow.used, overflow.limit)
     return lowered if lowered >= 1 and (max_tokens is None or lowered < max_tokens) else None

@@ -14,6 +14,10 @@ WITHOUT_FIGURE = 0.5
 BELOW_REFUSED = 0.9
 """Share of a refused size that a new view must stay below in any case: nearly the same size would be refused again."""
 
+ANSWER_MARGIN = 0.01
+"""Share of the window that stays free between prompt and answer: some providers only give a prompt's size roughly, and
+an estimate is one."""
+
 
 def next_size(verdict: Overflow, sent: int, window: int, accepted: int = 0) -> int:
     """The window to aim at after a refusal, in tokens as ``sent`` counts them.
@@ -40,3 +44,9 @@ def assumed_limit(sent: int, accepted: int = 0) -> int:
     What was taken before is known to fit, unless it is no smaller than what was refused now.
     """
     return max(1, accepted if accepted < sent else 0, int(WITHOUT_FIGURE * sent))
+
+
+def room_beside(prompt: int, window: int) -> int:
+    """Tokens that an answer may take beside a prompt of so many; none or less where it fills the window by itself."""
+    room = window - prompt
+    return room - min(int(ANSWER_MARGIN * window), room // 2)

@@ -16,6 +16,7 @@ from contextfold.errors import is_control_flow, reason
 from contextfold.formats import cache_marks
 from contextfold.formats.base import Format
 from contextfold.observe import SummaryStart
+from contextfold.overflow.next_size import room_beside
 from contextfold.passes import material
 from contextfold.passes.decide import Plan
 from contextfold.passes.means import Means, RequestModel
@@ -153,7 +154,8 @@ def _composed(question: Question, plan: Plan, units: Sequence[Unit], answer_limi
     wording = Wording(language_name(question.language), options.prompt, told)
     room = material.prose_room(question, plan)
     instruction = wording.compose("same", [], max_tokens=int(0.9 * room))
-    left = question.limits.window - view.tokens - sum(question.overhead.values()) - count(instruction)
+    prompt = view.tokens + sum(question.overhead.values()) + count(instruction)
+    left = room_beside(prompt, question.limits.window)
     answer_tokens = max(2 * room + 256, answer_limit)
     request = _Request(view.wire, instruction, sum(count(unit.text) for unit in units), answer_tokens, mark)
     # No text counts as summarized that was not read: what leaves and stands shortened in the view is added.
