@@ -331,6 +331,20 @@ def test_pages_carry_their_policy_and_may_not_be_framed_or_kept(reading: str) ->
     assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
 
 
+def test_a_page_that_is_opened_while_the_store_is_away_hears_when_it_is_back(tmp_path: Path) -> None:
+    """The stream of its changes ended in a traceback on the terminal."""
+    played(url_of(tmp_path), MESSAGES[:4])
+    file = tmp_path / "sessions.db"
+    with serving("--store", url_of(tmp_path)) as address:
+        assert asked(address, "/api/sessions")[0] == 200
+        file.rename(tmp_path / "away.db")
+        events = address.replace("/?", "/api/events?")
+        with OPENER.open(events, timeout=20) as stream:
+            assert stream.readline() == b"retry: 1000\n"
+            (tmp_path / "away.db").rename(file)
+            assert b"event: change\n" in (stream.readline(), stream.readline())
+
+
 def test_the_list_says_of_each_session_what_there_is(reading: str) -> None:
     until = time.monotonic() + 20
     while time.monotonic() < until:

@@ -279,14 +279,12 @@ def live_app(live: Live, token: str) -> Starlette:
 
 async def _changes(source: Source, thread: Thread | None) -> AsyncIterator[bytes]:
     """An event whenever something has changed since this connection began."""
-    known = await anyio.to_thread.run_sync(source.signature, thread)
+    known, quiet = await _signature_now(source, thread), 0
     yield b"retry: 1000\n\n"
-    quiet = 0
     while True:
         await anyio.sleep(POLL)
-        try:
-            now = await anyio.to_thread.run_sync(source.signature, thread)
-        except ContextfoldError:  # a database that is away for a moment: the next look tells
+        now = await _signature_now(source, thread)
+        if now is None:
             continue
         quiet += 1
         if now != known:
@@ -294,6 +292,14 @@ async def _changes(source: Source, thread: Thread | None) -> AsyncIterator[bytes
             yield b"event: change\ndata: {}\n\n"
         elif quiet % ALIVE == 0:
             yield b": still here\n\n"
+
+
+async def _signature_now(source: Source, thread: Thread | None) -> Any:
+    """The signature; None while it cannot be read, on a full disk for instance: a look that follows tells."""
+    try:
+        return await anyio.to_thread.run_sync(source.signature, thread)
+    except ContextfoldError:
+        return None
 
 
 def _thread(request: Request, live: Live) -> Thread:
