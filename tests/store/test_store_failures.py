@@ -279,6 +279,35 @@ def test_a_password_is_in_no_error(postgres: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://anna:geheimnis@127.0.0.1:1/none", "postgresql://anna:***@127.0.0.1:1/none"),
+        ("postgresql+psycopg://127.0.0.1:1/none?user=a", "postgresql+psycopg://127.0.0.1:1/none?user=a"),
+        ("sqlite:///file:gone/talks.db?mode=rw&uri=true", "sqlite:///file:gone/talks.db?mode=rw&uri=true"),
+        ("sqlite:///gone/my talks.db", "sqlite:///{here}/gone/my talks.db"),
+        ("sqlite+pysqlite:////gone/talks%3F.db?", "sqlite+pysqlite:////gone/talks%3F.db"),
+    ],
+)
+def test_an_error_names_the_store_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, name: str
+) -> None:
+    """With a driver, or other characters in its path, it was another URL than the user had written."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreUnavailable) as caught:
+        opened(open_store(url)).view()
+    assert str(caught.value).startswith((f"{name.format(here=tmp_path)} ", f"{name.format(here=tmp_path)}:"))
+
+
+@pytest.mark.parametrize("option", ["?", "?check_same_thread=false", "?check_same_thread=False&"])
+def test_an_option_that_holds_anyway_is_taken(tmp_path: Path, option: str) -> None:
+    """Examples of other libraries give a file of SQLite with it, and it was refused."""
+    url = f"sqlite:///{tmp_path}/talks.db"
+    assert open_store(url + option) is open_store(url)
+    opened(open_store(url + option)).append(turn(0))
+    assert len(opened(open_store(url)).history()) == len(turn(0))
+
+
+@pytest.mark.parametrize(
     ("url", "said_of_it"),
     [
         ("nonsense", "is not a database URL"),
@@ -302,6 +331,7 @@ def test_a_url_of_no_known_database_says_which_there_are(url: str, said_of_it: s
         ("sqlite:///talks?a=1.db", "write ? in a path as %3F"),
         ("sqlite:///talks.db?mode=ro", "sqlite:///file:FILE?mode=ro&uri=true"),
         ("sqlite:///talks.db?timeout=5", "there is no option 'timeout'"),
+        ("sqlite:///talks.db?check_same_thread=true", "there is no option 'check_same_thread'"),
         ("sqlite:///talks\0.db", "no character of number 0"),
     ],
 )

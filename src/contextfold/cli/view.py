@@ -264,7 +264,7 @@ def _live(
     thread = None if name is None else _thread(opened, store, name, namespace)
     with _extra():
         from contextfold.inspector import records, server
-    shown = opened.database.name.replace("+pysqlite", "").replace("+psycopg", "")
+    shown = opened.database.name
     sessions = server.Store(opened, shown, namespace)
     source: server.Source = sessions
     if namespace in ("", records.THROUGH_GATEWAY) and records.has_records(opened.database):

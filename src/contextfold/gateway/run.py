@@ -196,9 +196,9 @@ def told(metrics: Metrics, settings: GatewaySettings) -> str:
             f"{int(count):,} {kind}" for kind, count in metrics.by_label("failures_total", "kind").items()
         )
         parts.append(f"{failures:,} failures of its own ({kinds}; the original requests went on; --log text says more)")
-    from contextfold.store.database import resolved
+    from contextfold.store.database import name_of
 
-    where = resolved(settings.store_url).render_as_string(hide_password=True).replace("+pysqlite", "")
+    where = name_of(settings.store_url)
     hint = (
         ""
         if totals["requests"]

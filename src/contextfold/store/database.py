@@ -81,8 +81,8 @@ class Database:
     def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
         self.url = resolved(url)
         self.dialect = self.url.get_backend_name()
-        self.name = addresses.shown(self.url.render_as_string(hide_password=True))
-        """Where it is, for people: without its password."""
+        self.name = name_of(url)
+        """Where it is, for people: as ``name_of`` says it."""
         self.is_in_memory = _is_in_memory(self.url)
         self._clock = clock
         self._open: dict[int, _Engines] = {}  # by process: those of a parent are neither used nor closed here
@@ -239,10 +239,20 @@ def resolved(url: str) -> URL:
         _check_path(found, url, str(shown))
     found = found.set(drivername="+".join((found.get_backend_name(), known[0])))
     if found.get_backend_name() == "sqlite" and not _is_in_memory(found) and "uri" not in found.query:
-        found = found.set(database=str(Path(str(found.database)).absolute()))
+        found = found.set(database=str(Path(str(found.database)).absolute()), query={})
     if found.get_backend_name() == "postgresql":
         _import_psycopg()
     return found
+
+
+def name_of(url: str | URL) -> str:
+    """A URL for people: as it was given, a file of SQLite by its whole path, and without a password."""
+    given = url if isinstance(url, str) else url.render_as_string(hide_password=True)
+    scheme, _, rest = given.partition(":///")
+    path, _, options = rest.partition("?")
+    if scheme.startswith("sqlite") and path not in ("", ":memory:") and "uri=" not in options:
+        return f"{scheme}:///{Path(path).absolute()}"
+    return addresses.shown(given)
 
 
 def _check_path(found: URL, url: str | URL, shown: str) -> None:
@@ -255,12 +265,16 @@ def _check_path(found: URL, url: str | URL, shown: str) -> None:
         )
     if "\0" in str(found.database):
         raise InputError(f"store {shown!r}: a path holds no character of number 0: name a file")
-    given = url.partition("?")[2].split("&") if isinstance(url, str) and "?" in url else found.query
-    names = [field.partition("=")[0] for field in given]
+    text = url if isinstance(url, str) else url.render_as_string()
+    fields = [field for field in text.partition("?")[2].split("&") if field and field.lower() not in _AS_IT_IS]
+    names = [field.partition("=")[0] for field in fields]
     if names and "uri" not in found.query:  # SQLite reads them there, and its extensions know more of them
         way = "write ? in a path as %3F; options of SQLite stand in sqlite:///file:FILE?mode=ro&uri=true"
         raise InputError(f"store {shown!r}: there is no option {names[0]!r} of a file: {way}")
 
+
+_AS_IT_IS = {"check_same_thread=false", "check_same_thread=0"}
+"""What examples give beside the path of a file, and what holds here anyway."""
 
 _REMEDY = "give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
