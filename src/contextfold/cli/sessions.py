@@ -31,6 +31,7 @@ from contextfold.cli.terminal import say
 from contextfold.errors import InputError
 
 if TYPE_CHECKING:
+    from contextfold.observe import Event
     from contextfold.recall import Hit
     from contextfold.store import Session, SessionState
     from contextfold.store.sql import SQLStore
@@ -277,10 +278,15 @@ def compact(
     """Summarize a thread now, whatever its size."""
     with plain_errors(thread):
         named = Named(summarizer or EXTRACTIVE, base_url).summarizer()
-        session = _existing(thread, store, namespace, window=window, summarizer=named, archive=archive)
-        result = session.compact(instructions)
+        options = {"window": window, "summarizer": named, "archive": archive, "on_event": _say_what_is_waited_for}
+        result = _existing(thread, store, namespace, **options).compact(instructions)
         became = f"{result.tokens_before:,} tokens became {result.tokens_after:,}"
         say(f"{thread}: {became if result.changed else 'there is nothing to compact'}")
+
+
+def _say_what_is_waited_for(event: Event) -> None:
+    if event.data.get("waiting"):
+        say(event.message, err=True)
 
 
 class Order(StrEnum):
@@ -404,8 +410,8 @@ def _session(thread: str, store: SQLStore, namespace: str, **options: Any) -> Se
     from contextfold.compactor import Compactor
     from contextfold.store import SessionOptions
 
-    window, summarizer = options.pop("window", None), options.pop("summarizer", None)
-    compactor = Compactor(window=window, summarizer=summarizer)
+    names = ("window", "summarizer", "on_event")
+    compactor = Compactor(**{name: options.pop(name, None) for name in names})
     # Looking at a thread, or exporting it, must not summarize it by the way.
     only_on_request = SessionOptions(enable_context_optimization=False)
     return compactor.session(thread, store, namespace=namespace, options=only_on_request, **options)

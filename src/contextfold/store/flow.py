@@ -269,9 +269,9 @@ class _Settling:
         format = conversation.history.format
         return tuple(alternating(view.wire, format) if self.flow.is_strict else view.wire)
 
-    def _tell_progress(self, text: str, loaded: Loaded) -> None:
+    def _tell_progress(self, text: str, loaded: Loaded, **more: Any) -> None:
         total = loaded.state.message_count
-        self.observer.emit("session_progress", text, messages=loaded.until, total=total)
+        self.observer.emit("session_progress", text, messages=loaded.until, total=total, **more)
 
     async def prepare(self) -> None:
         """A summary of what is there now, recorded for later."""
@@ -384,7 +384,7 @@ class _Settling:
             return
         step = await self._pass(loaded, rules, size, due)
         if step == "busy":
-            await self._wait(loaded.state)
+            await self._wait(loaded)
             return
         if step == "nothing":
             # Else every view of the same session would try again, and pay for the same failure.
@@ -597,7 +597,13 @@ class _Settling:
         if not await ask(self.ports, partial(store.put_in_force, revision=revision), thread, stored.id, []):
             self._discard(stored.id, "the session changed while it was made")
 
-    async def _wait(self, state: SessionState) -> None:
+    async def _wait(self, loaded: Loaded) -> None:
+        state = loaded.state
+        if not self.waited:
+            seconds = self.flow.options.lease_seconds
+            whose = f"another worker is summarizing {self.flow.thread}"
+            text = f"{whose}: it is waited for, if it died for up to {seconds:g} seconds"
+            self._tell_progress(text, loaded, waiting=True)
         await self.ports.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**self.waited))
         self.waited += 1
         now = await self.reader.state(self.ports)
