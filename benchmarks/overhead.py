@@ -13,6 +13,7 @@ message is to see that it is still the same object.)
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import time
@@ -119,4 +120,5 @@ def _judge(ours: dict[int, float], ratios: dict[int, float]) -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     sys.exit(main())

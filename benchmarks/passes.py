@@ -11,6 +11,7 @@ noise above what was measured; goals stand beside them.
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import math
@@ -279,8 +280,10 @@ def peers(messages: list[Message]) -> dict[str, Callable[[], object]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    if arguments:
-        read = max(read_file(Path(arguments[0])), key=lambda found: len(found.messages))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, help="a conversation in place of the generated one")
+    if (file := parser.parse_args(arguments).file) is not None:
+        read = max(read_file(file), key=lambda found: len(found.messages))
         messages: list[Message] = list(read.messages)
     else:
         messages = session(1_500_000)

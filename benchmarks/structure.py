@@ -5,6 +5,7 @@ Lines count everything in a file. What ``import contextfold`` and a ``compact`` 
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import statistics
@@ -23,8 +24,9 @@ ASK = "\nimport sys\nprint(*sorted(n for n in sys.modules if n.partition('.')[0]
 
 
 def main() -> None:
-    checkouts = [Path(name) for name in sys.argv[1:]] or [Path(__file__).resolve().parents[1]]
-    columns = [figures(checkout / "src" / "contextfold") for checkout in checkouts]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkouts", nargs="*", type=Path, default=[Path(__file__).resolve().parents[1]])
+    columns = [figures(checkout / "src" / "contextfold") for checkout in parser.parse_args().checkouts]
     width = max(len(name) for name in columns[0])
     for name in columns[0]:
         print(name.ljust(width), *(str(column[name]).rjust(12) for column in columns))
