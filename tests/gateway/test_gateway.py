@@ -362,6 +362,29 @@ def test_other_upstreams_are_reached_by_their_names(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("base", ["", "/v1", "/api/anthropic"])
+@pytest.mark.parametrize("path", ["/messages", "/messages/count_tokens"])
+def test_a_client_that_puts_no_v1_behind_anthropics_address_asks_the_same(
+    opened: Any, provider: ProviderServer, tmp_path: Path, base: str, path: str
+) -> None:
+    """Vercel's AI SDK asks for ANTHROPIC_BASE_URL and ``/messages``: it ended in HTTP 404."""
+
+    async def script(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}")
+
+    with RawUpstream(script) as upstream:
+        urls = {"openai": upstream.url, "anthropic": upstream.url + base}
+        with InThread(settings_for(upstream.url, tmp_path, upstreams=urls)) as gateway:
+            post(gateway.url, f"{path}?beta=true", b'{"messages": []}')
+        asked = upstream.asked()
+    assert asked == f"{upstream.url}{base.removesuffix('/v1')}/v1{path}?beta=true"
+    gateway = opened()
+    bodies = [compact(body_of("anthropic", messages)) for messages in turns("anthropic", ENOUGH)]
+    answers = [post(gateway.url, "/messages", raw) for raw in bodies]
+    assert {answer.status for answer in answers} == {200}
+    assert "compacted" in actions(answers)
+
+
 LOCATIONS = ["{base}/models?a=b", "{origin}{base}/chat/completions", "models/../answers", "?again=1", "/elsewhere"]
 LOCATIONS += ["/", "{origin}//a"]
 DOTS = ["{origin}{base}/../a", "{origin}/../others/v1/a", "%2e%2E/%2e./others/v1/a", "{origin}/a/..\\others/v1/a"]

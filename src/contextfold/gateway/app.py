@@ -322,6 +322,8 @@ class Gateway:
         first, slash, rest = path.lstrip("/").partition("/")
         if first in self._upstreams and slash:
             return self._upstreams[first], "/" + rest
+        if f"/v1{path}/".startswith(f"{MESSAGES_PATH}/"):
+            path = f"/v1{path}"  # Vercel's AI SDK puts no /v1 behind ANTHROPIC_BASE_URL, as all others do
         wire = wire_of(path)
         if wire is not None:
             return self._upstreams[wire.provider], path
