@@ -130,3 +130,5 @@ def test_a_provider_that_asks_for_thinking_that_was_left_out_as_bound_gets_it_ba
         passes += any(event.name == "compaction_finished" for event in results[-1].events)
     assert 2 < passes < 8
     assert len(refused) < passes
+    if policy.bound_thinking:
+        assert len(refused) == 1, "what it has asked for once stays, not for one pass alone"

@@ -103,12 +103,16 @@ class Question:
             now[index] = now.get(index, 0) + (self.history.sizes[index] if own else self.counter.message(item.message))
         return [now.get(n, size) for n, size in enumerate(self.history.sizes)]
 
-    @property
+    @cached_property
     def thinking_is_asked_for(self) -> bool:
-        """Whether the provider has refused the view before this one for thinking that was left out. A pass that left
-        it out again would be undone, and made once more, in every turn.
+        """Whether the provider has refused an earlier view for thinking that was left out. A pass that left it out
+        again would be undone, and made once more, in every turn.
         """
-        return self.record is not None and self.record.trigger == WITH_THINKING
+        if self.record is None or self.record.trigger == WITH_THINKING:
+            return self.record is not None
+        # The pass behind that one left it there, as no other does: what was learned once holds for all that follow.
+        is_shown = self.policy.bound_thinking and not self.record.thinking_from
+        return is_shown and any(message.is_bound for message in self.messages[: self.record.covers])
 
     @cached_property
     def thinking_from(self) -> int:
