@@ -85,7 +85,9 @@ def _of_gemini(usage: object, finish: str | None) -> Usage:
         return Usage(finish=finish)  # what its own tools found was read as well
     written = [_gemini_number(usage, name) for name in ("candidates_token_count", "thoughts_token_count")]
     said = None if written[0] is None else sum(number or 0 for number in written)
-    return Usage(_gemini_number(usage, "prompt_token_count") or None, said, finish)
+    # An answer that the SDK had continued in further requests counts the prompts of all of them.
+    read = _number(usage, "initial_prompt_token_count") or _gemini_number(usage, "prompt_token_count")
+    return Usage(read or None, said, finish)
 
 
 def _gemini_number(usage: object, name: str) -> int | None:

@@ -34,7 +34,11 @@ __all__ = ["with_compaction"]
 T = TypeVar("T")
 
 CONTENTS = Dialect(
-    format="gemini", messages="contents", system="system_instruction", answer_limits=("max_output_tokens",)
+    format="gemini",
+    messages="contents",
+    system="system_instruction",
+    answer_limits=("max_output_tokens",),
+    goes_on="continuation_token",
 )
 
 _OF_THE_TASK = (
@@ -137,6 +141,7 @@ def _arguments(model: str, contents: Any, config: Any, *, stream: bool) -> dict[
         "system_instruction": system_text(shapes.get(config, "system_instruction")),
         "tools": declared(shapes.get(config, "tools")),
         "max_output_tokens": shapes.get(config, "max_output_tokens"),
+        "continuation_token": shapes.get(config, "continuation_token"),
         **dict.fromkeys(_NOT_FOR_A_SUMMARY, True),
         **given,
     }

@@ -60,6 +60,9 @@ FORMAT = "pydantic-ai"
 KEY = "contextfold"
 """In the ``metadata`` of a response: the record that was in force behind it, as JSON."""
 
+OWN = "__pydantic_ai__"
+"""In the ``metadata`` of a response: what the framework itself notes there."""
+
 BEDROCKS = "bedrock_additional_model_requests_fields"
 """The setting in which a request to Bedrock has what Claude's own API has beside the messages."""
 
@@ -263,7 +266,12 @@ def usage_of(response: ModelResponse) -> Usage:
     said = response.usage
     if any(part.part_kind in RAN_THERE for part in response.parts):
         return Usage(None, said.output_tokens or None)
-    return Usage(said.input_tokens or None, said.output_tokens or None)
+    # Of an answer that took several requests, the framework notes in its own metadata what the first one read.
+    beside: Any = response.metadata
+    own = beside.get(OWN) if isinstance(beside, dict) else None
+    noted = own.get("context_input_tokens") if isinstance(own, dict) else None
+    read = noted if isinstance(noted, int) else said.input_tokens
+    return Usage(read or None, said.output_tokens or None)
 
 
 def _answer(model: Model, response: ModelResponse) -> Answer:

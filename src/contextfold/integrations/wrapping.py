@@ -44,6 +44,9 @@ class Dialect:
     """The arguments that limit the answer; the first one is used where the caller gives none."""
     elsewhere: tuple[str, ...] = ()
     """Arguments that say that the provider keeps the conversation: nothing can be compacted here then."""
+    goes_on: str | None = None
+    """The argument with which a model goes on with an answer. It belongs to the view that the answer began from, and
+    the provider counts what was answered so far among what is read."""
 
 
 class WithCompaction(Generic[P, R]):
@@ -97,6 +100,10 @@ class WithCompaction(Generic[P, R]):
         if _is_elsewhere(dialect, arguments):
             return self._opened(self._method(**arguments), None)
         call = _Call(self, dialect, arguments)
+        if call.goes_on:
+            view = self._compactor.call(_given, call.wire, self.compaction, before=_no_pass, **call.options)
+            call.told = True
+            return self._opened(self._method(**call.with_view(view, None)), call)
 
         def send(view: list[Any], max_tokens: int | None) -> Any:
             return self._opened(self._method(**call.with_view(view, max_tokens)), call)
@@ -114,6 +121,10 @@ class WithCompaction(Generic[P, R]):
         if _is_elsewhere(dialect, arguments):
             return await self._aopened(self._method(**arguments), None)
         call = _Call(self, dialect, arguments)
+        if call.goes_on:
+            view = await self._compactor.acall(_given, call.wire, self.compaction, before=_no_pass, **call.options)
+            call.told = True
+            return await self._aopened(self._method(**call.with_view(view, None)), call)
 
         async def send(view: list[Any], max_tokens: int | None) -> Any:
             return await self._aopened(self._method(**call.with_view(view, max_tokens)), call)
@@ -181,6 +192,7 @@ class _Call:
         self.limit = next(
             (name for name in dialect.answer_limits if is_given(arguments.get(name))), dialect.answer_limits[0]
         )
+        self.goes_on = dialect.goes_on is not None and is_given(arguments.get(dialect.goes_on))
         self.model = arguments.get("model")
         self.known_as = by_window(self.model, _betas(owner._method, arguments)) if isinstance(self.model, str) else None
         self.endpoint = endpoint_of(owner._method)
@@ -253,6 +265,15 @@ class _Call:
         self.result = result
         self.told = result.calibration != (self.owner.calibration or Calibration())
         self.owner.commit(self.started_from, result)
+
+
+def _given(view: list[Any], max_tokens: int | None) -> list[Any]:
+    """Sends nothing: the view is all that is wanted."""
+    return view
+
+
+def _no_pass(proposal: object) -> bool:
+    return False
 
 
 _OF_THE_TASK = (

@@ -48,7 +48,7 @@ _TOKEN = re.compile(r"[^\W\d_][\u0300-\u036f]?(?<=[\u2e80-\uffff])|\w+|[^\w\s]")
 
 _CUT_OFF = frozenset(
     {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "incomplete"}
-    | {"pause_turn"}
+    | {"pause_turn", "continuation"}
 )
 _ENDED_EARLY = frozenset(
     {"error", "failed", "cancelled", "canceled", "abort", "aborted", "insufficient_system_resource", "in_progress"}

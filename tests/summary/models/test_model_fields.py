@@ -189,6 +189,7 @@ def test_thinking_is_no_part_of_a_summary(text: str, left: str) -> None:
     ("reason", "words"),
     [
         ("pause_turn", "cut off"),
+        ("CONTINUATION", "cut off"),
         ("insufficient_system_resource", "ended early"),
         ("error", "ended early"),
         ("cancelled", "ended early"),
