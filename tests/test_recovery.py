@@ -22,6 +22,7 @@ from contextfold.calls.recovery import shorter_answer
 from contextfold.calls.thinking import shorter_thinking
 from contextfold.errors import CannotFit, ContextfoldError, StillTooLong
 from contextfold.overflow import Overflow
+from contextfold.testing.dict_store import DictStore
 from contextfold.tokens import Calibration
 from contextfold.window import DEFAULT_WINDOW
 from effort import crossed
@@ -349,6 +350,27 @@ def test_an_answer_limit_that_was_refused_once_is_lowered_before_later_requests_
     ask(60, "other")
     assert limits[-2:] == [asked] * 2
     assert len(refused) == 1
+
+
+@pytest.mark.parametrize("face", ["call", "new conversations", "session"])
+@pytest.mark.parametrize("usage", [True, False])
+def test_what_a_refusal_counted_is_known_where_no_calibration_is_handed_on(face: str, usage: bool) -> None:
+    """Each view grew until it was refused, before each pass of sessions, agents and streams that tell no usage."""
+    compactor, provider = Compactor(window=8_000), Provider(8_000, ratio=1.4, usage=usage)
+    session = compactor.session("thread", DictStore())
+    passes, record = 0, None
+    for seed in range(6 if face == "new conversations" else 1):
+        wire = conversation(30 if face == "new conversations" else 120, words=120 + seed)
+        record = None
+        for steps in range(0, len(wire), 2):
+            if face == "session":
+                session.append(wire[steps : steps + 2])
+                session.call(provider)
+                continue
+            result = call("sync", compactor, provider, wire[: steps + 2], record)[1]
+            record, passes = result.compaction, passes + result.changed
+    assert sum(size > 8_000 for size in provider.sent) == 1
+    assert max(passes, len(session.summaries())) > 5
 
 
 @COLORS

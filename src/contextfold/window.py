@@ -22,6 +22,7 @@ from contextfold.errors import PolicyError, held, plain_integer, reason, shown
 from contextfold.observe import Observer
 from contextfold.policy import MOST_TOKENS, Clause, Limits, Policy, Size
 from contextfold.ports import Ports
+from contextfold.tokens import Calibration
 
 DEFAULT_WINDOW = 64_000
 """Tokens, for an unknown model. Seven in eight models of the registry take this or more, and an agent's
@@ -104,6 +105,7 @@ class Windows:
         self._guesses: dict[tuple[str, str], tuple[int, int]] = {}
         self._accepted: dict[tuple[str, str], int] = {}
         self._together: dict[tuple[str, str], PromptAndAnswer] = {}
+        self._counted: dict[tuple[str, str], Calibration] = {}
         self._distrusted: set[tuple[str, str]] = set()
         self._told: set[str] = set()
         """Models of which it was said that their window is not known."""
@@ -245,6 +247,23 @@ class Windows:
     def together(self, endpoint: str, model: str | None) -> PromptAndAnswer | None:
         """What prompt and answer may have together; None as long as nothing was refused for it."""
         return self._together.get(self._key(endpoint, model))
+
+    def learn_counted(
+        self, endpoint: str, model: str | None, estimated: int, reported: int | None, *, is_refusal: bool = False
+    ) -> None:
+        """What a provider counted of a view that was ``estimated``: by a refusal, and by usage once there was one."""
+        key = self._key(endpoint, model)
+        known = self._counted.get(key, Calibration() if is_refusal else None)
+        if known is not None and (learned := known.learn(estimated, reported)) is not known:
+            if len(self._counted) >= MOST_NAMES:
+                self._counted.clear()
+            self._counted[key] = learned
+
+    def counted(self, endpoint: str, model: str | None) -> Calibration | None:
+        """How far the provider's count was from the estimate lately, in all conversations; None as long as nothing was
+        refused. For those that hand on no calibration, or whose answers tell no usage: each view would grow until it is
+        refused, as the first one was."""
+        return self._counted.get(self._key(endpoint, model))
 
     def distrust(self, endpoint: str, model: str | None) -> None:
         """The input tokens that this endpoint reports do not count what is sent to it."""

@@ -107,6 +107,8 @@ class Exchange:
         return response, replace(result, events=tuple(self.observer.events))
 
     async def _answer(self) -> tuple[Any, CompactionResult]:
+        if not self.request.calibration.observations:  # nothing is known of this conversation: what is of others
+            self.request = replace(self.request, calibration=self._assumed_calibration())
         result = await self.compact(self.request)
         while True:
             outcome = await self._attempt(result)
@@ -309,7 +311,16 @@ class Exchange:
     def _counted(self, result: CompactionResult, rate: float) -> int:
         """A view's tokens as the provider would count them; ``rate``: of its own for each of the estimate, where it has
         said nothing of this conversation."""
-        return result.tokens_after if result.calibration.observations else int(result.estimated_tokens * rate)
+        if result.calibration.observations:
+            return result.tokens_after
+        known = self.windows.counted(self.request.endpoint, self.request.model)
+        return int(result.estimated_tokens * (known.ratio if known is not None else rate))
+
+    def _assumed_calibration(self) -> Calibration:
+        """Without observations: the first one of this conversation takes its place. Never fewer tokens than estimated,
+        as those of other conversations may be lighter."""
+        known = self.windows.counted(self.request.endpoint, self.request.model)
+        return Calibration() if known is None else Calibration(max(1.0, known.ratio))
 
     # ---- what is learned, and what is said ----
 
@@ -322,6 +333,8 @@ class Exchange:
         refused = None if overflow.limit is not None else result.tokens_after
         tokens = overflow.limit if overflow.limit is not None else assumed_limit(result.tokens_after, self._accepted())
         model, endpoint = self.request.model, self.request.endpoint
+        if not overflow.is_cut_short:
+            self.windows.learn_counted(endpoint, model, result.estimated_tokens, overflow.used, is_refusal=True)
         await self.windows.learn(endpoint, model, tokens, self.ports, self.observer, refused=refused)
 
     def _learn_together(self, overflow: Overflow, result: CompactionResult) -> None:
@@ -339,6 +352,7 @@ class Exchange:
         endpoint, model = self.request.endpoint, self.request.model
         # Without usage our own count has to do: what was sent did fit.
         self.windows.accept(endpoint, model, usage.input_tokens or result.tokens_after)
+        self.windows.learn_counted(endpoint, model, result.estimated_tokens, usage.input_tokens)
         known = self.windows.together(endpoint, model)
         # what was assumed of a prompt that no refusal counted whole
         if known is not None and usage.input_tokens and result.estimated_tokens >= NOTICEABLE:

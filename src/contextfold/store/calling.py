@@ -71,6 +71,9 @@ class SessionCall:
         )
         windows = self._flow.means.windows
         found = await windows.find("", None, self._ports, self._observer)
+        if turn.calibration.ratio > 1:  # what a session has is sized by the estimate
+            fitting = int(found.tokens / turn.calibration.ratio)
+            request = replace(request, window=replace(found, tokens=fitting, source="learned"))
         try:
             settled = await self._flow.settle(request, self._ports, self._observer)
         # A window that is only assumed gives way once, as in ``Compactor.call``; a given one, or a second failure,
