@@ -374,6 +374,29 @@ def test_what_a_refusal_counted_is_known_where_no_calibration_is_handed_on(face:
 
 
 @COLORS
+@pytest.mark.parametrize("asked", [2_000, 4_000])
+@pytest.mark.parametrize("ratio", [1.0, 1.4])
+def test_an_answer_that_a_send_always_asks_for_is_refused_once(color: str, asked: int, ratio: float) -> None:
+    """``CompactionMiddleware`` and every ``send`` that takes a view alone were refused before each pass."""
+    compactor, record, refused, passes = Compactor(window=8_000), None, 0, 0
+
+    def send(view: Wire) -> dict[str, Any]:
+        nonlocal refused
+        tokens = round(count_tokens(view) * ratio)
+        if tokens + asked > 8_000:
+            refused += 1
+            raise Refused(f"input length and `max_tokens` exceed context limit: {tokens} + {asked} > 8000")
+        return {"usage": {"prompt_tokens": tokens}}
+
+    wire = conversation(150, words=90)
+    for steps in range(4, len(wire), 2):
+        result = call(color, compactor, send, wire[:steps], record)[1]
+        record, passes = result.compaction, passes + result.changed
+    assert refused == 1
+    assert passes > 3
+
+
+@COLORS
 @pytest.mark.parametrize("takes_limit", [True, False])
 @pytest.mark.parametrize(("steps", "asked"), [(40, 30_000), (100, 30_000), (100, 4_096), (300, 4_096), (300, 30_000)])
 @pytest.mark.parametrize("ratio", [1.0, 1.2])

@@ -257,7 +257,12 @@ class Exchange:
         await self._learn_window(overflow, result)
         if self.max_tokens is UNLIMITED:
             room = (overflow.limit or 0) - (overflow.answer or 0)
-            return await self._smaller(replace(overflow, limit=room) if room > 0 else overflow, result)
+            if room <= 0 or not overflow.answer:
+                return await self._smaller(overflow, result)
+            # Later requests ask for as long an answer. A guess, since another ``send`` may ask for a shorter one.
+            model, endpoint, sent = self.request.model, self.request.endpoint, overflow.used or result.tokens_after
+            await self.windows.learn(endpoint, model, room, self.ports, self.observer, refused=sent)
+            return await self._smaller(replace(overflow, limit=room), result)
         self._learn_together(overflow, result)
         used, limit = overflow.used or 0, overflow.limit
         if overflow.is_cut_short:  # the prompt may even be above the limit by itself
