@@ -457,8 +457,180 @@ Start de server als die niet draait.
 마감이 언제였지
 한도 초과 오류가 나와요
 Le budget est serré.
+Frage nicht beantwortet.
+Frage noch nicht beantwortet
+Die Frage ist nicht beantwortet.
+Antwort kam nicht an.
+Antwort nicht erhalten.
+Teile wurden nicht gefunden.
+Teile nicht gefunden.
+Push hat nicht funktioniert.
+Push nicht möglich.
+Push ging nicht durch.
+Starte nicht gefunden
+Nicht alle Tests laufen.
+Nicht gefunden.
+Keine Antwort vom Server.
+Kein Fehler mehr.
+Keine Verbindung zur Datenbank.
+Kein Unterschied.
+keine Fehler gefunden
+Build läuft immer noch.
+Das ist immer noch kaputt.
+Warum ist das immer leer
+Geht nicht.
+Datei nicht gefunden.
+Löschen hat nicht geklappt.
+Plane ist nicht installiert.
+Das Deployment muss hängen geblieben sein.
+Da muss irgendwo ein Bug sein.
+Mach ich nicht gern, aber gut.
+Question not answered.
+File not found.
+Push did not work.
+You did not answer my question.
+Push doesn't work.
+It does not work.
+The tests do not pass.
+Tests don't run on my machine.
+Why does it always fail
+why is outcome always missing
+how come this never works
+The build always fails on Windows.
+It never finished.
+The export never arrived.
+It still does not start.
+No response from the server.
+There is only one test failing.
+We only have two servers.
+Only two tests failed.
+There must have been an outage.
+It only happens on Safari.
+The customer must be angry.
+I can't change the schema because I lack rights.
+I don't want to bother you, but it failed.
+My budget was cut last year.
+The deadline was yesterday.
+Pas de réponse du serveur.
+Pas de souci.
+Pas de problème.
+pas d'erreur cette fois
+Aucune erreur.
+Aucun problème.
+Question pas traitée.
+N'a pas répondu.
+Ne fonctionne pas.
+ne marche toujours pas
+Le serveur ne répond toujours pas.
+Ça plante toujours.
+Je dois partir.
+Ça doit venir du cache.
+Ningún problema.
+Ninguna respuesta del servidor.
+Ningún error.
+Pregunta no respondida.
+No se encontró el archivo.
+No encontrado.
+Siempre falla en Windows.
+El servidor siempre se cae.
+Debe de ser un error de red.
+Nenhum problema.
+Nenhuma resposta do servidor.
+Pergunta não respondida.
+Não encontrado.
+O teste sempre falha.
+Deve ser um erro de rede.
+Nessun problema.
+Nessuna risposta dal server.
+Nessun errore.
+Niente paura.
+Domanda senza risposta.
+Non trovato.
+Deve essere un errore di rete.
+Il server non usa la cache.
+Vraag niet beantwoord.
+Antwoord niet ontvangen.
+Push is niet gelukt.
+Geen antwoord van de server.
+Geen fout meer.
+Niet gevonden.
+Geen verschil.
+Het werkt nog altijd niet.
+Вопрос не отвечен.
+Никаких проблем.
+Файл не найден.
+Тесты всегда падают.
+Ответа нет.
+Должно быть, ошибка сети.
+Никаких ошибок.
+测试不能运行。
+登录不能用了
+网站不能访问了
+问题没有回答。
+文件找不到。
+总是报错
+始终报错
+不要紧。
+我不要紧
+まだ答えていません。
+ファイルが見つかりません。
+常にエラーになります。
+いつも失敗します。
+必ずエラーになる
+絶対おかしい
+질문에 답하지 않았어요.
+파일이 없습니다.
+항상 실패해요.
+안 됩니다.
+아직 답이 없어요.
+절대 안 바뀌네요
 """
 """How things are, what others do and how the speaker feels; reports, questions and small talk."""
+
+DEMANDED = """
+Never ask why the customer cancels.
+Keine Antwort ohne Quelle.
+Keine Antwort über 100 Wörter bitte.
+Nicht alle Dateien auf einmal ändern.
+Der Wert muss ein Integer sein.
+Alle Daten müssen verschlüsselt sein.
+La valeur doit être un entier.
+Il server non deve riavviarsi.
+El campo debe ser un entero.
+O campo deve ser um inteiro.
+Il campo deve essere un intero.
+接口不能再变了。
+主分支不能直接推送。
+If the build always fails, never retry it.
+If bugbot never responds, report this and ask the user what to do next.
+Prices must always be shown in euros.
+必ずエラー処理を入れてください。
+항상 오류 처리를 넣어 주세요.
+The build always fails on Windows, so never merge without CI.
+Antworte nicht auf Englisch.
+Push nicht auf main.
+Starte den Server nicht neu.
+Teile das Passwort nicht mit anderen.
+Frag nicht nach, mach einfach.
+Buche nichts ohne Freigabe.
+Keine Fehler ignorieren.
+Keine Abkürzungen.
+Pas de commentaires dans le code.
+Ne réponds pas en anglais.
+Ninguna dependencia nueva.
+Nessuna nuova dipendenza.
+Niet committen.
+Niet alles herschrijven, alleen de parser.
+Never work on main directly.
+never load the whole file into memory
+always load the config first
+Immer auf Deutsch antworten.
+Tests do not touch the network: keep it so.
+The deadline was moved to Friday: send it by Friday.
+测试不能跳过。
+你不能启动生产服务。
+"""
+"""Rules in words that reports have, too."""
 
 LIFTED = [
     ("Never push to main.", "You may push to main now."),

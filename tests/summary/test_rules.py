@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 import pytest
-from tests.summary.said import BOTH, LIFTED, REPLACED, RULES, STAYING, TALK
+from tests.summary.said import BOTH, DEMANDED, LIFTED, REPLACED, RULES, STAYING, TALK
 
 from contextfold import Compactor, evidence, harness
 from contextfold.messages import Message, Text
@@ -84,6 +84,11 @@ def test_what_people_demand_of_an_agent_in_their_words_is_a_rule(language: str) 
 
 def test_what_tells_how_things_are_is_no_rule() -> None:
     assert [text for text in TALK.split("\n")[1:-1] if standing(text)] == []
+
+
+def test_a_demand_in_the_words_of_reports_is_a_rule() -> None:
+    """*Keine Antwort ohne Quelle* is none of a server that does not answer."""
+    assert [text for text in DEMANDED.split("\n")[1:-1] if standing(text) != [text]] == []
 
 
 def test_where_a_rule_may_be_found_does_not_hang_on_the_index_of_words() -> None:

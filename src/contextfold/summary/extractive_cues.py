@@ -12,12 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from contextfold.summary.rule_words import (
+    ASKING,
     DEMANDS,
     FORBIDS,
     LIFTS,
     NOT_SAID_OF_ONESELF,
     ONLY_ENGLISH,
     ONLY_GERMAN,
+    REPORTS,
     RULES,
     SWAPS,
     Phrases,
@@ -117,6 +119,19 @@ CONSTRAINT = Cue(
 
 PROHIBITION = AnyOf(*RULES)
 """The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
+
+_REPORT = re.compile(REPORTS, re.IGNORECASE)
+_WHY = re.compile(ASKING, re.IGNORECASE)
+_IF = re.compile(r"\W*(?:(?:if|when|wenn|falls|si|se|als|если|quando|cuando|quand)\b|如果|もし|만약)", re.IGNORECASE)
+
+
+def demands(text: str, known: Heads | None = None) -> bool:
+    """Whether a sentence sets a rule by its words: neither one that tells how things are, nor one that asks why."""
+    if not PROHIBITION.search(text, known) or _WHY.match(text):
+        return False
+    # Most sentences are no rules, so reports are looked for in few. Behind an "if" they tell when to do something.
+    return not _REPORT.search(text) or bool(_IF.match(text)) or PROHIBITION.search(_REPORT.sub("x", text))
+
 
 PROHIBITS = re.compile(FORBIDS.pattern, re.IGNORECASE)
 """Of a rule: it says what must not be, or must stay as it is."""

@@ -321,7 +321,7 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
         return  # one statement, among the rules
     for position, sentence in enumerate(own):
         heads = cues.heads(sentence)
-        if (cues.PROHIBITION.search(sentence, heads) or cues.is_labeled(sentence)) and not is_question(sentence):
+        if (cues.demands(sentence, heads) or cues.is_labeled(sentence)) and not is_question(sentence):
             continue  # a rule, or what was one
         if cues.CORRECTION.search(sentence, heads):
             yield Fact("superseded", sentence, order, 1.0 + _density(sentence))

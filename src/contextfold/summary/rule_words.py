@@ -320,6 +320,98 @@ RULES = (
     JAPANESE,
 )
 
+_ASKS_WHY = (
+    r"(?:(?:why|how come|warum|wieso|weshalb|pourquoi|por qu[eé]|perch[eé]|waarom|почему|зачем)"
+    r"\b(?! (?:not|don['’]?t|nicht|ne pas|pas|no|não|non|niet|бы)\b)|为什么(?!不)|为何|なぜ|どうして|왜)"
+)
+
+ASKING = (
+    r"\A\W*(?:(?:so|and|but|ok(?:ay)?|hm+|wait|well|then|und|aber|also|et|mais|alors|y|pero|e|mas|ma|en|maar|dus|а|и"
+    rf"|но),? ){{0,2}}{_ASKS_WHY}"
+)
+"""A question why something is so, which many type without a question mark."""
+
+_PARTICIPLE = (
+    r"(?:noch |mehr |wirklich )?(?:\w*ge(?!(?:b|h|brauch|fährd|nehmig|stalt)en\b)\w+(?:t|en)"
+    r"|(?:be|ver|er|ent|zer|über)\w+t|\w+iert|(?:bekomm|verstand|erhalt|erschien|verlor|vergess|entstand)en|möglich|verfügbar|vorhanden|erreichbar)\b"
+)
+_WENT_DUTCH = (
+    r"(?:(?:\w{2,4})?ge\w+(?:d|t|en)|(?:be|ver|ont|her)\w+[dt]|ontvangen|begrepen|verschenen|mogelijk|beschikbaar)\b"
+)
+
+REPORTS = "|".join(
+    (
+        # English
+        r"\b(?:always|never) (?:fails?|failed|crash(?:es|ed)|breaks|broke|hangs|hung|errors|times? out|happens|happened"
+        r"|works|worked|finishe[sd]|arrive[sd]|appear(?:s|ed)|loads|loaded|came|shows up|responds|responded|missing"
+        r"|empty|null|wrong|broken|slow|late|flaky|stuck|undefined|blank|the same)\b",
+        r"\b(?!this\b|always\b)\w{3,20}s do(?: not|n['’]?t) (?:pass|work|match|compile|exist|load|fit|seem|help|respond"
+        r"|run(?= (?:on|in|under|any|here|locally|at)\b|\W*\Z))\b",
+        r"\bthere (?:is|are|was|were) only\b|\bit only (?:happens|occurs|fails|crashes|breaks|works|affects)\b"
+        r"|\bonly (?:\w+ ){1,3}(?:failed|passed|crashed|broke|worked)\b"
+        r"|\b(?:is|are) (?:still |currently )?only (?:implemented|attempted|showing|getting|half|partially)\b",
+        r"\bmust be (?:angry|upset|furious|confused|frustrated|tired)\b|\bdo(?: not|n['’]?t) want to (?:bother|annoy"
+        r"|disturb|complain|sound|rush)\b|\bdeadline (?:was (?:yesterday|last|intense|tight|missed|met)|has passed"
+        r"|is over)\b|\bbudget was (?:cut|approved|rejected)(?! to\b| at\b)\b",
+        # German
+        r"\b(?:immer (?:noch|wieder|leer|kaputt|falsch|null|langsamer|öfter|schlechter)|noch immer|wie immer)\b"
+        r"|\b(?:schlägt|schlagen|stürzt|bricht|hängt|crasht|klappt|funktioniert|passiert|wirft|bekomme|kriege) "
+        r"(?:.{1,30} )?(?:immer|nie)\b",
+        r"(?:(?<!\w )|(?<=\b(?:gab|hab|hat|ist|war) )|(?<=\b(?:aber|gibt|noch|habe) ))keine? (?:antwort|fehler"
+        r"|fehlermeldung(?:en)?|reaktion|rückmeldung|unterschied|treffer|ergebnisse?|verbindung(?= zu| mit|\W*\Z)|panik"
+        r"|stress|sorge|wunder)\b(?! (?:ohne|auf|über|mit|länger|an|(?:geb|schreib|send|schick|ignorier|unterdrück)\w*)"
+        r"\b)",
+        r"\b(?:frage|antwort|teile|start|push|plane?|starte|commit|änderung|sende?|buche) (?:.{1,40} )?nichts? "
+        rf"{_PARTICIPLE}(?=\W*\Z|,)|\b(?:antwort|frage|push|plane?|start) (?:ist|sind|war|waren|hat|haben|wurde|wird"
+        r"|kam|kommt|ging|geht|lief|läuft|konnte|kann|klappt) (?:.{1,40} )?nichts?\b",
+        r"(?<!\w )nicht alle (?:\w+ )?(?:laufen|bestehen|funktionieren|gehen|klappen|sind|waren|haben|wurden)\b"
+        rf"|(?<!\w )nicht {_PARTICIPLE}(?=\W*\Z|,)|\b(?:mach|schreib|nutz|nehm|verwend|benutz)e? ich\b.{{0,60}}?"
+        r"\bnichts?\b|\bda muss (?:\w+ )?(?:irgend\w+|was|etwas|ein\w*) |\bmuss (?:.{1,40} )?(?:geblieben|gewesen"
+        r"|passiert|schiefgegangen) sein\b",
+        # French
+        r"\btoujours (?:pas|rien|en panne|vide|cassée?|le même|la même|une erreur|des erreurs)\b|\b(?:plante|plantent"
+        r"|échoue|échouent|bloque|il y a|j['’]ai) toujours\b|\bje (?:ne )?dois\b"
+        r"|\b(?:pas d(?:e |['’])|aucune? )(?:réponse|souci|problème|erreur|résultat|panique|chance|différence|idée)s?\b"
+        r"(?! (?:sans|en|de)\b)|\bpas de nouvelles(?= du|\W*\Z)",
+        r"\bn['’](?:ai|as|a|avons|avez|ont|est|était|arrive) (?:\w+ )?(?:pas|rien)\b|\bne (?:marche|fonctionne|répond"
+        r"|passe|démarre|compile|charge|trouve|tourne|suffit|sert|sais|comprends|vois)(?:nt)? (?:\w+ )?"
+        r"(?:pas|plus|rien)\b|\bça doit (?:venir|être)\b|\bdoit (?:venir d|y avoir|être dû\b)",
+        # Spanish, Portuguese, Italian
+        r"\bsiempre (?:fallan?|se (?:cae|cuelga|rompe)n?|dan? error|lo mismo|igual|vacío)\b|\b(?:fallan?|se (?:cae"
+        r"|cuelga)n?|dan? error) siempre\b|\bnunca (?:lleg[aó]|funcion[aó]|termin[aó]|respond(?:e|ió)|arranc[aó]"
+        r"|carg[aó])\b|\bning(?:ún|una) (?:problema|error|respuesta|resultado|diferencia|idea|duda)\b(?! (?:sin|en)\b)"
+        r"|\bdeben? de (?:ser|haber|estar)\b|\bdebe (?:ser un (?:error|fallo|problema|bug)|haber una?)\b",
+        r"\bsempre (?:falham?|dá erro|cai|trava|quebra|vazio|o mesmo|igual)\b|\b(?:falham?|cai|trava) sempre\b"
+        r"|\bnunca (?:cheg(?:a|ou)|funcion(?:a|ou)|termin(?:a|ou)|respond(?:e|eu))\b|\bnenhuma? (?:problema|erro"
+        r"|resposta|resultado|diferença|ideia|dúvida)\b(?! (?:sem|em)\b)"
+        r"|\bdeve (?:ser um (?:erro|problema|bug)|haver uma?)\b",
+        r"\bnessuna? (?:problema|errore|risposta|risultato|differenza|idea|dubbio)\b(?! (?:senza|in)\b)"
+        r"|\bniente (?:paura|male|panico)\b|\bdeve (?:essere (?:un (?:errore|problema|bug)|stat[oa])|esserci)\b"
+        r"|\bfallisce sempre\b"
+        r"|\bnon (?:è|ho|ha|hanno|funziona|arriva|parte|va) (?:.{1,20} )?mai\b"
+        r"|\b(?:il|lo|la) (?:server|servizio|programma|app|sistema|sito) non (?!dev|può)\w+\b",
+        # Dutch
+        r"\b(?:nog altijd|altijd (?:nog|leeg|fout|hetzelfde|stuk))\b|\b(?:faalt|crasht|werkt|mislukt) (?:.{1,20} )?"
+        r"(?:altijd|nooit)\b|\bgeen (?:antwoord|fout(?:en|melding)?|verschil|reactie|resultaat|resultaten|verbinding"
+        r"|paniek)\b(?! (?:zonder|in|negeren)\b)",
+        rf"(?:\b(?:vraag|antwoord|push|commit|start) (?:.{{1,40}} )?|(?<!\w ))niet {_WENT_DUTCH}(?=\W*\Z|,)"
+        r"|\b(?:push|commit|start) (?:is|was|werkt|gaat|lukt) (?:.{1,30} )?niet\b",
+        # Russian
+        r"\bникаких (?:проблем|ошибок|вопросов|новостей|результатов)\b|\bвсегда (?:пада[ею]т|лома[ею]тся|зависа[ею]т"
+        r"|выда[ёе]т|одно и то же|пуст\w*)\b|\b(?:пада[ею]т|зависа[ею]т|лома[ею]тся) всегда\b|\bникогда не"
+        r" (?:работал|запускал|приходил|доходил|был)\w*|\bдолжно быть,|\bдолж(?:ен|на|но|ны) быть"
+        r" (?:где-то|как(?:ая|ой)-то|баг)\b",
+        # Chinese, Japanese, Korean
+        r"始终(?:报错|失败|为空|是空|没有|无法|不对|显示)|(?:^|(?<=我))不要紧|不能(?:用|访问|登录|连接|上网|播放|下载|上传|打印|保存)了"
+        r"|(?<![你您们请])不能(?:正常)?(?:运行|工作|启动|打开|加载|显示)了?(?=[。！!，,；;]|$)",
+        r"(?:常に|必ず|絶対に?).{0,12}(?:エラーにな[るり]|エラーが出る?|失敗(?:する|し)|落ちる?|止ま[るり]|おかしい)(?:ました|ます|です)?(?=[。！!]|$)"
+        r"|항상.{0,12}(?:실패|오류가|에러가|죽어|죽습|멈)|절대 안 (?:바뀌|나오|열|움직|켜)",
+    )
+)
+"""How things are, in the words that rules are made of: ``the export never arrived``, ``keine Antwort vom Server``. What
+is left of a sentence without it may still set a rule.
+"""
+
 FORBIDS = Phrases(
     r"\b(?:not|never|no|nor|nothing|without|avoid|cannot|dont|\w{2,6}n['’]t|forbidden|prohibited|off[ -]limits"
     r"|hands off|refrain|stay (?:out|away)|leave|alone|untouched|unchanged|nicht|nichts|nie(?:mals)?|kein\w*|ohne"
@@ -401,8 +493,7 @@ LIFTS = (
 """The user takes something back or puts something else in its place."""
 
 SWAPS = Phrases(
-    r"\A(?!\W*(?:\w+,? ){0,2}(?:(?:why|how come|warum|wieso|weshalb|pourquoi|por qu[eé]|perch[eé]|waarom|почему|зачем)"
-    r"\b(?! (?:not|don['’]?t|nicht|ne pas|pas|no|não|non|niet|бы)\b)|为什么(?!不)|为何|なぜ|どうして|왜)).*?"
+    rf"\A(?!\W*(?:\w+,? ){{0,2}}{_ASKS_WHY}).*?"
     r"(?:\b(?:instead|rather than|stattdessen|anstatt|plutôt|à la place|au lieu|en lugar|en vez|em vez|invece|in plaats"
     r"|вместо|(?<!\bwhat )i meant|ich meinte|je voulais dire|qu(?:ise|ería) decir|quis dizer|volevo dire|ik bedoelde"
     r"|имел[аи]? в виду)\b|改成|改为|换成|我的意思是|ではなく|代わり|変更して|대신)"

@@ -107,7 +107,7 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         heads = cues.heads(text)
         asks = is_question(text)
         withdraws = cues.WITHDRAWAL.search(text, heads) and (not asks or bool(cues.SWAPPING.search(text)))
-        is_rule = (cues.PROHIBITION.search(text, heads) or cues.is_labeled(text)) and not asks
+        is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
         if is_rule or withdraws:
             forbids = bool(cues.PROHIBITS.search(text))
             yield Statement(text, is_rule, withdraws, _plain(text), _things(text), forbids)
