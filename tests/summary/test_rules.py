@@ -298,6 +298,43 @@ def test_reminders_that_never_end_are_read_in_one_walk() -> None:
     assert harness.typed(text) == text
 
 
+PROSE = "The importer reads a file of orders and writes one row for each of them to the ledger. "
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("Never call the billing API from the importer.", "{prose}{rule} {prose}"),
+        ("Never call the billing API from the importer.", "{prose}\n\n3. {rule}\n\n{prose}"),
+        ("Les montants ne doivent jamais être arrondis.", "{prose}\n- {rule}\n{prose}"),
+        ("不要修改数据库。", "{prose}\n- {rule}\n{prose}"),
+        ("Never call the billing API.", "{prose}\n<rules>\n- {rule}\n</rules>\n{prose}"),
+        ("Never call the billing API.", "Go on.\n<constraints>\n- {rule}\n</constraints>"),
+    ],
+)
+def test_a_rule_stands_wherever_a_long_message_of_a_users_own_words_says_it(rule: str, said: str) -> None:
+    message = Message("user", (Text(said.format(prose=PROSE * 20, rule=rule)),))
+    assert [found.text for found in Note.of(message).rules] == [rule]
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "The build must never fail. " + PROSE * 80,  # a page
+        "249:     always returns a writeable array",
+        'raise ValueError("the value must be positive")',
+        "NOTE: the table is for those who write reports",
+        "<issue>\nIt must never be empty.\n</issue>",
+        "You may push to main now.",
+    ],
+)
+def test_what_is_pasted_between_a_users_words_sets_no_rule_and_takes_none_back(pasted: str) -> None:
+    rule = Message("user", (Text("Never push to main."),))
+    paste = Message("user", (Text(f"{PROSE * 20}\n{pasted}\n{PROSE * 20}"),))
+    said = [(n, Note.of(message).rules) for n, message in enumerate([rule, paste])]
+    assert [found.text for _, found in in_force(said)] == ["Never push to main."]
+
+
 def test_a_labelled_message_is_one_statement() -> None:
     said = "HARD RULE: Only Python 3.11. The sandbox has no network."
     assert standing(said) == [said]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
@@ -34,6 +34,11 @@ TELLING = 0.25
 
 PASTED = 1500
 """Characters. In a longer message of a user only the beginning and the end are taken for the user's own words."""
+
+# Of 38 real messages above 1,500 characters, those up to 6,000 say 21 rules between their ends, and one sentence that
+# looks like one; longer ones are pages, demonstrations and transcripts, where every other such sentence is no rule.
+OWN = 6000
+"""Characters. A message up to this size is read for rules between its ends, too."""
 
 RULE = 4.0
 """Weight from which on a constraint is a rule: it goes before everything else, into room of its own."""
@@ -65,6 +70,12 @@ _BARE_FAILURE = re.compile(
     re.IGNORECASE,
 )
 """A line that says that something failed, and not what."""
+
+_RULES = re.compile(r"</?(?:instructions|rules|constraints|requirements|guidelines|important)>", re.IGNORECASE)
+"""What people put around their rules; other tagged blocks are pasted or a harness's."""
+
+_NUMBERED = re.compile(r"\d{1,6}[:|]|[|{}()\[\]<>;=+]|.*(?:[;{}=]|\)\s*:?|[\"'],?)$")
+"""A line of code, of a listing or of a table."""
 
 _BLANKS = re.compile(r"\s+")
 _OPENING = re.compile(r"<([\w-]++)[^<>]*+>")
@@ -115,7 +126,7 @@ class Note:
         rules: tuple[Statement, ...] = ()
         if message.is_user_turn:
             role, said = "user", _from_user(message, 0, first=False, newest=False)
-            rules = tuple(statements_of(list(sentences(_own_words(message), limit=WHOLE))))
+            rules = tuple(_statements_in(message))
         elif message.role == "assistant":
             role, said = "assistant", _from_assistant(message, 0, newest=False)
         return cls(
@@ -314,6 +325,23 @@ def clipped(text: str, limit: int) -> str:
     return text[: cut if cut > 0 else limit - 1].rstrip() + "…"
 
 
+def _statements_in(message: Message) -> Iterator[Statement]:
+    """What a message of a user says that matters to rules. Between the ends of a long one, which may be pasted, only
+    rules are read, and they take none back.
+    """
+    own = _RULES.sub("\n", _typed(message))
+    ends = list(sentences(_ends(own), limit=WHOLE))
+    if not PASTED < len(own) <= OWN or is_inserted(own):
+        yield from statements_of(ends)
+        return
+    known = frozenset(ends)
+    for one in statements_of(list(sentences(own, limit=WHOLE))):
+        if one.text in known:
+            yield one
+        elif one.is_rule and not cues.is_labeled(one.text) and not _NUMBERED.match(one.text):
+            yield replace(one, withdraws=False)
+
+
 def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> Iterator[Fact]:
     # A note of a harness may set rules (of a project's instructions), but it asks for nothing.
     own = [] if is_inserted(message.text) else list(sentences(_own_words(message, noted=False)))
@@ -332,13 +360,20 @@ def _from_user(message: Message, order: int, *, first: bool, newest: bool) -> It
             yield Fact("goal", sentence, order, weight + _density(sentence) - 0.3 * position)
 
 
-def _own_words(message: Message, *, noted: bool = True) -> str:
+def _typed(message: Message, *, noted: bool = True) -> str:
     texts = [
         typed(part.text)
         for part in message.parts
         if isinstance(part, Text) or (isinstance(part, Opaque) and not part.is_output)
     ]
-    text = "\n".join(texts if noted else map(without_notes, texts))
+    return "\n".join(texts if noted else map(without_notes, texts))
+
+
+def _own_words(message: Message, *, noted: bool = True) -> str:
+    return _ends(_typed(message, noted=noted))
+
+
+def _ends(text: str) -> str:
     return text if len(text) <= PASTED else f"{text[: PASTED // 2]}\n{text[-PASTED // 2 :]}"
 
 
