@@ -298,6 +298,34 @@ def test_reminders_that_never_end_are_read_in_one_walk() -> None:
     assert harness.typed(text) == text
 
 
+SKILL = "Base directory for this skill: /srv/skills/ship\n\n# Ship\n\n- Never force push.\n- You must run the linter.\n"
+CONTINUED = f"""This session is being continued from a previous conversation that ran out of context.
+Analysis:
+The limit must be lower. {"It was looked at. " * 90}
+
+6. All user messages:
+   - "Never push to main."
+   - "does it always fail?"
+
+7. Pending Tasks:
+   - Never stop. {"It was looked at. " * 90}
+Please continue without asking, and do not stop."""
+
+
+@pytest.mark.parametrize(
+    ("text", "stand"),
+    [
+        (SKILL, []),
+        (f"{SKILL}\n\nARGUMENTS: ship it, but never push to main.", ["ship it, but never push to main."]),
+        (CONTINUED, ["Never push to main."]),
+        (CONTINUED.partition("6.")[0], []),
+    ],
+)
+def test_what_a_harness_inserts_sets_the_rules_of_the_user_in_it_alone(text: str, stand: list[str]) -> None:
+    """The text of a skill holds for its call, and a summary of another model is told in its own words."""
+    assert [rule.text for rule in Note.of(Message("user", (Text(text),))).rules if rule.is_rule] == stand
+
+
 PROSE = "The importer reads a file of orders and writes one row for each of them to the ledger. "
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
-from contextfold.harness import is_inserted, typed, without_notes
+from contextfold.harness import is_inserted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.rules import WHOLE, Fallen, Statement, in_force, is_question, statements_of, taken_back
@@ -329,9 +329,9 @@ def _statements_in(message: Message) -> Iterator[Statement]:
     """What a message of a user says that matters to rules. Between the ends of a long one, which may be pasted, only
     rules are read, and they take none back.
     """
-    own = _RULES.sub("\n", _typed(message))
+    own = _RULES.sub("\n", said_in(_typed(message)))
     ends = list(sentences(_ends(own), limit=WHOLE))
-    if not PASTED < len(own) <= OWN or is_inserted(own):
+    if not PASTED < len(own) <= OWN:
         yield from statements_of(ends)
         return
     known = frozenset(ends)
