@@ -682,6 +682,7 @@ STAYING = [
     ("Never push to main.", "It is fine now, main is green."),
     ("The page must never show errors.", "The page no longer shows errors."),
     ("Never push to main.", "You may run the tests now."),
+    ("Never use Python 3.9 here.", "You may use Python 3.10 here now."),
     ("Das Fenster darf nie flackern.", "Das Fenster flackert nicht mehr."),
     ("La página nunca debe mostrar errores.", "La página ya no muestra errores."),
     ("La page ne doit jamais afficher d'erreurs.", "La page n'affiche plus d'erreurs."),
@@ -719,6 +720,10 @@ BOTH = [
     ("不要修改配置文件 src/a.py。", "不要修改配置文件 src/b.py。", "src/a.py"),
     ("設定ファイル src/a.py は変更しないでください。", "設定ファイル src/b.py は変更しないでください。", "src/a.py"),
     ("설정 파일 src/a.py 수정하지 마세요.", "설정 파일 src/b.py 수정하지 마세요.", "src/a.py"),
+    ("never use python 3.9 for the workers", "never use python 3.10 for the workers", "workers"),
+    ("Do not install Node 18 on the build host.", "Do not install Node 20 on the build host.", "build"),
+    ("Verwende niemals Python 3.9 in den Skripten.", "Verwende niemals Python 3.10 in den Skripten.", "in"),
+    ("不要使用 TLS 1.0 版本的协议。", "不要使用 TLS 1.1 版本的协议。", "x"),
 ]
 """What is forbidden of one thing and then of another, and the name of the first."""
 

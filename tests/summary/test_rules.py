@@ -138,6 +138,7 @@ def test_what_allows_one_thing_again_leaves_the_other_forbidden(rules: tuple[str
     ("earlier", "later"),
     [
         ("The costs may not exceed $300 in total.", "The costs may not exceed $900 in total."),
+        ("Never go above version 2.4 of the library.", "Never go above version 2.6 of the library."),
         ("Do not deploy before Monday the first.", "Do not deploy before Friday the first."),
         ("Do not deploy anything before 2026-05-03.", "Do not deploy anything before 2026-06-01."),
         ("Never edit the files of src/a.py here.", "Never edit the files of src/a.py and src/b.py here."),
@@ -147,6 +148,18 @@ def test_what_allows_one_thing_again_leaves_the_other_forbidden(rules: tuple[str
 def test_of_a_limit_the_later_one_holds(earlier: str, later: str) -> None:
     assert standing(earlier, later) == [later]
     assert rules.about(earlier) == rules.about(later) or "src" in earlier
+
+
+def test_of_short_limits_that_differ_in_figures_alone_the_later_one_holds() -> None:
+    """They have few words beside names; figures inside of names tell things apart."""
+    assert standing("Only use Python 3.11.", "Max 3 retries.", "Only use Python 3.12.") == [
+        "Max 3 retries.",
+        "Only use Python 3.12.",
+    ]
+    assert standing("Always run step_1.sh.", "Always run step_2.sh.") == [
+        "Always run step_1.sh.",
+        "Always run step_2.sh.",
+    ]
 
 
 @pytest.mark.parametrize(("earlier", "later", "stale"), REPLACED)

@@ -52,6 +52,22 @@ behind; words of letters.
 
 _LABEL = re.compile(r"\W*\w[\w -]{2,30}[:：]\s")
 _FIGURE = re.compile(r"\d[\d.,:]*")
+_ALONE = re.compile(r"(?<![\w./-])\d[\d.,:]*(?![\w/-])")
+"""A figure that is no part of a name."""
+
+_VERSION = re.compile(
+    r"(?<![\w.])(?!(?:to|by|of|at|is|for|in|on|with|and|or|auf|mit|von|um|bei|à|de|con|per|di|van|op|на|до"
+    r"|eur|usd|gbp|chf)\b)((?:[^\W\d_][\w+#]*) v?\d+(?:\.\d+)+|(?<=\w )[A-Z][\w+#]* v?\d+)\b(?![.,]?\d"
+    r"| ?(?:%|[€$£]|[kmg]b|m?s|dollars?|euros?|percent|prozent|hours?|minutes?|seconds?|days?|weeks?|times|words|lines"
+    r"|stunden?|minuten?|sekunden?|tagen?|wörter)\b)",
+)
+"""A name and what tells one of its versions from another: ``Python 3.9``, ``Node 18``. No amount, and no date."""
+
+_COMPARES = re.compile(
+    r"\b(?:than|above|below|over|under|exceed\w*|least|most|before|until|als|über|unter|vor|bis|plus|moins|avant|más|menos"
+    r"|mais|più|meno|meer|minder|boven|onder|более|менее|больше|меньше|выше|ниже)\b|超过|以上|以下|之前|より|이상|이하",
+    re.IGNORECASE,
+)
 _STEM = 6
 _EMPTY = frozenset(
     word
@@ -73,7 +89,7 @@ _EMPTY = frozenset(
 
 class Things(NamedTuple):
     """What a text names, without figures and days, which are what changes: what is forbidden of one thing is not
-    forbidden of another.
+    forbidden of another. A version is another thing.
     """
 
     names: frozenset[str]
@@ -98,6 +114,8 @@ class Statement:
     """The stems of its plain words."""
     things: Things
     forbids: bool
+    shape: str
+    """Of what sets a limit the text without its figures: of two that differ in these alone the later one holds."""
 
 
 def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
@@ -110,7 +128,10 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
         if is_rule or withdraws:
             forbids = bool(cues.PROHIBITS.search(text))
-            yield Statement(text, is_rule, withdraws, _plain(text), _things(text), forbids)
+            shape = "" if forbids or not is_rule else _ALONE.sub("#", text.lower())
+            yield Statement(
+                text, is_rule, withdraws, _plain(text), _things(text), forbids, shape if "#" in shape else ""
+            )
 
 
 def is_question(text: str) -> bool:
@@ -159,7 +180,11 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
         for one in statements:
             # Once for all that say the same of different things.
             alike = {words for words in {rule.words for _, rule in rules} if _is_meant(one, words)}
-            gone = [n for n, (_, rule) in enumerate(rules) if rule.words in alike and not _is_of_others(one, rule)]
+            gone = [
+                n
+                for n, (_, rule) in enumerate(rules if alike or one.shape else ())
+                if (rule.words in alike and not _is_of_others(one, rule)) or (one.shape and rule.shape == one.shape)
+            ]
             before = [rules[n][1].text for n in gone]
             stands = one.is_rule or (bool(before) and _says_else(one.text, before))
             if gone:
@@ -224,6 +249,10 @@ def _things(text: str) -> Things:
     names: set[str] = set()
     capitalized: set[str] = set()
     parts: set[str] = set()
+    if not _COMPARES.search(text):  # of two limits the later one holds
+        names.update(
+            found[1].lower() for found in _VERSION.finditer(text) if not DAYS.fullmatch(found[1].partition(" ")[0])
+        )
     for found in identifiers.find(text):
         if found.kind not in ("number", "date") and not DAYS.fullmatch(found.text):
             (capitalized if found.kind == "person" else names).add(found.text)
