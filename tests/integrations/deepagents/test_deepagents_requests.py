@@ -602,6 +602,28 @@ def test_truncation_needs_no_ids(backend: FilesystemBackend) -> None:
     assert [len(call["args"]["content"]) for m in sent if isinstance(m, AIMessage) for call in m.tool_calls] == [43]
 
 
+@pytest.mark.parametrize("keep", [("tokens", 50), ("fraction", 0.1)])
+def test_arguments_are_truncated_where_the_newest_message_is_larger_than_keep(
+    backend: FilesystemBackend, keep: tuple[str, float]
+) -> None:
+    """deepagents' own settings keep a tenth of the window, and one result of a tool may take more: it is sent whole."""
+    middleware = SummarizationMiddleware(
+        summarizer(),
+        backend=backend,
+        token_counter=lambda messages: len(said(messages)) // 4,
+        truncate_args_settings={"trigger": ("tokens", 100), "keep": keep},
+    )
+    newest = HumanMessage("[q] " + "word " * 400, id="q")
+    main = ScriptedModel(profile={"max_input_tokens": 4_000})
+    agent = deep_agent(main, backend, middleware)
+    state = ask(agent, "sync", [HumanMessage("Go", id="go"), *written(1, "x" * 3_000), newest])
+    assert main.sent[-1][2].tool_calls[0]["args"]["content"] == "x" * 20 + "...(argument truncated)"
+    assert main.sent[-1][-1].content == newest.content
+    assert state["messages"][1].tool_calls[0]["args"]["content"] == "x" * 3_000
+    ask(agent, "sync", [HumanMessage("And?", id="and")])
+    assert main.sent[-1][: len(main.sent[-2])] == main.sent[-2]
+
+
 def test_what_a_parents_summary_quotes_survives_the_forks_own(backend: FilesystemBackend) -> None:
     """A forked agent begins with its parent's summary as a message, and has no event: nothing of it is lost."""
     parent = SummarizationMiddleware(summarizer(), backend=backend, trigger=("messages", 30), keep=("messages", 4))

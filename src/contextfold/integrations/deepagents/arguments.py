@@ -63,7 +63,9 @@ class Arguments:
         return tokens >= max(1, self.trigger.tokens(window or 0) or 0)
 
     def border(self, messages: int, sizes: Sizes, window: int | None) -> int:
-        """The position before which arguments may be truncated, in a view of this many messages."""
+        """The position before which arguments may be truncated, in a view of this many messages: its newest message
+        stands behind it, be it larger than all of ``keep``.
+        """
         keep = self._keep(window)
         if keep.unit == "messages":
             return max(0, messages - int(keep.value))
@@ -72,7 +74,7 @@ class Arguments:
         while position > 0 and counted[position - 1] <= room:
             position -= 1
             room -= counted[position]
-        return position
+        return min(position, messages - 1)
 
     def is_a_step(self, old: int, border: int, sizes: Sizes, window: int | None) -> bool:
         """Whether the messages between an old border and a new one are as much as ``keep``."""
