@@ -425,6 +425,34 @@ def test_a_server_that_stops_counting_where_the_answer_no_longer_fits_is_answere
 
 
 @COLORS
+@pytest.mark.parametrize("takes_limit", [True, False])
+@pytest.mark.parametrize("ratio", [1.4, 1.9])
+def test_a_server_that_stops_counting_far_above_the_estimate_is_answered_in_every_turn(
+    color: str, takes_limit: bool, ratio: float
+) -> None:
+    """Where its answers tell no usage, either, every turn ended in its error."""
+    refused = 0
+
+    def send(view: Wire, max_tokens: int = 3_000) -> dict[str, Any]:
+        nonlocal refused
+        if count_tokens(view) * ratio + max_tokens > 8_000:
+            refused += 1
+            raise Refused(
+                f"This model's maximum context length is 8000 tokens. However, you requested {max_tokens} output "
+                f"tokens and your prompt contains at least {8_001 - max_tokens} input tokens, for a total of at "
+                f"least 8001 tokens."
+            )
+        return {}
+
+    compactor, wire, record = Compactor(window=8_000), conversation(60, words=90), None
+    options = {"max_tokens": 3_000} if takes_limit else {}
+    for steps in range(4, len(wire), 2):
+        record = call(color, compactor, send, wire[:steps], record, **options)[1].compaction
+    assert record is not None
+    assert not takes_limit or refused <= 8
+
+
+@COLORS
 @pytest.mark.parametrize("ratio", [0.8, 1.0])
 def test_what_was_assumed_of_a_prompt_that_was_not_counted_gives_way_to_what_its_answer_reports(
     color: str, ratio: float

@@ -58,6 +58,9 @@ CAUTIOUS = 1.25
 """The provider's tokens for one of the estimate, where an answer that is too long would be refused for good: the
 estimate is within a quarter of every tokenizer tried."""
 
+MOST_CUT_SHORT = 3
+"""Refusals of a request that leave open how long its prompt is: from the third on it would be twice the estimate."""
+
 MOST_HALVINGS = 12
 """A history of any size is gone after as many; more would mean that nothing gets smaller."""
 
@@ -94,6 +97,8 @@ class Exchange:
     max_tokens: Any = UNLIMITED
     _tried: set[str] = field(default_factory=set)
     _refused: list[int] = field(default_factory=list)
+    _cut_short: int = 0
+    """Refusals that only say where the counting of the prompt ended."""
     _halvings: int = 0
 
     async def answer(self) -> tuple[Any, CompactionResult]:
@@ -172,7 +177,8 @@ class Exchange:
         self._tried.add(overflow.about or overflow.kind)
         if overflow.kind == "prompt_too_long":
             return await self._shrink_or_raise(outcome, overflow, result, first)
-        if not first:
+        self._cut_short += overflow.is_cut_short
+        if not first and not (overflow.is_cut_short and self._cut_short <= MOST_CUT_SHORT):
             return None
         if overflow.kind == "output_budget":
             return await self._with_a_shorter_answer(overflow, result)
@@ -255,6 +261,10 @@ class Exchange:
         little that no answer would be worth having. A smaller view where the limit is out of reach.
         """
         await self._learn_window(overflow, result)
+        if self.max_tokens is not UNLIMITED:
+            self._learn_together(overflow, result)
+        if overflow.is_cut_short:  # the prompt may even be above the limit by itself
+            overflow = replace(overflow, used=max(overflow.used or 0, self._beyond_count(result)))
         if self.max_tokens is UNLIMITED:
             room = (overflow.limit or 0) - (overflow.answer or 0)
             if room <= 0 or not overflow.answer:
@@ -263,11 +273,7 @@ class Exchange:
             model, endpoint, sent = self.request.model, self.request.endpoint, overflow.used or result.tokens_after
             await self.windows.learn(endpoint, model, room, self.ports, self.observer, refused=sent)
             return await self._smaller(replace(overflow, limit=room), result)
-        self._learn_together(overflow, result)
         used, limit = overflow.used or 0, overflow.limit
-        if overflow.is_cut_short:  # the prompt may even be above the limit by itself
-            used = max(used, self._counted(result, CAUTIOUS))
-            overflow = replace(overflow, used=used)
         lowered = shorter_answer(overflow, self.max_tokens)
         if (limit is not None and used >= limit) or (lowered is not None and lowered < LEAST_ANSWER):
             smaller = await self._smaller(overflow, result)
@@ -320,6 +326,15 @@ class Exchange:
             return result.tokens_after
         known = self.windows.counted(self.request.endpoint, self.request.model)
         return int(result.estimated_tokens * (known.ratio if known is not None else rate))
+
+    def _beyond_count(self, result: CompactionResult) -> int:
+        """The tokens to assume of a prompt that was not counted to its end: more where as many were assumed before."""
+        estimated, endpoint, model = result.estimated_tokens, self.request.endpoint, self.request.model
+        assumed, known = self._counted(result, CAUTIOUS), self.windows.counted(endpoint, model)
+        if self._cut_short > 1 or (known is not None and not result.calibration.observations):
+            assumed = int(assumed * CAUTIOUS)
+            self.windows.learn_counted(endpoint, model, estimated, assumed, is_refusal=True)
+        return assumed
 
     def _assumed_calibration(self) -> Calibration:
         """Without observations: the first one of this conversation takes its place. Never fewer tokens than estimated,
