@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import os
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -257,6 +258,25 @@ def test_what_was_compressed_and_is_damaged_costs_only_what_cannot_be_read(lines
     assert [row["view"] for row in read] == [row["view"] for row in of["whole.jsonl"][: len(read)]]
     assert "is damaged behind byte" in damaged["error"]
     assert all(row["error"] for row in rows if "none.jsonl" in row["source"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("pattern", ["", "/*"])
+def test_what_leads_nowhere_costs_only_itself_and_a_pipe_is_no_file(lines: Path, tmp_path: Path, pattern: str) -> None:
+    """A link to a file that is gone ended the whole job in a traceback, and a pipe let it wait for ever."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "whole.jsonl").write_bytes(lines.read_bytes())
+    names = ("gone.json", "gone.jsonl", "gone.jsonl.gz", "gone.parquet")
+    for name in names:
+        (folder / name).symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe.jsonl")
+    outcome = done(f"{folder}{pattern}", output=tmp_path / "out")
+    assert not outcome.failed_parts
+    errors = {Path(row["source"]).name: row["error"] for row in rows_of(tmp_path / "out") if "gone" in row["source"]}
+    assert sorted(errors) == sorted(names)
+    assert all("cannot be read: No such file or directory" in error for error in errors.values())
+    assert len(rows_of(tmp_path / "out")) == 14 + len(names)
 
 
 def test_parquet_that_is_damaged_costs_only_what_cannot_be_read(tmp_path: Path) -> None:

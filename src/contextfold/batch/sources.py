@@ -18,7 +18,8 @@ import glob
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -121,7 +122,9 @@ def planned(inputs: Sequence[str], reading: Reading, known: Sequence[Part] = (),
     parts: list[Part] = []
     whole: list[tuple[str, int]] = []
     for name, length in files:
-        if _base(name).endswith(".parquet"):
+        if not is_remote(name) and not os.access(name, os.R_OK):
+            whole.append((name, length))  # one row says so, when the file is read
+        elif _base(name).endswith(".parquet"):
             parts += _groups(name, length, size)
         elif _holds_lines(name, reading):
             parts += _lines(name, length, size)
@@ -235,12 +238,25 @@ def _found_local(given: str) -> list[tuple[str, int]]:
             for name in names
         ]
     elif glob.has_magic(given):
-        names = [name for name in glob.glob(given, recursive=True) if os.path.isfile(name)]
         fixed = _before_magic(given)
-        return [(name, os.path.getsize(name)) for name in names if not _is_hidden(name.removeprefix(fixed))]
+        names = glob.glob(given, recursive=True)
+        return list(_with_sizes(name for name in names if not _is_hidden(name.removeprefix(fixed))))
     else:
         raise InputError(f"{given}: there is no such file or folder")
-    return [(name, os.path.getsize(name)) for name in names if _is_read(name)]
+    return list(_with_sizes(name for name in names if _is_read(name)))
+
+
+def _with_sizes(names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Files with their bytes. One that is not there, as behind a link that leads nowhere, has none, and its row says
+    so; a pipe or a device is no file, and who reads one may wait for ever."""
+    for name in names:
+        try:
+            found = os.stat(name)
+        except OSError:
+            yield name, 0
+        else:
+            if stat.S_ISREG(found.st_mode):
+                yield name, found.st_size
 
 
 def _found_remote(given: str) -> list[tuple[str, int]]:
