@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_written_can_be_read(tmp_path: Path) -> None:
     read_only = open_store(f"sqlite:///file:{path}?mode=ro&uri=true")
     session = opened(read_only)
     assert session.view() == turns(3)
-    with pytest.raises(StoreUnavailable, match="Make the file and its folder writable"):
+    with pytest.raises(StoreUnavailable, match="Make the file and its folder writable, which reading needs, too"):
         session.append(turn(4))
     assert session.history() == turns(3)
     read_only.close()
@@ -93,6 +93,20 @@ def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/nowhere/sessions.db")
     with pytest.raises(StoreUnavailable, match="Check that the folder exists"):
         opened(store).append(turns(1))
+
+
+def test_a_full_disk_that_cannot_be_read_from_is_told_as_one(tmp_path: Path) -> None:
+    """Readers share memory in a file of their own: without room for it, SQLite says no more than ``disk I/O error``."""
+    store = open_store(f"sqlite:///{tmp_path}/sessions.db")
+
+    def fails(*_: Any) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    opened(store).append(turns(1))
+    event.listen(store.database._engines().reader, "do_execute", fails)
+    with pytest.raises(StoreUnavailable, match="Make room on the disk, or check it"):
+        opened(store).history()
+    store.close()
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:

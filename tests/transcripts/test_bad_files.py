@@ -32,7 +32,7 @@ USER = {"role": "user", "content": "go"}
         (json.dumps(USER, indent=1).encode() * 2, ["line 4, column 2", "another JSON value begins", "on one line"]),
         (json.dumps([USER]).encode() * 2, ["line 1, column 36", "another JSON value begins", "jq -c"]),
         *((json.dumps([USER]).encode() + end, ["column 36", "edited by hand"]) for end in (b"]", b",[]", b"end")),
-        (rows(USER, USER)[:-5], ["line 2, column", "last line is cut off", "delete that line"]),
+        (rows(USER, USER)[:-5], ["line 2, column", "last line is cut off", "if it is being written, try again"]),
         (rows(USER) + b"{broken\n" + rows(USER), ["line 2, column 2", "not valid JSON", "repair or delete that line"]),
         (rows(USER) + b"[" * 100_000 + b"\n" + rows(USER), ["line 2", "nested too deeply"]),
         (b"[" * 100_000, ["nested too deeply"]),

@@ -385,9 +385,10 @@ def _explained(name: str, error: exc.DBAPIError, said: str) -> StoreError:
 _SIGNS = {
     "disk is full": "Make room on the disk, and try again",
     "no space left": "Make room on the disk, and try again",
-    "readonly": "Make the file and its folder writable, and try again",
+    "readonly": "Make the file and its folder writable, which reading needs, too, or copy it there with the file -wal "
+    "beside it, and try again",
     "read-only": "Make the database writable, and try again",
     "unable to open": "Check that the folder exists and may be written to",
     "is locked": "Another process holds it for longer than it should: end that one, and try again",
-    "disk i/o": "Check the disk, and try again",
+    "disk i/o": "Make room on the disk, or check it, and try again",  # reading needs a page of shared memory
 }

@@ -144,7 +144,7 @@ def _row(name: str, number: int, line: str, *, is_last: bool) -> Any:
         column = getattr(error, "colno", 1)
         problem = getattr(error, "msg", str(error))
         if is_last:
-            remedy = "the last line is cut off, as a writer that was stopped leaves it; delete that line"
+            remedy = "the last line is cut off: if it is being written, try again; if its writer was stopped, delete it"
         else:
             remedy = "repair or delete that line"
         raise InputError(f"{name}: line {number}, column {column}: not valid JSON ({problem}): {remedy}") from None
