@@ -251,6 +251,13 @@ def test_an_address_in_another_variable_that_clients_read_is_the_upstream_too(va
     assert settings_from(environ, {name: "http://given"}) == {name: "http://given"}
 
 
+@pytest.mark.parametrize("of_azure", ["", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_TYPE"])
+def test_a_client_that_reads_openai_api_base_alone_is_told_too_but_not_beside_azures(of_azure: str) -> None:
+    """LlamaIndex asked OpenAI, past the gateway; LangChain's embeddings of Azure refuse the variable."""
+    child = child_environment(["true"], {of_azure: "x"} if of_azure else {}, "http://127.0.0.1:9", {})
+    assert child.get("OPENAI_API_BASE") == (None if of_azure else "http://127.0.0.1:9/v1")
+
+
 def test_a_proxy_of_the_users_is_not_asked_for_the_gateway() -> None:
     environ = {"HTTP_PROXY": "http://proxy:1", "OPENAI_API_BASE": "x"}
     child = child_environment(["true"], environ, "http://127.0.0.1:9", {})

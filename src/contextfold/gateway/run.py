@@ -80,6 +80,9 @@ def child_environment(
     child = {**environ, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
     for variables in BASE_URLS.values():
         child |= {other: child[variables[0]] for other in variables[1:] if other in child}
+    if not any(name.startswith(("AZURE_OPENAI_", "OPENAI_API_TYPE")) for name in child):
+        # LlamaIndex reads no other one; LangChain's embeddings of Azure refuse to be made beside it
+        child.setdefault("OPENAI_API_BASE", child["OPENAI_BASE_URL"])
     told = _told_instead(agents.OPENCODE, agents.opencode_addresses(command, environ), url, upstreams)
     config = {"provider": {name: {"options": {"baseURL": f"{base}/v1"}} for name, base in told.items()}}
     child.setdefault("OPENCODE_CONFIG_CONTENT", json.dumps(config))  # opencode's way to be told an address
