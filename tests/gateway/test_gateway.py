@@ -1560,6 +1560,22 @@ def test_an_answer_limit_is_lowered_for_the_model_alone_that_refused_it(opened: 
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
+def test_a_client_gets_the_refusal_where_as_good_as_no_answer_would_fit(
+    opened: Any, provider: ProviderServer, wire: str
+) -> None:
+    """DSPy tells all in one message, and cuts it where it is refused: of answers of 8 tokens it could read nothing."""
+    gateway = opened(window=2 * WINDOW)
+    for room, status in ((1_500, 200), (100, 400)):
+        long = "The loader stays as it is. " * 2_000
+        said = long[: len(long) * (WINDOW - room) // provider.count_tokens(long)]
+        body = body_of(wire, [{"role": "user", "content": said}], max_tokens=3_000)
+        response = post(gateway.url, PATHS[wire], compact(body))
+        assert response.status == status, response.body
+        assert (WINDOW - provider.requests[-1].tokens < 256) is (status == 400)
+    assert provider.requests[-1].answer_limit == 3_000
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
 def test_an_answer_limit_is_not_refused_again_as_a_conversation_gets_denser(tmp_path: Path, wire: str) -> None:
     def dense(text: str) -> int:
         digits = sum(map(str.isdigit, text))

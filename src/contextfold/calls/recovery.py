@@ -258,7 +258,8 @@ class Exchange:
 
     async def _with_a_shorter_answer(self, overflow: Overflow, result: CompactionResult) -> CompactionResult | None:
         """The same view with a lower answer limit: the prompt fits, so nothing is to be compacted, unless it leaves so
-        little that no answer would be worth having. A smaller view where the limit is out of reach.
+        little that no answer would be worth having. A smaller view where the limit is out of reach; the refusal where
+        there is none, and the provider has counted so: many a client makes its own room then.
         """
         await self._learn_window(overflow, result)
         if self.max_tokens is not UNLIMITED:
@@ -282,6 +283,8 @@ class Exchange:
                 left = replace(overflow, used=used * smaller.tokens_after // result.tokens_after)
                 self._lower(shorter_answer(left, self.max_tokens), overflow)
                 return smaller
+            if overflow.used and not overflow.is_cut_short and (self.max_tokens or LEAST_ANSWER) >= LEAST_ANSWER:
+                return None
         if lowered is None:
             return None
         self._lower(lowered, overflow)
