@@ -169,13 +169,13 @@ class ContextfoldCompactor:
         before = await _counted(counter, messages, ports)
         if before <= target:  # the hook never asks then; whoever tries one compactor after another does
             return None
-        calibration = await ports.compute(self._calibration, messages, before)
+        calibration, beyond = await ports.compute(self._calibration, messages, before)
 
         async def made(target: int, *, force: bool) -> CompactionResult | None:
             options = {"format": FORMAT, "calibration": calibration, "instructions": self.instructions, "force": force}
             try:
                 result: CompactionResult = await ports.call(
-                    _bound(compact, self._compactor(target)), history, record, options
+                    _bound(compact, self._compactor(target, beyond)), history, record, options
                 )
             except SummaryFailed as error:
                 logger.warning("the messages stay as they are: %s", error)
@@ -194,7 +194,7 @@ class ContextfoldCompactor:
                 break
             except CannotFit as error:
                 # A larger target keeps more, so what must stay may grow with it: it is asked again.
-                aim = max(aim + 1, int(ROOM * error.needed))
+                aim = max(aim + 1, int(ROOM * error.needed * beyond))
                 if aim >= before:
                     return None
         if result is None or result.compaction is None:
@@ -209,19 +209,23 @@ class ContextfoldCompactor:
         self._originals.keep(history, result)
         return _marked(result.messages, history)
 
-    def _calibration(self, messages: Sequence[ChatMessage], counted: int) -> Calibration:
-        """How far their counter is from the estimate, as for a provider's usage."""
+    def _calibration(self, messages: Sequence[ChatMessage], counted: int) -> tuple[Calibration, float]:
+        """How far their counter is from the estimate, as for a provider's usage; and how far beyond what a provider's
+        can be: one may count characters.
+        """
         estimated = self._compactor(None).compact(messages, format=FORMAT).estimated_tokens
-        return Calibration().learn(estimated, counted)
+        calibration = Calibration().learn(estimated, counted)
+        return calibration, counted / (estimated * calibration.ratio) if calibration.observations else 1.0
 
-    def _compactor(self, target: int | None) -> Compactor:
-        """A compactor for a target; without one, it only looks."""
+    def _compactor(self, target: int | None, beyond: float = 1.0) -> Compactor:
+        """A compactor for a target; without one, it only looks. ``beyond``: their tokens for one of ours."""
         if target is None:
             # A window that nothing exceeds: it is only asked for its estimate.
             return Compactor(window=1 << 40, policy=Policy(trigger=None), count_text=self.settings.get("count_text"))
-        update = {"trigger": parse_trigger(None), "target": Size("tokens", target)}
+        aim, room = max(1, int(target / beyond)), int((self.window or WINDOW * target) / beyond)
+        update = {"trigger": parse_trigger(None), "target": Size("tokens", aim)}
         policy = self.policy.model_copy(update=update)
-        window = max(self.window or int(WINDOW * target), target + 1, 1_000)
+        window = max(room, aim + 1, 1_000)
         return Compactor(window=window, policy=policy, summarizer=_writing(self.summarizer), **self.settings)
 
 

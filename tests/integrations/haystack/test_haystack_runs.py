@@ -273,6 +273,21 @@ class Letters:
         return sum(len(str(message.to_dict()["content"])) for message in messages)
 
 
+def test_a_target_is_met_by_a_counter_that_is_far_from_any_estimate() -> None:
+    """Else the view stays above what the hook asks for, and a summary is paid for at each request."""
+    compactor, messages, passes = ContextfoldCompactor(), [ChatMessage.from_system("rules")], 0
+    for turn in range(60):
+        messages += [
+            ChatMessage.from_user(f"question {turn} " * 30),
+            ChatMessage.from_assistant(f"answer {turn} " * 30),
+        ]
+        view = compactor.compact(messages, 12_000, Letters())
+        if view is not None:
+            messages, passes = view, passes + 1
+            assert Letters().count(messages) <= 12_000
+    assert 0 < passes < 30
+
+
 @pytest.mark.parametrize("target", [1, 100, 300, 600, 1_000])
 def test_no_target_ends_a_run_whatever_has_to_stay(target: int) -> None:
     """What must stay may grow with the target, so the second one may be too small as well."""
