@@ -364,6 +364,9 @@ class _CompactingModel(WrapperModel):
                 return stream
 
             stream = await (send(messages, None) if call.is_elsewhere else call.answered(send))
+            if (record := self.owner._unsaved) is not None:
+                # The history that ``run_stream`` gives has the response as it was streamed, not as hooks leave it.
+                stream.metadata = {**(stream.metadata or {}), KEY: record.to_json()}
             yield stream
 
 

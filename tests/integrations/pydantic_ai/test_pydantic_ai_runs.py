@@ -249,9 +249,10 @@ def test_a_model_of_the_framework_can_write_the_summary(server: ProviderServer) 
 # ---- histories ----
 
 
-def test_a_stored_history_goes_on_in_another_process_without_another_summary(server: ProviderServer) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stored_history_goes_on_in_another_process_without_another_summary(server: ProviderServer, way: str) -> None:
     writer = Writer()
-    talk = Talk(server, summarizer=writer)
+    talk = Talk(server, way=way, summarizer=writer)
     turn = 0
     while not writer.prompts:
         talk.play(1, turn)
@@ -259,7 +260,7 @@ def test_a_stored_history_goes_on_in_another_process_without_another_summary(ser
     record = Compaction.record(talk.history)
     assert record is not None
     paid = len(writer.prompts)
-    other = Talk(server, summarizer=writer)
+    other = Talk(server, way=way, summarizer=writer)
     other.history = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(talk.history))
     before = server.requests[-1]
     other.play(1, turn)
