@@ -29,8 +29,8 @@ _HEAD = re.compile(r"\b\w{1,3}")
 _UNPAIRED = re.compile("[\u0130\u0131\u017f]")
 """Letters whose cases are not pairs: in lower case words begin elsewhere."""
 
-_OTHER = re.compile("[\u0130\u0131\u017f\u2e80-\U0010ffff]")
-"""These, and signs without words between blanks."""
+_OTHER = re.compile("[\u0130\u0131\u017f\u0590-\u0e7f\u2e80-\U0010ffff]")
+"""These, signs without words between blanks, and letters whose words begin with others (``وَ``) or have marks."""
 
 
 Heads = Mapping[str, Sequence[int]]

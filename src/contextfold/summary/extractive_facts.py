@@ -53,7 +53,7 @@ _MAIN_ARGUMENTS = (
     *("command", "cmd", "file_path", "path", "filename", "target_file", "url", "query", "pattern", "question"),
     *("description", "prompt", "name", "id", "title", "text", "input"),
 )
-_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
+_SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
 _EXACT = re.compile(r"\d|`|\w[/._-]\w")  # a number, code, or a name that is no word

@@ -44,7 +44,7 @@ _MODAL = re.compile(
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
 _WORD = re.compile(
-    rf"(?=({_CONTENT}{_CONTENT}))|(?<!{_CONTENT})({_CONTENT})(?=[\u3041-\u3096])|([^\W\d_{identifiers.CJK}]{{3,}})"
+    rf"(?=({_CONTENT}{_CONTENT}))|(?<!{_CONTENT})({_CONTENT})(?=[\u3041-\u3096])|([^\W\d_{identifiers.CJK}\u0900-\u097f]{{3,}}|[\u0900-\u0963]{{2,}})"
 )
 """Each pair of signs, since a pair that begins at the wrong one would say nothing; a sign that Japanese endings stand
 behind; words of letters.
@@ -69,6 +69,7 @@ _COMPARES = re.compile(
     re.IGNORECASE,
 )
 _STEM = 6
+_ARTICLE = re.compile("^[وبف]?(?:ال|لل)(?=..)")
 _EMPTY = frozenset(
     word
     for words in (
@@ -81,6 +82,9 @@ _EMPTY = frozenset(
         "non mai ora adesso puoi nooit altijd mag mogen niet geen никогда всегда нельзя можно можешь теперь снова",
         "les des une pas pour avec que los las una por para con",
         "actually meant scrap cancel drop disregard changed free ahead vergiss stattdessen anstatt plutôt finalement",
+        "मत नहीं कभी भी अब आप तुम है हैं को में से पर के की का और यह वह कर करें करो करना सकते सकता हो हमेशा",
+        "केवल सिर्फ जा भूल कृपया बजाय जगह",
+        "لا يجب أن ألا الآن يمكنك دائما دائمًا فقط من على في إلى هذا هذه ذلك أبدا بدلا انس تجاهل عدم",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
     )
     for word in words.split()
@@ -135,7 +139,7 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
 
 
 def is_question(text: str) -> bool:
-    return text.rstrip().endswith(("?", "？"))
+    return text.rstrip().endswith(("?", "？", "؟"))
 
 
 Said = Iterable[tuple[int, Sequence[Statement]]]
@@ -266,4 +270,5 @@ def _plain(text: str) -> frozenset[str]:
     for name in identifiers.names(text):
         text = text.replace(name, " ")
     words = ((found[1] or found[2] or found[3]).lower() for found in _WORD.finditer(_MODAL.sub(" ", text)))
-    return frozenset(word.removesuffix("ing")[:_STEM] for word in words if word not in _EMPTY)
+    words = (_ARTICLE.sub("", word) for word in words if word not in _EMPTY)
+    return frozenset(word.removesuffix("ing")[:_STEM] for word in words)
