@@ -58,6 +58,16 @@ Under no circumstances write to production.
 the deadline is friday
 The refund cap for this ticket is €120.
 The limit per order is 12 items.
+Ask me before you delete anything.
+Ask before installing packages.
+Check with me first before pushing.
+Every PR needs a test.
+Each commit needs a ticket number.
+Tests are mandatory.
+No refunds over $50 without approval.
+Nobody outside finance may see these numbers.
+no inline styles
+no semicolons
 """,
     "de": """
 Fass die Datenbank nicht an.
@@ -97,6 +107,10 @@ Buche die Reise noch nicht.
 Ruf Frau Weber nicht vor Mittag an.
 Die Haftung soll auf 250.000 € begrenzt sein.
 Das Budget liegt bei 900 Euro.
+Frag mich, bevor du etwas löschst.
+Zahlen nicht runden.
+Jeder Commit braucht eine Ticketnummer.
+Tests sind Pflicht.
 """,
     "fr": """
 N'utilise pas la base de prod.
@@ -127,6 +141,7 @@ Budget total de 2 400 € pour le voyage.
 le plafond est de 120 €
 Ne parle pas de la panne au client.
 Pas de vol avant 9 h du matin.
+Demande-moi avant de supprimer quoi que ce soit.
 """,
     "es": """
 No uses la base de producción.
@@ -157,6 +172,8 @@ no llames al cliente antes de las 9
 No menciones la avería.
 No le digas el precio al cliente.
 El límite es de 120 euros.
+Pregúntame antes de borrar nada.
+Cada commit necesita un ticket.
 """,
     "pt": """
 Não use o banco de produção.
@@ -184,6 +201,8 @@ não ligue para a cliente antes das 9
 Não mencione a falha.
 Não diga o preço ao cliente.
 O limite de réplicas é 6.
+Pergunte antes de apagar qualquer coisa.
+Não arredonde os números.
 """,
     "it": """
 Non usare il database di produzione.
@@ -212,6 +231,8 @@ non parlare del guasto
 Non le dire il prezzo.
 Il limite è di 120 euro.
 La scadenza è il 3 maggio.
+Chiedimi prima di cancellare qualcosa.
+I test sono obbligatori.
 """,
     "nl": """
 Gebruik geen globale variabelen.
@@ -242,6 +263,8 @@ Stuur die offerte aan de klant niet.
 Stuur de offerte nog niet.
 Zeg de klant niets over de prijs.
 Het budget is 900 euro.
+Vraag het me voordat je iets verwijdert.
+Tests zijn verplicht.
 """,
     "ru": """
 Не используй глобальные переменные.
@@ -272,6 +295,8 @@ Het budget is 900 euro.
 Не говорите клиенту цену.
 Лимит заказа 12 штук.
 Не добавляй комментарии
+Спроси меня, прежде чем что-то удалять.
+Тесты обязательны.
 """,
     "zh": """
 别碰数据库。
@@ -298,6 +323,8 @@ Het budget is 900 euro.
 接口不能变
 合同金额上限是35万元。
 报名期限改为3月22日
+删除任何东西之前先问我。
+全部用中文回复。
 """,
     "ja": """
 グローバル変数は使わないでください。
@@ -319,6 +346,7 @@ mainにpushしちゃダメ
 予算は40ドルです。
 日本語で答えること。
 予算の上限は30万円です。
+返信は日本語だけでお願いします。
 """,
     "ko": """
 전역 변수를 쓰지 마세요.
@@ -338,6 +366,9 @@ API를 안정적으로 유지해 주세요.
 절대 커밋하지 마.
 보고서 마감은 12월 3일입니다.
 주문 한도는 12개입니다.
+삭제하기 전에 먼저 물어봐 주세요.
+답변은 한국어로만 해 주세요.
+테스트는 필수입니다.
 """,
     "hi": """
 डेटाबेस को मत छुओ।
@@ -524,6 +555,14 @@ Plane ist nicht installiert.
 Das Deployment muss hängen geblieben sein.
 Da muss irgendwo ein Bug sein.
 Mach ich nicht gern, aber gut.
+He asked me before I could answer.
+I have to ask before I go.
+Tests nicht bestanden.
+No comment.
+Nothing gets saved.
+Every test needs ages.
+我之前问过你。
+먼저 물어봤어요.
 Question not answered.
 File not found.
 Push did not work.

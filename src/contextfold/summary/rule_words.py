@@ -99,7 +99,7 @@ ENGLISH = Phrases(
     r"|keep (?!in mind|in touch|me\b|it up|at it|up\b|going|on\b|\w{1,20}in(?:g\b|['’]))(?=\w)"
     r"|use \S{1,40}(?: \S{1,40})? (?:instead of|rather than|not)|no .{1,60}please"
     r"|no (?:(?:new|extra|additional|external|other|third[- ]party|breaking|global|hard-?coded) (?=\w)|emojis?"
-    r"|comments?|mock\w*|hacks?|force|placeholders?|console|dependenc\w+)(?! ?(?:error|message|result"
+    r"|comments|semicolons?|inline|mock\w*|hacks?|force|placeholders?|console|dependenc\w+)(?! ?(?:error|message|result"
     r"|question)s?\b))\b",
     "forbidden not prohibited off hands refrain only at no under unless stop make be take "
     "remember important report deadline due budget within over exceed stick keep rule constraint requirement policy "
@@ -200,7 +200,8 @@ SPANISH = Phrases(
 )
 
 _PORTUGUESE_WORK = (
-    r"(?:us|utiliz|to(?:c|qu)|mex|alter|mud|modifi(?:c|qu)|apa(?:g|gu)|remov|delet|envi|instal|adicion|cri|quebr|comit"
+    r"(?:us|utiliz|arredond|to(?:c|qu)|mex|alter|mud|modifi(?:c|qu)|apa(?:g|gu)|remov|delet|envi|instal|adicion"
+    r"|cri|quebr|comit"
     r"|commit|renomei|renome)"
 )
 _PORTUGUESE_DEALS = (
@@ -286,21 +287,24 @@ KOREAN = Phrases(
     r"절대|반드시|항상|금지|최대|최소|까지|예산|(?:마감|기한|한도)[은는이가을를]? ?:? ?(?=\d)|만 (?:사용|써|쓰|수정|답)"
     r"|지 ?(?:마|말)(?:[세아고라십 .!]|$)"
     r"|면 안 ?(?:돼|됩|된)|야 ?(?:해|합|한|돼|됩)|피해 ?주|이내|이하로|넘지|그대로 (?:두|둬|놔|유지)|유지해"
-    r"|없이 (?:해|진행|작성|구현)"
+    r"|없이 (?:해|진행|작성|구현)|기 전에 먼저 (?:물어|확인|알려)[^.]{0,4}(?:주세요|줘)|[로에]만 (?:해|하|써|답)"
+    r"|필수(?:입니다|예요|다)"
 )
 CHINESE = Phrases(
-    r"预算(?=[是为：:上限]|不[能得要可超]|.{0,6}\d|.{0,4}[万千百])|(?:上限|限额|期限)(?=[是为：:改].{0,8}\d)|截止|之前(?:完成|交|提交|给)"
+    r"预算(?=[是为：:上限]|不[能得要可超]|.{0,6}\d|.{0,4}[万千百])|(?:上限|限额|期限)(?=[是为：:改].{0,8}\d)|截止"
+    r"|之前(?:完成|交|提交|给)"
     r"|(?:今天|明天|周[一二三四五六日天]|月底|\d[日号点])(?:之?前)|(?<!我)必须|务必|(?<!我)一定要|(?<!要)不要"
     r"|(?<!能)(?<!我)(?<!我们)(?<!因为)不能(?!够)|不得|不许|(?<!说)不准|不可以|禁止|严禁|切勿|千万|绝不|绝对不|只能"
     r"|只许|只允许|只用|只改|仅限|仅用|(?<!却)始终|永远不|(?<!以)确保|(?:^|(?<=[。；请应要量]))避免|至少|最多|不超过"
-    r"|少于\d|小于\d|低于\d|\d.{0,6}以内|保持.{1,20}不变|(?:请|都)用.{1,12}(?:回答|回复)"
+    r"|少于\d|小于\d|低于\d|\d.{0,6}以内|保持.{1,20}不变|(?:请|都|全部)用.{1,12}(?:回答|回复)|之前(?:都|要|请)?先问我"
     r"|(?:^|(?<=[，。；、！,;请但就]))别(?![的人处名墅扭说])"
 )
 JAPANESE = Phrases(
-    r"予算|上限(?=[はを].{0,6}\d)|期限|締め切り|締切|までに|なければ(?:なら|いけ)|ならない|いけません|ちゃ(?:だめ|ダメ|いけ)"
+    r"予算|上限(?=[はを].{0,6}\d)|期限|締め切り|締切|までに|なければ(?:なら|いけ)|ならない|いけません|ちゃ(?:だめ"
+    r"|ダメ|いけ)"
     r"|ては(?:いけ|だめ|ダメ|なら)|ないで(?:ください|下さい|ね|くれ|ほしい|欲しい|[。！!]|$)|しないで"
     r"|(?:する|触る|使う|消す|変える)な(?:[。！!]|$)|禁止|必ず|必須|のみ|決して|絶対|厳守|常に|避けて|以内|最大\d"
-    r"|(?<!たい)[うくすつぬむるい]こと[。！]?$|以下に|未満に|だけ(?:を|で)?(?:使|利用|変更|編集|修正|答)"
+    r"|(?<!たい)[うくすつぬむるい]こと[。！]?$|以下に|未満に|だけ(?:を|で)?(?:使|利用|変更|編集|修正|答|お願い)"
     r"|(?:変え|触ら|使わ|壊さ|変更せ|追加せ)ずに|そのままに"
 )
 
@@ -336,8 +340,30 @@ ARABIC = Phrases(
     r"|الخميس|الجمعة|السبت|الأحد|الغد|نهاية))"
 )
 
+MANDATORY = Phrases(
+    # What is asked for before something is done, what each of a kind needs, and what is mandatory.
+    rf"{_BEGINS}\b(?:ask|check with|consult|tell|warn) (?:me|us)(?: first)? before\b|{_BEGINS}\bask before \w+ing\b"
+    r"|\b(?:every|each) \w+ (?:\w+ )?needs (?:a|an|its)\b|(?<!\bthey )(?<!\bit )\b(?:is|are) mandatory\b"
+    r"|\bno refunds?\b(?= (?:over|above|without)\b)"
+    r"|\bnothing (?:is to|may) be \w+ed\b|\bnobody (?:\w+ ){0,3}may\b"
+    r"|\bfrag(?:e|t)? (?:mich|uns|vorher|erst)\b.{0,20}\bbevor\b|\bjede[rs]? \w+ braucht eine?n?\b|\b(?:ist"
+    r"|sind) pflicht\b"
+    r"|(?<!\w )(?:zahlen|beträge|preise|werte|texte|namen|daten|dateien|tests) nicht (?:runden|kürzen|ändern"
+    r"|löschen|übersetzen|umbenennen|verschieben|anfassen)\b"
+    r"|\b(?:demandez?[- ](?:moi|nous)) avant de\b|\b(?:pregúntame|preguntadme|consúltame) antes de\b"
+    r"|\b(?:pergunte|pergunta-me|consulte-me)(?: me)? antes de\b|\bchiedimi prima di\b|\bvraag (?:het )?(?:me|mij"
+    r"|ons) voor(?:dat)?\b"
+    r"|\b(?:è|sono) obbligatori\w*|\b(?:is|zijn) verplicht\b|\bобязател(?:ен|ьна|ьно|ьны)\b"
+    r"|\bспрос(?:и|ите) (?:меня|нас),? прежде\b|\bcada \w+ necesita una?\b",
+    "please ask check consult tell warn every each is are no nothing nobody frag frage jede jeder jedes ist "
+    "sind zahlen beträge preise werte texte namen daten dateien tests demande "
+    "demandez pregúntame preguntadme consúltame pergunte pergunta consulte chiedimi vraag è sono zijn обязателен "
+    "спроси cada",
+)
+
 RULES = (
     DEMANDS,
+    MANDATORY,
     ASKED,
     ENGLISH,
     GERMAN,
@@ -367,7 +393,8 @@ ASKING = (
 
 _PARTICIPLE = (
     r"(?:noch |mehr |wirklich )?(?:\w*ge(?!(?:b|h|brauch|fährd|nehmig|stalt)en\b)\w+(?:t|en)"
-    r"|(?:be|ver|er|ent|zer|über)\w+t|\w+iert|(?:bekomm|verstand|erhalt|erschien|verlor|vergess|entstand)en|möglich|verfügbar|vorhanden|erreichbar)\b"
+    r"|(?:be|ver|er|ent|zer|über)\w+t|\w+iert|(?:bekomm|verstand|erhalt|erschien|verlor|vergess|entstand)en"
+    r"|möglich|verfügbar|vorhanden|erreichbar)\b"
 )
 _WENT_DUTCH = (
     r"(?:(?:\w{2,4})?ge\w+(?:d|t|en)|(?:be|ver|ont|her)\w+[dt]|ontvangen|begrepen|verschenen|mogelijk|beschikbaar)\b"
@@ -436,9 +463,11 @@ REPORTS = "|".join(
         r" (?:работал|запускал|приходил|доходил|был)\w*|\bдолжно быть,|\bдолж(?:ен|на|но|ны) быть"
         r" (?:где-то|как(?:ая|ой)-то|баг)\b",
         # Chinese, Japanese, Korean
-        r"始终(?:报错|失败|为空|是空|没有|无法|不对|显示)|(?:^|(?<=我))不要紧|不能(?:用|访问|登录|连接|上网|播放|下载|上传|打印|保存)了"
+        r"始终(?:报错|失败|为空|是空|没有|无法|不对|显示)|(?:^|(?<=我))不要紧|不能(?:用|访问|登录|连接|上网|播放|下载"
+        r"|上传|打印|保存)了"
         r"|(?<![你您们请])不能(?:正常)?(?:运行|工作|启动|打开|加载|显示)了?(?=[。！!，,；;]|$)",
-        r"(?:常に|必ず|絶対に?).{0,12}(?:エラーにな[るり]|エラーが出る?|失敗(?:する|し)|落ちる?|止ま[るり]|おかしい)(?:ました|ます|です)?(?=[。！!]|$)"
+        r"(?:常に|必ず|絶対に?).{0,12}(?:エラーにな[るり]|エラーが出る?|失敗(?:する|し)|落ちる?|止ま[るり]"
+        r"|おかしい)(?:ました|ます|です)?(?=[。！!]|$)"
         r"|항상.{0,12}(?:실패|오류가|에러가|죽어|죽습|멈)|절대 안 (?:바뀌|나오|열|움직|켜)",
     )
 )
@@ -519,7 +548,8 @@ LIFTS = (
         "in ik имел vergeet negeer niet geldt nu mag mogen вместо забудь игнорируй больше отмен теперь снова уже можно",
     ),
     Phrases(
-        r"改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你|不算(?=[数了。，,；;！!]|$)|我的意思是|作废|解除"
+        r"改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你"
+        r"|不算(?=[数了。，,；;！!]|$)|我的意思是|作废|解除"
         r"|不再(?:适用|有效|需要)|やっぱり|ではなく|取り消|もう不要|忘れて|無視して|変更して|[てで]も?いい"
         r"|[てで]も?構いません|かまいません|許可します|撤回|대신|취소|더 이상|잊어|무시해|이제.{0,20}도 ?(?:돼|됩|괜찮"
         r"|좋)|도 ?(?:돼요|됩니다|된다|괜찮)"
