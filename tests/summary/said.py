@@ -563,6 +563,21 @@ Nothing gets saved.
 Every test needs ages.
 我之前问过你。
 먼저 물어봤어요.
+you must be kidding
+That must be it.
+The customer never replied.
+always a pleasure
+Bis morgen!
+Até amanhã!
+Tot morgen!
+До завтра!
+Muss das so sein
+Darf ich das löschen
+Ich darf das nicht.
+Kein Ding.
+Siempre es un placer.
+别客气
+必ずしもそうではない
 Question not answered.
 File not found.
 Push did not work.
@@ -687,6 +702,10 @@ Het werkt nog altijd niet.
 
 DEMANDED = """
 Never ask why the customer cancels.
+Bis morgen alles fertig machen.
+Das darf man nicht löschen.
+До завтра не трогай тесты.
+別のファイルは必ず残してください。
 Keine Antwort ohne Quelle.
 Keine Antwort über 100 Wörter bitte.
 Nicht alle Dateien auf einmal ändern.

@@ -414,7 +414,11 @@ REPORTS = "|".join(
         r"\bmust be (?:angry|upset|furious|confused|frustrated|tired)\b|\bdo(?: not|n['’]?t) want to (?:bother|annoy"
         r"|disturb|complain|sound|rush)\b|\bdeadline (?:was (?:yesterday|last|intense|tight|missed|met)|has passed"
         r"|is over)\b|\bbudget was (?:cut|approved|rejected)(?! to\b| at\b)\b",
+        r"\b(?:must be (?:kidding|joking|it\b)|never (?:replied|answered)|always a pleasure|only kidding)\b",
         # German
+        r"\A\W*(?:bis (?:morgen|dann|bald)|até amanhã|tot morgen|до завтра|hasta mañana)(?: dann)?\W*\Z"
+        r"|\A\W*(?:muss|darf|müssen|dürfen) (?:ich|wir|man|das|es)\b.*|\bich darf\b|\bkein ding\b"
+        r"|\btoujours partante?\b|\bsiempre es un placer\b|(?:不要|别)客气|必ずしも",
         r"\b(?:immer (?:noch|wieder|leer|kaputt|falsch|null|langsamer|öfter|schlechter)|noch immer|wie immer)\b"
         r"|\b(?:schlägt|schlagen|stürzt|bricht|hängt|crasht|klappt|funktioniert|passiert|wirft|bekomme|kriege) "
         r"(?:.{1,30} )?(?:immer|nie)\b",
