@@ -343,7 +343,7 @@ class Exchange:
         """Without observations: the first one of this conversation takes its place. Never fewer tokens than estimated,
         as those of other conversations may be lighter."""
         known = self.windows.counted(self.request.endpoint, self.request.model)
-        return Calibration() if known is None else Calibration(max(1.0, known.ratio))
+        return self.request.calibration if known is None else Calibration(max(1.0, known.ratio))
 
     # ---- what is learned, and what is said ----
 

@@ -16,7 +16,6 @@ from contextfold.errors import is_control_flow, reason
 from contextfold.formats import cache_marks
 from contextfold.formats.base import Format
 from contextfold.observe import SummaryStart
-from contextfold.overflow.next_size import room_beside
 from contextfold.passes import material
 from contextfold.passes.decide import Plan
 from contextfold.passes.means import Means, RequestModel
@@ -143,6 +142,7 @@ def _composed(question: Question, plan: Plan, units: Sequence[Unit], answer_limi
     ``answer_limit``: the request's own. A model that thinks may need it, so the summary gets as much, of what is left:
     prompt and answer limit together above the window are refused by some providers, at each pass.
     """
+    from contextfold.overflow.next_size import room_beside
     from contextfold.summary.language import name as language_name
     from contextfold.summary.prompt_files import Wording
 
