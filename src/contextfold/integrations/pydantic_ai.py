@@ -88,6 +88,7 @@ class _Kept:
     told: set[int] = field(default_factory=set)
 
 
+@dataclass(init=False, repr=False, eq=False)
 class Compaction(AbstractCapability[Any]):
     """Compacts before a model request when a trigger fires, and after a refusal for size. One instance serves any
     number of agents, runs and conversations.

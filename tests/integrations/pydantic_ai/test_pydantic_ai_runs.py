@@ -23,6 +23,7 @@ from pydantic_ai import (
     ToolDenied,
     UsageLimits,
 )
+from pydantic_ai.agent.spec import AgentSpec
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
@@ -433,6 +434,15 @@ def test_a_setting_that_there_is_not_is_refused_at_once() -> None:
         Compaction(window=8_000, target=("fraction", 3))
     with pytest.raises(TypeError, match="window"):
         Compaction(window=8_000, compactor=Compactor(window=9_000))
+
+
+def test_an_agent_that_is_written_as_a_spec_may_name_it() -> None:
+    """Such as in YAML: the framework takes only classes that it knows as data there."""
+    spec = {"model": "test", "capabilities": [{"Compaction": {"window": 9_000, "trigger": "fraction:0.5"}}]}
+    agent = Agent.from_spec(spec, custom_capability_types=[Compaction])
+    assert asyncio.run(agent.run("Hello.")).output
+    schema = AgentSpec.model_json_schema_with_capabilities([Compaction])
+    assert "Compaction" in str(schema)
 
 
 def test_the_window_of_the_model_is_what_it_says_of_itself() -> None:
