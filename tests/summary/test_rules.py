@@ -73,6 +73,25 @@ def test_rules_that_say_the_same_of_other_things_are_compared_once(monkeypatch: 
     assert len(compared) < 2 * len(said)
 
 
+def test_what_statements_name_is_looked_for_where_their_words_tell_them_not_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of thousands that no later one is about was read for names."""
+    looked: list[str] = []
+    things = rules._things
+
+    def counted(text: str) -> rules.Things:
+        looked.append(text)
+        return things(text)
+
+    monkeypatch.setattr(rules, "_things", counted)
+    letters = "abcdefghijklmnop"
+    said = [f"Never {a}{b}{a}{b} the {b}{b}{a}{a} of Lin{a}{b}." for a in letters for b in letters]
+    found = [tuple(statements_of([text])) for text in said]
+    assert len(in_force(enumerate(found))) == MOST
+    assert looked == []
+
+
 @pytest.mark.parametrize("language", RULES)
 def test_what_people_demand_of_an_agent_in_their_words_is_a_rule(language: str) -> None:
     """And it is found by the words that its wording may begin with, in a text of capitals as well."""

@@ -343,22 +343,23 @@ ARABIC = Phrases(
 MANDATORY = Phrases(
     # What is asked for before something is done, what each of a kind needs, and what is mandatory.
     rf"{_BEGINS}\b(?:ask|check with|consult|tell|warn) (?:me|us)(?: first)? before\b|{_BEGINS}\bask before \w+ing\b"
-    r"|\b(?:every|each) \w+ (?:\w+ )?needs (?:a|an|its)\b|(?<!\bthey )(?<!\bit )\b(?:is|are) mandatory\b"
-    r"|\bno refunds?\b(?= (?:over|above|without)\b)"
+    r"|\b(?:every|each) \w+ (?:\w+ )?needs (?:a|an|its)\b"
+    r"|(?<!\bthey are )(?<!\bit is )(?:(?<=\bis )|(?<=\bare ))mandatory\b"
+    r"|(?<=\bno )refunds?\b(?= (?:over|above|without)\b)"
     r"|\bnothing (?:is to|may) be \w+ed\b|\bnobody (?:\w+ ){0,3}may\b"
-    r"|\bfrag(?:e|t)? (?:mich|uns|vorher|erst)\b.{0,20}\bbevor\b|\bjede[rs]? \w+ braucht eine?n?\b|\b(?:ist"
-    r"|sind) pflicht\b"
+    r"|\bfrag(?:e|t)? (?:mich|uns|vorher|erst)\b.{0,20}\bbevor\b|\bjede[rs]? \w+ braucht eine?n?\b"
+    r"|(?:(?<=\bist )|(?<=\bsind ))pflicht\b"
     r"|(?<!\w )(?:zahlen|beträge|preise|werte|texte|namen|daten|dateien|tests) nicht (?:runden|kürzen|ändern"
     r"|löschen|übersetzen|umbenennen|verschieben|anfassen)\b"
     r"|\b(?:demandez?[- ](?:moi|nous)) avant de\b|\b(?:pregúntame|preguntadme|consúltame) antes de\b"
     r"|\b(?:pergunte|pergunta-me|consulte-me)(?: me)? antes de\b|\bchiedimi prima di\b|\bvraag (?:het )?(?:me|mij"
     r"|ons) voor(?:dat)?\b"
-    r"|\b(?:è|sono) obbligatori\w*|\b(?:is|zijn) verplicht\b|\bобязател(?:ен|ьна|ьно|ьны)\b"
+    r"|(?:(?<=\bè )|(?<=\bsono ))obbligatori\w*|(?:(?<=\bis )|(?<=\bzijn ))verplicht\b|\bобязател(?:ен|ьна|ьно|ьны)\b"
     r"|\bспрос(?:и|ите) (?:меня|нас),? прежде\b|\bcada \w+ necesita una?\b",
-    "please ask check consult tell warn every each is are no nothing nobody frag frage jede jeder jedes ist "
-    "sind zahlen beträge preise werte texte namen daten dateien tests demande "
-    "demandez pregúntame preguntadme consúltame pergunte pergunta consulte chiedimi vraag è sono zijn обязателен "
-    "спроси cada",
+    "please ask check consult tell warn every each mandatory refund nothing nobody frag frage jede jeder jedes "
+    "pflicht zahlen beträge preise werte texte namen daten dateien tests demande "
+    "demandez pregúntame preguntadme consúltame pergunte pergunta consulte chiedimi vraag obbligatori verplicht "
+    "обязателен спроси cada",
 )
 
 RULES = (

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from contextfold import identifiers
@@ -116,10 +117,14 @@ class Statement:
     withdraws: bool
     words: frozenset[str]
     """The stems of its plain words."""
-    things: Things
     forbids: bool
     shape: str
     """Of what sets a limit the text without its figures: of two that differ in these alone the later one holds."""
+
+    @property
+    def things(self) -> Things:
+        """Looked for where it is asked: words are compared first, and tell most statements apart."""
+        return _things(self.text)
 
 
 def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
@@ -133,9 +138,7 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         if is_rule or withdraws:
             forbids = bool(cues.PROHIBITS.search(text))
             shape = "" if forbids or not is_rule else _ALONE.sub("#", text.lower())
-            yield Statement(
-                text, is_rule, withdraws, _plain(text), _things(text), forbids, shape if "#" in shape else ""
-            )
+            yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape if "#" in shape else "")
 
 
 def is_question(text: str) -> bool:
@@ -249,14 +252,14 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
     return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
 
 
+@lru_cache(maxsize=4_096)
 def _things(text: str) -> Things:
     names: set[str] = set()
     capitalized: set[str] = set()
     parts: set[str] = set()
-    if not _COMPARES.search(text):  # of two limits the later one holds
-        names.update(
-            found[1].lower() for found in _VERSION.finditer(text) if not DAYS.fullmatch(found[1].partition(" ")[0])
-        )
+    versions = {one[1].lower() for one in _VERSION.finditer(text) if not DAYS.fullmatch(one[1].partition(" ")[0])}
+    if versions and not _COMPARES.search(text):  # of two limits the later one holds
+        names |= versions
     for found in identifiers.find(text):
         if found.kind not in ("number", "date") and not DAYS.fullmatch(found.text):
             (capitalized if found.kind == "person" else names).add(found.text)
