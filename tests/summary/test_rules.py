@@ -141,6 +141,27 @@ def test_what_is_forbidden_of_two_things_is_forbidden_of_both(earlier: str, late
 
 
 @pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Issue #12 must be fixed before the release.", "Issue #15 must be fixed before the release."),
+        ("Table 3 must always stay as it is.", "Table 5 must always stay as it is."),
+        ("Kapitel 2 darf nicht mehr geändert werden.", "Kapitel 4 darf nicht mehr geändert werden."),
+        ("L'étape 1 doit toujours précéder l'étape 2.", "L'étape 2 doit toujours précéder l'étape 3."),
+        ("Capítulo 3 debe quedar siempre sin cambios.", "Capítulo 7 debe quedar siempre sin cambios."),
+        ("Никогда не меняйте раздел 4 отчёта.", "Никогда не меняйте раздел 6 отчёта."),
+        ("第3章必须保持不变。", "第5章必须保持不变。"),
+        ("표 3은 절대 변경하지 마세요.", "표 5는 절대 변경하지 마세요."),
+    ],
+)
+def test_what_is_demanded_of_one_numbered_thing_is_not_said_of_another(earlier: str, later: str) -> None:
+    assert standing(earlier, later) == [earlier, later]
+    assert rules.about(earlier) != rules.about(later)
+    assert standing("Task 3 must be done by Monday.", "Task 3 must be done by Friday.") == [
+        "Task 3 must be done by Friday."
+    ]
+
+
+@pytest.mark.parametrize(
     ("rules", "allowed"),
     [
         (BOTH[0][:2], "You may edit the file src/ledger/a.py now."),

@@ -45,7 +45,7 @@ from contextfold.evidence.section import as_quoted, lines_under_marks
 from contextfold.evidence.sizes import Sizes
 from contextfold.evidence.told import is_relative
 from contextfold.summary.extractive_facts import sentences
-from contextfold.summary.rules import forbidden_of, statements_of
+from contextfold.summary.rules import said_of, statements_of
 
 # Between 0.08 and 0.15 replays show no difference worth a decision.
 FADING = 0.15
@@ -198,7 +198,7 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
     for block in reversed(beside):
         for n in _said_by_users(block):
             if words := _words_of(block, n):
-                latest.setdefault((words, _forbidden_of(block.texts[n])), block.texts[n])
+                latest.setdefault((words, _said_of(block.texts[n])), block.texts[n])
     needless = np.zeros(sum(len(block) for _, block in blocks), dtype=bool)
     start = len(needless)
     for _, block in reversed(blocks):
@@ -208,7 +208,7 @@ def _needless(blocks: Sequence[tuple[int, Block]], beside: Sequence[Block], show
             if block.bonuses[n] and words:
                 # The same plain words with other names or figures: ``the budget is $900``. Later words win, also those
                 # that stand in the view. What is forbidden of another thing is not the same.
-                needless[start + n] = latest.setdefault((words, _forbidden_of(text)), text) != text
+                needless[start + n] = latest.setdefault((words, _said_of(text)), text) != text
             needless[start + n] |= bool(shown) and _stands(" ".join(text.split()), shown)
     return needless
 
@@ -243,7 +243,7 @@ def _rules_said(line: str) -> tuple[tuple[str, ...], bool]:
     return found, len(" ".join(found)) >= len(" ".join(said))
 
 
-_forbidden_of = lru_cache(maxsize=4_096)(forbidden_of)
+_said_of = lru_cache(maxsize=4_096)(said_of)
 
 
 def _stands(line: str, shown: str) -> bool:

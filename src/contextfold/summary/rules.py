@@ -53,8 +53,8 @@ behind; words of letters.
 
 _LABEL = re.compile(r"\W*\w[\w -]{2,30}[:：]\s")
 _FIGURE = re.compile(r"\d[\d.,:]*")
-_ALONE = re.compile(r"(?<![\w./-])\d[\d.,:]*(?![\w/-])")
-"""A figure that is no part of a name."""
+_ALONE = re.compile(r"(?<![\w./-])\d+(?:[.,:]\d+)?(?![\w/-]|[.,:]\d)")
+"""A figure that is no part of a name or an address."""
 
 _VERSION = re.compile(
     r"(?<![\w.])(?!(?:to|by|of|at|is|for|in|on|with|and|or|auf|mit|von|um|bei|à|de|con|per|di|van|op|на|до"
@@ -63,6 +63,18 @@ _VERSION = re.compile(
     r"|stunden?|minuten?|sekunden?|tagen?|wörter)\b)",
 )
 """A name and what tells one of its versions from another: ``Python 3.9``, ``Node 18``. No amount, and no date."""
+
+_PLACE = re.compile(
+    r"#(\d+)\b|\b(?:tasks?|issues?|tickets?|story|pull request|pr|mr|bugs?|items?|steps?|tables?|figures?|chapters?"
+    r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?|articles?"
+    r"|aufgaben?|tabellen?|abbildung|kapitel|abschnitt|anhang|fragen?|übung|teil|seiten?|folien?|schritt|punkt|zeilen?"
+    r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa|tabela"
+    r"|seção|pergunta|questão|passo|etapa|compito|tabella|capitolo|sezione|domanda|pagina|taak|tabel|hoofdstuk|vraag|stap"
+    r"|deel|задач\w*|таблиц\w*|глав\w*|раздел\w*|вопрос\w*|шаг\w*|част\w*|страниц\w*) (?:no\.? ?|nr\.? ?|№ ?|#)?(\d+)\b"
+    r"|(?:第|表|图|図|問|任务|步骤|タスク) ?(\d+)(?![\d%]|[天日年月个週周次回])|(?:과제|표|그림) ?(\d+)(?!\d)",
+    re.IGNORECASE,
+)
+"""A thing that has a number for its name, among others of its kind: ``table 3``, ``issue #12``, ``第3章``."""
 
 _COMPARES = re.compile(
     r"\b(?:than|above|below|over|under|exceed\w*|least|most|before|until|als|über|unter|vor|bis|plus|moins|avant|más|menos"
@@ -190,7 +202,7 @@ def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bo
             gone = [
                 n
                 for n, (_, rule) in enumerate(rules if alike or one.shape else ())
-                if (rule.words in alike and not _is_of_others(one, rule)) or (one.shape and rule.shape == one.shape)
+                if (rule.words in alike or (one.shape and rule.shape == one.shape)) and not _is_of_others(one, rule)
             ]
             before = [rules[n][1].text for n in gone]
             stands = one.is_rule or (bool(before) and _says_else(one.text, before))
@@ -222,14 +234,15 @@ def about(text: str) -> object:
     Of a text that sets no rule, the text itself: to look at part 3 and to look at part 4 are two wishes.
     """
     words = _plain(text) if len(text) <= WHOLE and cues.PROHIBITION.search(text) else frozenset()
-    return (words, forbidden_of(text)) if len(words) >= LEAST_SAID else text
+    return (words, said_of(text)) if len(words) >= LEAST_SAID else text
 
 
-def forbidden_of(text: str) -> frozenset[str]:
-    """The things that a text names, if it forbids something of them."""
-    if not cues.PROHIBITS.search(text):
-        return frozenset()
-    return _things(text).all
+def said_of(text: str) -> frozenset[str]:
+    """What a text says something of, and of nothing else: the things that it names, if it forbids something of them,
+    and numbered ones in any case.
+    """
+    places = _places(text)
+    return places | _things(text).all if cues.PROHIBITS.search(text) else places
 
 
 def _is_meant(new: Statement, old: frozenset[str]) -> bool:
@@ -241,7 +254,13 @@ def _is_meant(new: Statement, old: frozenset[str]) -> bool:
 
 
 def _is_of_others(new: Statement, old: Statement) -> bool:
-    """Whether something was forbidden of things that are not meant now: the other file may still not be edited."""
+    """Whether something was forbidden of things that are not meant now, or said of a numbered one: the other file may
+    still not be edited, and table 3 must stay whatever is said of table 5.
+    """
+    if places := _places(old.text):
+        now = _places(new.text)
+        if now and (places.isdisjoint(now) if new.withdraws else not places <= now):
+            return True
     if not old.forbids:
         return False
     meant, before = new.things, old.things
@@ -250,6 +269,11 @@ def _is_of_others(new: Statement, old: Statement) -> bool:
     if meant.names and before.names:
         return meant.names.isdisjoint(before.names | before.parts) and meant.parts.isdisjoint(before.names)
     return bool(meant.capitalized and before.capitalized) and meant.capitalized.isdisjoint(before.capitalized)
+
+
+@lru_cache(maxsize=4_096)
+def _places(text: str) -> frozenset[str]:
+    return frozenset(f"#{number}" for found in _PLACE.finditer(text) if (number := next(filter(None, found.groups()))))
 
 
 @lru_cache(maxsize=4_096)
