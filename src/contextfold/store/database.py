@@ -157,10 +157,10 @@ class Database:
 
     def _migrate(self, engines: _Engines) -> None:
         with engines.reader.connect() as connection:
-            behind = migrations.version_of(connection) < migrations.NEWEST
+            behind = migrations.version_of(connection, self.name) < migrations.NEWEST
         if behind:
             with engines.writer.begin() as connection:
-                migrations.migrate(connection, self._clock() if self._clock else time.time())
+                migrations.migrate(connection, self._clock() if self._clock else time.time(), name=self.name)
 
     def _new_engines(self) -> _Engines:
         if self.dialect == "postgresql":

@@ -20,7 +20,7 @@ from contextfold import formats
 from contextfold.errors import StoreError
 from contextfold.recall import words
 from contextfold.recall.history import readable, said_by
-from contextfold.store import addresses, payload, search
+from contextfold.store import payload, search
 from contextfold.store.schema import METADATA
 from contextfold.store.values import Thread
 
@@ -308,21 +308,25 @@ _LOCK = 0x636F_6E74_666F_6C64
 """The key of the advisory lock that migrations of PostgreSQL take ("contfold" in ASCII)."""
 
 
-def version_of(connection: Connection) -> int:
-    """The version of a database's tables; 0 where there are none. Raises ``StoreError`` for one that is too new."""
+def version_of(connection: Connection, name: str = "this database") -> int:
+    """The version of a database's tables; 0 where there are none. Raises ``StoreError`` for one that is too new.
+    ``name``: what people call the database.
+    """
     if not connection.dialect.has_table(connection, "contextfold_schema"):
         return 0
     found = connection.scalar(text("SELECT max(version) FROM contextfold_schema")) or 0
     if found > NEWEST:
         raise StoreError(
-            f"{_shown(connection)} has tables of version {found}, and this contextfold knows them up to {NEWEST}: "
+            f"{name} has tables of version {found}, and this contextfold knows them up to {NEWEST}: "
             "install a newer contextfold"
         )
     return int(found)
 
 
-def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
-    """Apply all steps that are missing up to ``newest``, in the transaction of a connection that may write."""
+def migrate(connection: Connection, now: float, newest: int = NEWEST, *, name: str = "this database") -> None:
+    """Apply all steps that are missing up to ``newest``, in the transaction of a connection that may write. ``name``:
+    what people call the database.
+    """
     types = DIALECTS[connection.dialect.name]
     if connection.dialect.name == "postgresql":
         # before the version is read: of two processes that start at once, the second finds all steps done. It waits as
@@ -331,9 +335,9 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
         connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         connection.execute(text("SELECT set_config('lock_timeout', :patience, true)"), {"patience": patience})
-    done = version_of(connection)
+    done = version_of(connection, name)
     if done == 0:
-        _check_names(connection)
+        _check_names(connection, name)
         connection.execute(
             text(
                 "CREATE TABLE IF NOT EXISTS contextfold_schema "
@@ -354,17 +358,12 @@ def migrate(connection: Connection, now: float, newest: int = NEWEST) -> None:
             )
 
 
-def _check_names(connection: Connection) -> None:
+def _check_names(connection: Connection, name: str) -> None:
     """Raises ``StoreError`` where another program has tables of our names: they are its own, and are left alone."""
-    taken = [name for name in METADATA.tables if connection.dialect.has_table(connection, name)]
+    taken = [table for table in METADATA.tables if connection.dialect.has_table(connection, table)]
     if taken:
         raise StoreError(
-            f"{_shown(connection)} has tables of another program with names of ours: {', '.join(taken)} "
+            f"{name} has tables of another program with names of ours: {', '.join(taken)} "
             "(the OpenAI Agents SDK's own sessions have such). Give contextfold a file, a database or a schema of its "
             "own"
         )
-
-
-def _shown(connection: Connection) -> str:
-    """Which database it is, for people."""
-    return addresses.shown(connection.engine.url.render_as_string(hide_password=True))
