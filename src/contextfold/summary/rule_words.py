@@ -393,12 +393,13 @@ ASKING = (
 """A question why something is so, which many type without a question mark."""
 
 _PARTICIPLE = (
-    r"(?:noch |mehr |wirklich )?(?:\w*ge(?!(?:b|h|brauch|fährd|nehmig|stalt)en\b)\w+(?:t|en)"
-    r"|(?:be|ver|er|ent|zer|über)\w+t|\w+iert|(?:bekomm|verstand|erhalt|erschien|verlor|vergess|entstand)en"
+    r"(?:noch |mehr |wirklich )?(?:\w{0,20}ge(?!(?:b|h|brauch|fährd|nehmig|stalt)en\b)\w{1,20}(?:t|en)"
+    r"|(?:be|ver|er|ent|zer|über)\w{1,20}t|\w{1,20}iert|(?:bekomm|verstand|erhalt|erschien|verlor|vergess|entstand)en"
     r"|möglich|verfügbar|vorhanden|erreichbar)\b"
 )
 _WENT_DUTCH = (
-    r"(?:(?:\w{2,4})?ge\w+(?:d|t|en)|(?:be|ver|ont|her)\w+[dt]|ontvangen|begrepen|verschenen|mogelijk|beschikbaar)\b"
+    r"(?:(?:\w{2,4})?ge\w{1,20}(?:d|t|en)|(?:be|ver|ont|her)\w{1,20}[dt]|ontvangen|begrepen|verschenen|mogelijk"
+    r"|beschikbaar)\b"
 )
 
 REPORTS = "|".join(
