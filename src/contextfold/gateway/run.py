@@ -76,7 +76,7 @@ def run(command: Sequence[str], settings: GatewaySettings, environ: Mapping[str,
 def child_environment(
     command: Sequence[str], environ: Mapping[str, str], url: str, upstreams: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment of the child: both base URLs, and no proxy for them. ``upstreams``: of this run."""
+    """The environment of the child: base URLs that clients read, and no proxy for them. ``upstreams``: this run's."""
     child = {**environ, "OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
     for variables in BASE_URLS.values():
         child |= {other: child[variables[0]] for other in variables[1:] if other in child}
