@@ -44,7 +44,15 @@ SEAM = {
     },
     "contextfold.passes.means": {"Archiver", "Made", "Means", "Nothing"},
     "contextfold.passes.prepared": {"Prepared"},
-    "contextfold.passes.question": {"MANUAL", "Proposal", "Question", "Trigger", "floor_of", "triggered"},
+    "contextfold.passes.question": {
+        "MANUAL",
+        "Proposal",
+        "Question",
+        "Trigger",
+        "floor_of",
+        "is_thinking_asked_for",
+        "triggered",
+    },
     "contextfold.passes.recalling": {"CONSIDERED", "Asked", "Evicted", "asked_of", "block"},
     "contextfold.passes.without_pass": {"Revise"},
     "contextfold.record.compaction": {

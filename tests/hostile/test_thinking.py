@@ -143,6 +143,34 @@ def test_a_session_that_adopts_a_prepared_summary_sends_no_thinking_of_the_view_
     assert all(summary.trigger == "background" for summary in session.summaries())
 
 
+def test_a_session_that_adopts_a_prepared_summary_leaves_thinking_that_was_asked_back(tmp_path: Path) -> None:
+    """Else each summary that comes into force is refused, and its view made once more."""
+    options = {"upper_threshold": 3_000, "lower_threshold": 1_500, "min_messages": 4, "min_new_messages": 2}
+    told: list[str] = []
+    refused: list[list[Any]] = []
+    session = Compactor(window=64_000, on_event=lambda event: told.append(event.name)).session(
+        "thread",
+        open_store(f"sqlite:///{tmp_path / 'talk.db'}"),
+        format="anthropic",
+        options={**options, "background": True, "soft_ratio": 0.5},
+    )
+
+    def send(view: list[Any]) -> list[Any]:
+        firsts = [message["content"][0]["type"] for message in view if message["role"] == "assistant"]
+        if "tool_use" in firsts:
+            refused.append(view)
+            raise Refused("messages.1.content.0.type: Expected `thinking`, but found `tool_use`.")
+        return view
+
+    session.append([{"role": "user", "content": "read all logs"}])
+    for n in range(60):
+        session.call(send)
+        session.join()  # what is prepared now is adopted some turns later
+        session.append([answer([], n), result(n)])
+    assert told.count("summary_adopted") > 3
+    assert len(refused) == 1
+
+
 @pytest.mark.parametrize("thought_before", [True, False], ids=["thinking before", "no thinking before"])
 def test_what_another_worker_appends_during_a_pass_was_thought_under_the_view_before_it(
     tmp_path: Path, thought_before: bool
@@ -216,7 +244,7 @@ def test_older_models_keep_the_thinking_of_the_turn_that_goes_on() -> None:
 def test_the_refusals_are_told_apart() -> None:
     assert classify(status=400, message=REFUSAL).about == "thinking"
     assert classify(status=400, code="invalid_encrypted_content", message="could not be verified").about == "thinking"
-    missing = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`."
+    missing = "messages.1.content.0.type: Expected `thinking`, but found `tool_use`."
     assert classify(status=400, message=missing).about == "no_thinking"
 
 

@@ -108,11 +108,7 @@ class Question:
         """Whether the provider has refused an earlier view for thinking that was left out. A pass that left it out
         again would be undone, and made once more, in every turn.
         """
-        if self.record is None or self.record.trigger == WITH_THINKING:
-            return self.record is not None
-        # The pass behind that one left it there, as no other does: what was learned once holds for all that follow.
-        is_shown = self.policy.bound_thinking and not self.record.thinking_from
-        return is_shown and any(message.is_bound for message in self.messages[: self.record.covers])
+        return self.record is not None and is_thinking_asked_for(self.record, self.messages, self.policy)
 
     @cached_property
     def thinking_from(self) -> int:
@@ -202,6 +198,15 @@ class Proposal:
     def of(cls, question: Question, trigger: Trigger) -> Proposal:
         wire = tuple(question.history.wire)
         return cls(trigger.reason, question.view_tokens, question.limits.window, wire, question.record)
+
+
+def is_thinking_asked_for(record: Compaction, messages: Sequence[Message], policy: Policy) -> bool:
+    """Whether a record of these messages shows bound thinking because the provider has refused a view without."""
+    if record.trigger == WITH_THINKING:
+        return True
+    # The passes behind that one leave it there, as no other does: what was learned once holds for all that follow.
+    is_shown = policy.bound_thinking and not record.thinking_from
+    return is_shown and any(message.is_bound for message in messages[: record.covers])
 
 
 def triggered(policy: Policy, limits: Limits, tokens: int, messages: int, forced: str | None = None) -> Trigger | None:

@@ -31,7 +31,7 @@ from contextfold.messages import Message
 from contextfold.observe import Observer
 from contextfold.passes.decide import Nothing
 from contextfold.passes.perform import Archiver, Made, Means, archived, run_pass, saved, under_archive
-from contextfold.passes.question import Question
+from contextfold.passes.question import Question, is_thinking_asked_for
 from contextfold.passes.recalling import CONSIDERED, Asked, Evicted, asked_of, block
 from contextfold.policy import Limits, Policy
 from contextfold.ports import Ports
@@ -585,6 +585,8 @@ class _Settling:
 
     async def _unbind(self, prepared: StoredSummary, history: loading.PartialHistory, revision: int) -> None:
         """What was thought while a summary waited was thought under the old view."""
+        if is_thinking_asked_for(prepared.record, history.messages, self.policy):
+            return
         # From the start where the summary knows of no thinking: all that is there now came behind it.
         start = prepared.record.thinking_from
         is_meant = start or self.policy.bound_thinking
