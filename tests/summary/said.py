@@ -412,6 +412,274 @@ API를 안정적으로 유지해 주세요.
 }
 """One a line, as people type them: without a period, all in lower case, with typographic apostrophes."""
 
+STANDING = {
+    "en": """
+From now on, reply in German.
+from now on use spaces
+Going forward, every function gets a docstring.
+From this point on the amounts are in cents.
+From here on out we work on the branch release/2.
+Answer in Japanese.
+Please respond to me in simple English.
+speak german with me
+Use British spelling.
+Run the linter after each change.
+After every commit, run the linter.
+For each pull request, write a line in the changelog.
+Run make test before every commit.
+before you push, run the tests
+Before deleting anything, ask the owner.
+Whenever you change the schema, write a migration.
+Every time you finish a step, tell me.
+Tell me whenever you open a new file.
+I prefer tabs over spaces.
+I'd prefer not to change my plan.
+I would rather you ask first.
+My preference is the window seat.
+I would like you to ask before you delete files.
+Prefer composition over inheritance.
+Follow PEP 8.
+Follow our naming conventions.
+Treat warnings as errors.
+All timestamps in UTC.
+All amounts are in cents.
+I'm allergic to peanuts.
+I am vegetarian.
+""",
+    "de": """
+Ab jetzt antworte auf Deutsch.
+Ab sofort nutzen wir Tabs.
+Von nun an heißt der Kunde Auftraggeber.
+Künftig bitte mit Zeilennummern.
+Antworte mir bitte auf Englisch.
+Sprich mit mir auf Deutsch.
+Nach jeder Änderung führe die Tests aus.
+Führe den Linter nach jedem Commit aus.
+Jedes Mal, wenn du das Schema änderst, schreibe eine Migration.
+Ich bevorzuge kurze Antworten.
+Ich hätte die Ausgabe lieber als Tabelle.
+Mir ist lieber, du fragst vorher.
+Ich bin allergisch gegen Nüsse.
+""",
+    "fr": """
+Désormais, réponds en français.
+À partir de maintenant, utilise des tabulations.
+Dorénavant les montants sont en centimes.
+Réponds-moi en anglais.
+Lance les tests après chaque modification.
+Après chaque commit, lance le linter.
+Chaque fois que tu changes le schéma, écris une migration.
+Je préfère les réponses courtes.
+Je préférerais que tu demandes avant.
+J'aimerais mieux un tableau.
+Je suis allergique aux noix.
+Parlez en français.
+""",
+    "es": """
+A partir de ahora responde en español.
+De ahora en adelante usa tabuladores.
+Desde ahora los importes van en céntimos.
+Respóndeme después en la rama nueva y a partir de hoy en inglés.
+Responde en inglés.
+Ejecuta las pruebas después de cada cambio.
+Después de cada commit, ejecuta el linter.
+Cada vez que cambies el esquema, escribe una migración.
+Prefiero respuestas cortas.
+Preferiría que me preguntes antes.
+Soy alérgico a los cacahuetes.
+Soy vegetariana.
+""",
+    "pt": """
+A partir de agora responda em português.
+De agora em diante use tabulações.
+Daqui para frente os valores ficam em centavos.
+Responda em inglês.
+Execute os testes após cada mudança.
+Depois de cada commit, execute o linter.
+Toda vez que mudar o esquema, escreva uma migração.
+Prefiro respostas curtas.
+Preferiria que você perguntasse antes.
+Sou alérgico a amendoim.
+Fale em português.
+Doravante os nomes ficam em inglês.
+""",
+    "it": """
+D'ora in poi rispondi in italiano.
+Da adesso in poi usa le tabulazioni.
+Rispondi in inglese.
+Parlami in italiano.
+Esegui i test dopo ogni modifica.
+Dopo ogni commit, esegui il linter.
+Ogni volta che cambi lo schema, scrivi una migrazione.
+Preferisco risposte brevi.
+Preferirei che tu chiedessi prima.
+Sono allergico alle arachidi.
+Sono vegetariana.
+D'ora in avanti gli importi sono in centesimi.
+""",
+    "nl": """
+Vanaf nu antwoord in het Nederlands.
+Voortaan gebruiken we tabs.
+Antwoord in het Engels.
+Schrijf alles in het Nederlands.
+Draai de tests na elke wijziging.
+Na elke commit, draai de linter.
+Elke keer als je het schema wijzigt, schrijf een migratie.
+Ik heb liever korte antwoorden.
+Ik zou de uitvoer liever als tabel zien.
+Ik geef de voorkeur aan spaties.
+Mijn voorkeur is een stoel aan het raam.
+Ik ben allergisch voor noten.
+""",
+    "ru": """
+С этого момента отвечай по-русски.
+Отныне используй табы.
+Впредь суммы в копейках.
+Отвечай на английском.
+Пиши мне по-русски.
+Запускай тесты после каждого изменения.
+После каждого коммита запускай линтер.
+Каждый раз, когда меняешь схему, пиши миграцию.
+Я предпочитаю короткие ответы.
+Мне больше нравятся таблицы.
+У меня аллергия на орехи.
+Я вегетарианка.
+""",
+    "zh": """
+从现在开始用中文回答。
+以后回答都用中文。
+今后提交前先运行测试。
+从此以后金额用分。
+用英文回复。
+用简体中文写注释。
+每次修改后都要运行测试。
+每次提交前请运行测试。
+我更喜欢简短的回答。
+我偏好用表格。
+我对花生过敏。
+我吃素。
+""",
+    "ja": """
+これからは日本語で答えてください。
+今後はタブを使ってください。
+今後、金額はセントで書いてください。
+以後、コメントは英語です。
+日本語で答えて。
+英語で書いてください。
+変更のたびにテストを実行してください。
+毎回リンターを走らせてください。
+短い答えの方が好きです。
+窓側の席のほうが好みです。
+短い説明を好みます。
+ナッツのアレルギーがあります。
+""",
+    "ko": """
+앞으로는 한국어로 답해 주세요.
+지금부터 탭을 사용하세요.
+이제부터 금액은 센트입니다.
+앞으로 표로 보여 주세요.
+한국어로 답변해 주세요.
+영어로 써 주세요.
+변경할 때마다 테스트를 실행해 주세요.
+매번 린터를 돌려 주세요.
+짧은 답변을 선호합니다.
+저는 창가 자리를 선호해요.
+저는 견과류 알레르기가 있어요.
+지금부터 브랜치 release/2에서 작업합니다.
+""",
+    "hi": """
+अब से हिंदी में उत्तर दें।
+अब से टैब का उपयोग करें।
+आज से राशि पैसे में लिखें।
+हिंदी में जवाब दीजिए।
+अंग्रेजी में लिखें।
+हिंदी में ही समझाइए।
+मुझे छोटे उत्तर ज़्यादा पसंद हैं।
+मुझे तालिका अधिक पसंद है।
+मुझे मूंगफली से एलर्जी है।
+आगे से हर कदम बताएं।
+अब आगे शाखा release/2 पर काम करें।
+हिन्दी में लिखो।
+""",
+    "ar": """
+من الآن فصاعدا أجب بالعربية.
+من الآن وصاعدا استخدم المسافات.
+ابتداء من الآن المبالغ بالسنت.
+من اليوم فصاعدا اكتب التاريخ كاملا.
+أجب باللغة العربية.
+اكتب بالإنجليزية.
+اشرح لي باللغة الفرنسية.
+رد بالعربية.
+أنا أفضل الإجابات القصيرة.
+أفضّل الجداول.
+أفضل أن تسأل أولا.
+لدي حساسية من الفول السوداني.
+""",
+}
+"""What stands without a word that demands or forbids."""
+
+DONE_ONCE = """
+From now on it works.
+From now on I will be in the office.
+After every deploy it crashes.
+After each commit I run the linter.
+Each time I run the tests, they fail.
+Whenever I click save, the page reloads.
+Add a docstring to each function.
+Write a test for every module.
+Check every file for tabs.
+He preferred the old one.
+the preferred network is 5G
+All tests in CI are green.
+All dates in the file are wrong.
+All answers in the survey are empty.
+Our German customers answer in German.
+I ran the linter after each change.
+Before the push, the tests passed.
+Write the letter.
+Run the tests.
+we usually talk on Mondays
+The follow up to the style review is done.
+They treat it as an error.
+Nach jedem Deploy stürzt es ab.
+Nach jeder Änderung teste ich es.
+Jedes Mal, wenn ich speichere, bricht es ab.
+Schreibe eine Funktion für jede Datei.
+Ab jetzt läuft es.
+In Zukunft wird das besser.
+Antworte auf die Frage.
+Après chaque commit, ça plante.
+Chaque fois que je lance ça plante.
+Écris un test pour chaque module.
+Cada vez que pruebo, se cuelga el servidor.
+Cada vez que cambio algo, muestra el aviso.
+Escribe un test para cada módulo.
+Toda vez que eu testo, aparece um aviso.
+Escreva um teste para cada módulo.
+Ogni volta che provo, si blocca.
+Scrivi un test per ogni modulo.
+Na elke wijziging crasht het.
+Na elke stap vraag ik me dat af.
+Schrijf een test voor elk bestand.
+После каждого изменения он падает.
+Каждый раз, когда я запускаю тесты, он падает.
+Напиши тест для каждого модуля.
+每次运行都报错。
+每次按键都发请求
+每次启动都要等很久。
+以后再说吧。
+用英文写的文档在这里。
+毎回エラーが出ます。
+日本語で書いた文書です。
+실행할 때마다 오류가 나요.
+앞으로 어떻게 될지 모르겠어요.
+हर बार त्रुटि आती है।
+मुझे यह पसंद है।
+بعد كل تغيير يتعطل.
+أفضل طريقة هي هذه.
+"""
+"""What is asked for once, and what happens again and again: neither stands."""
+
 TALK = """
 I still don't have any signal.
 I definitely don't see it.

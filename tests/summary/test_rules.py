@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 import pytest
-from tests.summary.said import BOTH, DEMANDED, LIFTED, REPLACED, RULES, STAYING, TALK
+from tests.summary.said import BOTH, DEMANDED, DONE_ONCE, LIFTED, REPLACED, RULES, STANDING, STAYING, TALK
 
 from contextfold import Compactor, evidence, harness
 from contextfold.messages import Message, Text
@@ -101,6 +101,56 @@ def test_what_people_demand_of_an_agent_in_their_words_is_a_rule(language: str) 
     assert [text for text in said if not cues.PROHIBITION.search(text.upper())] == []
 
 
+@pytest.mark.parametrize("language", STANDING)
+def test_what_holds_from_now_on_or_each_time_and_what_a_user_prefers_is_a_rule(language: str) -> None:
+    """*From now on, reply in German* was none, in any language: no word of it demands or forbids."""
+    said = STANDING[language].split("\n")[1:-1]
+    assert len(said) >= 12
+    assert [text for text in said if standing(text) != [text]] == []
+    assert [text for text in said if not cues.PROHIBITION.search(text.upper())] == []
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Please respond in German.", "Reply in French, please."),
+        ("Reply in German.", "From now on, answer me in English."),
+        (
+            "I prefer short answers with the code srv-f996 at the end.",
+            "I prefer short answers with the code srv-k601 at the end.",
+        ),
+        ("I prefer tabs over spaces.", "I prefer spaces over tabs."),
+        ("Antworte auf Deutsch.", "Ab jetzt antworte bitte auf Englisch."),
+        ("Réponds en anglais.", "Désormais, parle en français, s'il te plaît."),
+        ("以后都用中文回答。", "从现在开始用英文回复。"),
+        ("これからは日本語で答えてください。", "英語で返信してください。"),
+        ("한국어로 답해 주세요.", "지금부터 영어로 말해 주세요."),
+    ],
+)
+def test_the_later_language_of_answers_and_the_later_wish_hold(earlier: str, later: str) -> None:
+    assert standing(earlier, later) == [later]
+    assert standing(later, earlier) == [earlier]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Reply in German.", "Write comments in English."),
+        ("Reply in German.", "Answer in French and keep the API as it is."),
+        ("Answer in French and keep the API as it is.", "Reply in German."),
+        ("I prefer the window seat.", "I prefer the vegetarian meal."),
+        ("Run the linter after each change.", "Run the tests after each change."),
+        ("All amounts in cents.", "All timestamps in UTC."),
+    ],
+)
+def test_what_stands_of_other_things_holds_beside_it(first: str, second: str) -> None:
+    assert standing(first, second) == [first, second]
+
+
+def test_what_is_asked_for_once_or_happens_each_time_is_no_rule() -> None:
+    assert [text for text in DONE_ONCE.split("\n")[1:-1] if standing(text)] == []
+
+
 def test_what_tells_how_things_are_is_no_rule() -> None:
     assert [text for text in TALK.split("\n")[1:-1] if standing(text)] == []
 
@@ -112,7 +162,8 @@ def test_a_demand_in_the_words_of_reports_is_a_rule() -> None:
 
 def test_where_a_rule_may_be_found_does_not_hang_on_the_index_of_words() -> None:
     """Each wording knows all the words that it can begin with."""
-    said = [text for rules in (*RULES.values(), TALK) for text in rules.split("\n")[1:-1]]
+    known = (*RULES.values(), *STANDING.values(), TALK, DONE_ONCE)
+    said = [text for rules in known for text in rules.split("\n")[1:-1]]
     for text in (*said, *(later for _, later in LIFTED + STAYING)):
         for cue in (cues.PROHIBITION, cues.WITHDRAWAL):
             assert cue.search(text) == any(pattern.search(text) for pattern in cue.patterns), text

@@ -24,6 +24,7 @@ from contextfold.summary.rule_words import (
     SWAPS,
     Phrases,
 )
+from contextfold.summary.standing_words import STANDING
 
 _HEAD = re.compile(r"\b\w{1,3}")
 _UNPAIRED = re.compile("[\u0130\u0131\u017f]")
@@ -117,7 +118,7 @@ CONSTRAINT = Cue(
     "preferisco dovrebbe vermijd liever belangrijk moet нужно надо следует избегай предпочита важно",
 )
 
-PROHIBITION = AnyOf(*RULES)
+PROHIBITION = AnyOf(*RULES, *STANDING)
 """The stronger half of ``CONSTRAINT``: what must hold, or must not happen."""
 
 _REPORT = re.compile(REPORTS, re.IGNORECASE)

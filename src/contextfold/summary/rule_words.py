@@ -21,7 +21,7 @@ class Phrases(NamedTuple):
     begins: str = ""
 
 
-def _first(*words: str) -> str:
+def first(*words: str) -> str:
     """Where a clause begins: behind anything but a word, or behind one of these."""
     return "|".join([r"(?:(?<!\w )", *(rf"(?<=\b{word} )" for word in words)]) + ")"
 
@@ -39,7 +39,7 @@ _NOT_TOLD = r"(?<!['’]ve )(?<!\bhave )(?<!\bhas )(?<!\bhad )(?<!['’]m )(?<![
 _NOT_STILL = r"(?<!\bstill )(?<!\bdefinitely )(?<!\breally )(?<!\bhonestly )(?<!\bi just )(?<!\bi also )"
 _NOT = r"(?: not|n['’]?t)"
 
-_BEGINS = _first("please", "and", "but", "also", "so")
+_BEGINS = first("please", "and", "but", "also", "so")
 _GLAD = r"(?:so|such|really|very|quite|nice|good|great|hard|fun|amazing|incredible|disappointing)"
 _WORK = (
     r"(?:touch|chang|modif|edit|us|add|remov|delet|renam|break|rewrit|install|push|commit|deploy|merg|upgrad|exceed"
@@ -147,7 +147,7 @@ GERMAN = Phrases(
     rf"|{_limit('budget|limit|obergrenze|höchstgrenze', 'ist|sind|beträgt|auf|bei|von|maximal')}"
     r"|auf (?=\d).{1,30} (?:begrenzt|beschränkt)"
     r")\b"
-    rf"|{_first('bitte', 'und', 'aber')}\b(?:{_GERMAN_DEALS} {_GERMAN_OF}nichts?"
+    rf"|{first('bitte', 'und', 'aber')}\b(?:{_GERMAN_DEALS} {_GERMAN_OF}nichts?"
     rf"|nicht (?:mehr )?\w+ (?:.{{1,40}} )?\w+en|vermeide\w*|behalte?)\b",
     "nie niemals kein muss müssen darf dürfen nur unbedingt immer ausschließlich höchstens mindestens maximal "
     "spätestens frist keinesfalls auf verboten finger nicht bis vor unter weniger achte stelle halte bitte du "
@@ -167,7 +167,7 @@ FRENCH = Phrases(
     r"|vous)|veille[zr]? à|tiens-toi à|je ne veux pas"
     rf"|{_limit('budget|plafond|limite|délai', 'est|de|à')}"
     rf"|sans {_FRENCH_WORK}(?:er|ier)|laisse[zr]? .{{1,40}} (?:tranquille|telles? quelles?|tels? quels?|intacte?s?))\b"
-    rf"|{_first('et', 'mais', 'surtout', 'plaît', 'plait')}\b(?:n(?:e |['’])(?:\w+ )?\w[\w-]* .{{0,40}}?(?:pas|rien"
+    rf"|{first('et', 'mais', 'surtout', 'plaît', 'plait')}\b(?:n(?:e |['’])(?:\w+ )?\w[\w-]* .{{0,40}}?(?:pas|rien"
     rf"|que)"
     r"|(?:surtout )?pas d(?:e |['’])\w+|évite[zr]?|aucune? \w+|garde[zr]? \w+|respecte[zr]? \w+)\b",
     "jamais toujours doit doivent devez dois interdit au en pas plus seulement uniquement exclusivement moins maximum "
@@ -194,7 +194,7 @@ SPANISH = Phrases(
     rf"|no (?:l[aeo]s? |me |te |se l[aeo]s? )?{_SPANISH_DEALS}|{_limit('límite|tope', 'es|son|de|en|a')}"
     rf"|no (?:puede |debe )?(?:supere?n?|superes|superar|exced\w+)"
     r"|dej[ae] .{1,40} (?:como está[ns]?|en paz|intact[ao]s?|tal cual))\b"
-    rf"|{_first('favor', 'y', 'pero')}\b(?:evit[ae]r?|nada de \w+|ningun[ao]? \w+|mantén \w+)\b",
+    rf"|{first('favor', 'y', 'pero')}\b(?:evit[ae]r?|nada de \w+|ningun[ao]? \w+|mantén \w+)\b",
     "nunca siempre debe sólo solo solamente únicamente prohibido como máximo al no menos presupuesto obligatorio plazo "
     "límite tope a hay tiene antes hasta para en bajo asegúra cíñete sin deja deje evita evite nada ningun mantén",
 )
@@ -218,7 +218,7 @@ PORTUGUESE = Phrases(
     rf"|não (?:[oa]s? |me |se |lhe )?{_PORTUGUESE_DEALS}|{_limit('limite|teto', 'é|são|de|em|a')}"
     rf"|não (?:podem? )?(?:mais|faça|ultrapass\w+|exced\w+|{_PORTUGUESE_WORK}(?:e|a|es|as|em|am|ar|er|ir))"
     rf"|sem {_PORTUGUESE_WORK}(?:ar|er|ir)|deix[ea] .{{1,40}} (?:como está|em paz|intact[ao]s?))\b"
-    rf"|{_first('favor', 'e', 'mas')}\b(?:evit[ae]r?|nada de \w+|nenhuma? \w+|mantenha \w+)\b",
+    rf"|{first('favor', 'e', 'mas')}\b(?:evit[ae]r?|nada de \w+|nenhuma? \w+|mantenha \w+)\b",
     "sempre deve somente apenas só use proibid no máximo pelo orçamento prazo obrigatóri até antes menos abaixo "
     "limite teto tem certifique em de não sem deixe deixa evite evita nada nenhum mantenha",
 )
@@ -236,7 +236,7 @@ ITALIAN = Phrases(
     r"|martedì|mercoledì|giovedì|venerdì|domani)|in nessun caso|per nessun motivo"
     rf"|non (?:l[aeo] )?{_ITALIAN_WORK}(?:a|i|e|are|ere|ire|ate|ete)?|senza {_ITALIAN_WORK}(?:are|ere|ire|re)"
     r"|lascia(?:re|te)? .{1,40} (?:stare|così com['’]è|intatt[oaie]|in pace))\b"
-    rf"|{_first('favore', 'e', 'ma')}\b(?:non (?:l[aeo] |gli |mi )?\w{{1,20}}(?:are|ere|ire)|evita(?:re|te)?"
+    rf"|{first('favore', 'e', 'ma')}\b(?:non (?:l[aeo] |gli |mi )?\w{{1,20}}(?:are|ere|ire)|evita(?:re|te)?"
     rf"|niente \w+|nessuna? \w+|mantieni \w+)\b",
     "non deve devi devono vietato al massimo almeno meno esclusivamente soltanto bisogna assicurati attieniti "
     "budget limite tetto scadenza entro prima in per senza lascia evita niente nessun mantieni",
@@ -258,7 +258,7 @@ DUTCH = Phrases(
     r"|zoals (?:het is|ze zijn))"
     rf"|{_limit('budget|limiet|plafond', 'is|zijn|bedraagt|van|op')}"
     r")\b"
-    rf"|{_first('en', 'maar')}\b(?:{_DUTCH_DEALS} {_DUTCH_OF}niets?|niet \w+en|vermijd|houd \w+)\b",
+    rf"|{first('en', 'maar')}\b(?:{_DUTCH_DEALS} {_DUTCH_OF}niets?|niet \w+en|vermijd|houd \w+)\b",
     "nooit altijd alleen uitsluitend hoogstens minstens maximaal uiterlijk verboden moet mag mogen in onder geen niet "
     "minder zonder zorg houd blijf voor vóór tot raak wijzig verander verwijder gebruik push installeer schrijf commit "
     "hernoem pas laat vermijd budget limiet plafond noem vermeld bel stuur boek koop betaal zeg deel toon vraag beloof "
@@ -277,7 +277,7 @@ RUSSIAN = Phrases(
     rf"|не {_RUSSIAN_WORK}(?:й|йте|и|ите|ь|ьте|ть)?|без (?:изменени\w+|нов\w+|сторонн\w+|внешн\w+)"
     r"|(?:до|к) (?:\d|понедельник|вторник|сред[ыеу]|четверг|пятниц|суббот|воскресен|завтра|конца)\w*"
     r"|оставь .{1,40} (?:в покое|как есть))\b"
-    rf"|{_first('и', 'но', 'пожалуйста')}\bне (?:трогая|(?!(?:мо|тво|сво|эт|он|одн|люд|\w{{1,12}}йт)и\b)"
+    rf"|{first('и', 'но', 'пожалуйста')}\bне (?:трогая|(?!(?:мо|тво|сво|эт|он|одн|люд|\w{{1,12}}йт)и\b)"
     rf"\w{{2,20}}(?:[аяеу]й|йте|ите|ьте|(?<![лх])и))\b",
     "никогда всегда должен нельзя только исключительно запрещ не более менее меньше максимум минимум обязательно "
     "бюджет лимит срок ни никаких избегай убедись придерживайся без до к оставь",

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from contextfold import identifiers
 from contextfold.summary import extractive_cues as cues
 from contextfold.summary.rule_words import DAYS
+from contextfold.summary.standing_words import REPLIES
 
 WHOLE = 240
 """Characters. A message up to this size that begins with a label (``RULE:``) is one statement."""
@@ -39,8 +40,8 @@ _CONTENT = rf"(?![\u3040-\u309f])[{identifiers.CJK}]"
 
 _MODAL = re.compile(
     "请|务必|必须|必需|一定要?|不要|不能|不可|不得|不许|禁止|严禁|切勿|始终|总是|只能|现在|以后|今后|可以|允许"
-    "|直接|使用|改成|改为|换成|作废|不算数|必ず|必須|絶対"
-    "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제|절대|반드시"
+    "|直接|使用|改成|改为|换成|作废|不算数|开始|必ず|必須|絶対|今後"
+    "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제부터|이제|지금부터|앞으로는?|절대|반드시"
 )
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
@@ -81,6 +82,7 @@ _COMPARES = re.compile(
     r"|mais|più|meno|meer|minder|boven|onder|более|менее|больше|меньше|выше|ниже)\b|超过|以上|以下|之前|より|이상|이하",
     re.IGNORECASE,
 )
+_REPLY = re.compile(REPLIES.pattern, re.IGNORECASE)
 _STEM = 6
 _ARTICLE = re.compile("^[وبف]?(?:ال|لل)(?=..)")
 _EMPTY = frozenset(
@@ -98,6 +100,8 @@ _EMPTY = frozenset(
         "मत नहीं कभी भी अब आप तुम है हैं को में से पर के की का और यह वह कर करें करो करना सकते सकता हो हमेशा",
         "केवल सिर्फ जा भूल कृपया बजाय जगह",
         "لا يجب أن ألا الآن يمكنك دائما دائمًا فقط من على في إلى هذا هذه ذلك أبدا بدلا انس تجاهل عدم",
+        "désormais dorénavant partir plaît plait adelante favor diante avanti favore voortaan vanaf alsjeblieft going",
+        "forward henceforth отныне впредь этого момента пожалуйста",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
     )
     for word in words.split()
@@ -131,7 +135,9 @@ class Statement:
     """The stems of its plain words."""
     forbids: bool
     shape: str
-    """Of what sets a limit the text without its figures: of two that differ in these alone the later one holds."""
+    """The same for two of which the later one holds, whatever their words: of limits the text without its figures, and
+    one for all that say no more than in which language to answer.
+    """
 
     @property
     def things(self) -> Things:
@@ -149,8 +155,15 @@ def statements_of(sentences: Sequence[str]) -> Iterator[Statement]:
         is_rule = (cues.demands(text, heads) or cues.is_labeled(text)) and not asks
         if is_rule or withdraws:
             forbids = bool(cues.PROHIBITS.search(text))
-            shape = "" if forbids or not is_rule else _ALONE.sub("#", text.lower())
-            yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape if "#" in shape else "")
+            shape = "" if forbids or not is_rule else _shape(text)
+            yield Statement(text, is_rule, withdraws, _plain(text), forbids, shape)
+
+
+def _shape(text: str) -> str:
+    if _REPLY.search(text) and not _plain(_REPLY.sub(" ", text)):
+        return "# as the language of answers"
+    shape = _ALONE.sub("#", text.lower())
+    return shape if "#" in shape else ""
 
 
 def is_question(text: str) -> bool:
