@@ -628,6 +628,9 @@ Whenever I click save, the page reloads.
 Add a docstring to each function.
 Write a test for every module.
 Check every file for tabs.
+I went back to French fries.
+go back to French fries
+the old tests stop running
 He preferred the old one.
 the preferred network is 5G
 All tests in CI are green.
@@ -1058,6 +1061,22 @@ LIFTED = [
     ("Don't touch the parser in this PR.", "feel free to touch the parser in this PR again"),
     ("Não reinicie o servidor principal.", "A regra já não vale, reinicie o servidor principal."),
     ("Keep the last 6 weeks for the validation, at most.", "I meant the last 8 weeks for the validation, not 6."),
+    ("From now on, reply in German.", "Stop replying in German."),
+    ("Run the linter after each change.", "No need to run the linter any more."),
+    ("Always run make lint before committing.", "You can stop running make lint."),
+    ("Antworte immer mit einer kurzen Liste.", "Du musst nicht mehr mit einer kurzen Liste antworten."),
+    ("Schreibe immer einen Kommentar an den Kopf.", "Hör auf, einen Kommentar an den Kopf zu schreiben."),
+    ("Lance toujours les tests unitaires.", "Plus besoin de lancer les tests unitaires."),
+    ("Ejecuta siempre las pruebas unitarias.", "No hace falta ejecutar las pruebas unitarias."),
+    ("Execute sempre os testes unitários.", "Não precisa mais executar os testes unitários."),
+    ("Esegui i test unitari dopo ogni modifica.", "Smetti di eseguire i test unitari."),
+    ("Draai altijd de langzame tests.", "Je hoeft de langzame tests niet meer te draaien."),
+    ("Всегда запускай медленные тесты.", "Можешь не запускать медленные тесты."),
+    ("每次修改后都要运行测试。", "不用再运行测试了。"),
+    ("必ずリンターを実行してください。", "リンターを実行する必要はありません。"),
+    ("반드시 린터를 실행하세요.", "린터를 실행할 필요 없어요."),
+    ("हमेशा लिंटर टेस्ट चलाएं।", "लिंटर टेस्ट चलाने की ज़रूरत नहीं।"),
+    ("لا تلمس قاعدة البيانات.", "لا حاجة إلى قاعدة البيانات."),
 ]
 """A rule, and words that take it back."""
 
@@ -1095,6 +1114,12 @@ STAYING = [
     ("Der Dienst lauscht immer auf Port 8443.", "Warum lauscht der Dienst auf 9000 anstatt auf Port 8443?"),
     ("Utilise toujours la table clients_v1 ici.", "Pourquoi la table clients_v2 au lieu de clients_v1 ici ?"),
     ("ログは絶対に消さないで。", "データを見ていいです。"),
+    ("Always run the unit tests.", "The unit tests stop running after a minute."),
+    ("Always run the unit tests.", "There is no need to worry about the unit tests, they run."),
+    ("Führe immer die Tests aus.", "Warum musst du die Tests nicht ausführen?"),
+    ("Lance toujours les tests unitaires.", "Les tests unitaires se sont arrêtés de tourner."),
+    ("Ejecuta siempre las pruebas unitarias.", "Las pruebas unitarias me dejan de funcionar."),
+    ("每次修改后都要运行测试。", "测试运行了，没有报错。"),
 ]
 """A rule, and words that tell of the same things and take nothing back."""
 

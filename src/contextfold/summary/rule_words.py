@@ -513,55 +513,69 @@ LIFTS = (
         rf"|you (?:no longer (?:have|need) to|do{_NOT} (?:have|need) to)"
         r"|(?<!\bi )(?<!\bwe )(?:may|can|go ahead and|feel free to) .{1,60} (?:now|again|after all)"
         r"|lift(?:ed)? (?:the|that)|not anymore"
-        r"|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
+        rf"|{_BEGINS}stop \w+ing|(?:can|may) (?:now )?stop \w+ing|(?<!\bthere is )(?<!\bthere['’]s )no (?:more )?need"
+        r" (?:to|for)|changed my mind|(?<!\bwhat )i meant|on second thought|replaces?"
         r"|from now on|rather than|(?:may|can) (?:now|again)"
         r"|(?:it['’]?s|is|are) (?:now )?(?:fine|ok|okay|allowed|off) (?:now|after all|again)|it['’]?s (?:fine|ok|okay"
         r"|allowed) to)\b|(?<!\w )\bactually\b(?!\W*$)",
         "instead forget never nevermind scrap disregard ignore drop cancel withdraw no do don does is isn are aren you "
-        "lift lifted not changed go feel i on replace from rather may can it its actually",
+        "lift lifted not changed go feel i on replace from rather may can it its actually stop",
     ),
     Phrases(
-        r"\b(?:stattdessen|anstatt|ich meinte|vergiss|nicht mehr (?:nötig|gültig|notwendig)|doch (?:nicht|lieber"
+        r"\b(?:du (?:musst|brauchst) (?:.{1,60} )?nicht|(?:musst|brauchst) du (?:.{1,40} )?nicht|hör (?:bitte )?auf"
+        r"|stattdessen|anstatt|ich meinte|vergiss|nicht mehr (?:nötig|gültig|notwendig)|doch (?:nicht|lieber"
         r"|wieder)"
         r"|gilt (?:ab \w+ )?nicht|gelten nicht|aufgehoben|anders überlegt|ab jetzt|ignorier\w*|(?:darf|dürfen|darfst"
         r"|kann|können|kannst) (?:.{1,40} )?(?:jetzt|doch|nun|wieder)|jetzt (?:darf|kann)\w*)\b",
-        "stattdessen anstatt ich vergiss nicht doch gilt gelten aufgehoben anders ab ignorier darf dürfen kann "
+        "du musst brauchst hör stattdessen anstatt ich vergiss nicht doch gilt gelten aufgehoben anders ab ignorier "
+        "darf dürfen kann "
         "können jetzt",
     ),
     Phrases(
-        r"\b(?:plutôt|à la place|au lieu d[eu]|je voulais dire|oublie[zr]?|ignore[zr]? (?:la|les?|ce\w*|ma|mes)"
+        r"\b(?:(?:plus|pas) besoin (?:de |d['’])|arrête[zr]? (?:de |d['’])|plutôt|à la place|au lieu d[eu]"
+        r"|je voulais dire|oublie[zr]?|ignore[zr]? (?:la|les?|ce\w*|ma|mes)"
         r"|finalement|n(?:e |['’])(?:est"
         r"|s['’]applique|vaut|tient) plus|(?:tu peux|vous pouvez|on peut) (?:.{1,40} )?(?:maintenant|désormais"
         r"|à nouveau|de nouveau)|(?:maintenant|désormais),? (?:tu peux|vous pouvez|on peut))\b",
-        "plutôt à au je oublie ignore finalement ne n tu vous on maintenant désormais",
+        "plus pas arrête plutôt à au je oublie ignore finalement ne n tu vous on maintenant désormais",
     ),
     Phrases(
-        r"\b(?:en lugar|en vez|qu(?:ise|ería) decir|olvid[ae]\w*|ignora|ya no (?:se )?(?:aplic\w+|val\w+|es"
+        r"\b(?:(?<!\bme )dej[ae] de \w+r|no (?:hace falta|es necesario) (?:que )?\w+|(?:par[ae]|deix[ae]) de \w+r"
+        r"|não precisas? (?:mais )?(?:de )?\w+r|smetti(?:la)? di \w+re|non (?:serve più|è più necessario)"
+        r"|non c['’]è più bisogno)\b|\b(?:en lugar|en vez|qu(?:ise|ería) decir|olvid[ae]\w*|ignora"
+        r"|ya no (?:se )?(?:aplic\w+|val\w+|es"
         r"|hace falta|import\w+)"
         r"|(?:ahora|ya) (?:sí|puedes?|se puede|está permitido))\b|\b(?:em vez|quis dizer|(?<!\w )na verdade"
         r"|já não (?:vale|se aplica)|esque[çc][ae]|ignore (?:os?|as?|isso)"
         r"|não (?:vale|se aplica) mais|(?:agora|já) (?:você )?(?:pode|podes|é permitido))\b|\b(?:invece|volevo dire"
         r"|dimentica\w*"
         r"|ignora|non (?:vale|si applica) più|(?:ora|adesso) (?:puoi|si può|potete)|puoi (?:ora|adesso|di nuovo))\b",
-        "en quise quería olvida ignora ya ahora em quis na esqueç ignore não agora já invece volevo dimentica non "
+        "deja deje no para pare deixa deixe smetti smettila en quise quería olvida ignora ya ahora em quis na esqueç "
+        "ignore não agora já invece volevo dimentica non "
         "ora adesso puoi",
     ),
     Phrases(
-        r"\b(?:in plaats|ik bedoelde|vergeet|negeer|niet meer (?:nodig|geldig)|geldt niet|nu (?:mag|kan) je"
+        r"\b(?:(?:je|jij) hoeft (?:.{1,60} )?niet|hoef je (?:.{1,40} )?niet|(?:hou|houd) op met|stop met"
+        r"|не (?:нужно|надо) больше|можешь не|можно не|перестань|перестаньте|прекрати(?:те)?)\b"
+        r"|\b(?:in plaats|ik bedoelde|vergeet|negeer|niet meer (?:nodig|geldig)|geldt niet|nu (?:mag|kan) je"
         r"|(?:mag|mogen) (?:.{1,40} )?(?:nu|weer|toch))\b|\b(?:вместо|имел[аи]? в виду|забудь\w*|игнорируй\w*"
         r"|больше не (?:действует"
         r"|нужно|надо|актуальн\w+)|отмен\w*|(?:теперь|снова|уже) (?:можно|можешь|разреш\w+)|можно (?:теперь|снова))\b",
-        "in ik имел vergeet negeer niet geldt nu mag mogen вместо забудь игнорируй больше отмен теперь снова уже можно",
+        "je jij hoef hou stop не можешь можно перестань прекрати in ik имел vergeet negeer niet geldt nu mag mogen "
+        "вместо забудь игнорируй больше отмен теперь снова уже можно",
     ),
     Phrases(
-        r"改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你"
+        r"不(?:用|必|需要)再|(?:必要は|必要が)(?:もう)?(?:ない|ありません)|なくても?(?:いい|結構|構いません)|[をは]やめて"
+        r"|그만(?:하|해|두)|할 필요(?:가|는)? ?없|지 않아도 ?(?:돼|됩|괜찮)"
+        r"|改成|改为|改到|换成|推迟到|提前到|不用了|算了|取消|撤销|忘掉|忽略|(?:现在|以后|今后)可以|允许你"
         r"|不算(?=[数了。，,；;！!]|$)|我的意思是|作废|解除"
         r"|不再(?:适用|有效|需要)|やっぱり|ではなく|取り消|もう不要|忘れて|無視して|変更して|[てで]も?いい"
         r"|[てで]も?構いません|かまいません|許可します|撤回|대신|취소|더 이상|잊어|무시해|이제.{0,20}도 ?(?:돼|됩|괜찮"
         r"|좋)|도 ?(?:돼요|됩니다|된다|괜찮)"
     ),
     Phrases(
-        r"के बजाय|की जगह|के बदले|भूल जा|अब .{1,60}सकत[ेाी] (?:हैं|हो|है)|अब .{0,40}(?:लागू नहीं"
+        r"(?:करना|लिखना|चलाना|देना) बंद कर|की (?:अब )?(?:कोई )?(?:ज़रूरत|जरूरत) नहीं|\bتوقف عن |\bلا حاجة "
+        r"|के बजाय|की जगह|के बदले|भूल जा|अब .{1,60}सकत[ेाी] (?:हैं|हो|है)|अब .{0,40}(?:लागू नहीं"
         r"|ज़रूरत नहीं|जरूरत नहीं)|रद्द कर|मेरा मतलब"
         r"|\bبدل(?:ا|اً|ًا) |\b(?:انس|انسَ|تجاهل) (?:ما|أمر|ال|تلك|ذلك|هذ)|\bيمكنك .{0,60}الآن"
         r"|\bالآن (?:يمكنك|مسموح)|\bلم ي?عد .{0,40}"

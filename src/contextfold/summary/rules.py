@@ -40,13 +40,14 @@ _CONTENT = rf"(?![\u3040-\u309f])[{identifiers.CJK}]"
 
 _MODAL = re.compile(
     "请|务必|必须|必需|一定要?|不要|不能|不可|不得|不许|禁止|严禁|切勿|始终|总是|只能|现在|以后|今后|可以|允许"
-    "|直接|使用|改成|改为|换成|作废|不算数|开始|必ず|必須|絶対|今後"
+    "|直接|使用|改成|改为|换成|作废|不算数|开始|不用再|不必再|不需要再|每次|都要|必ず|必須|絶対|今後"
     "|하지|마세요|말아|주세요|해도|돼요?|됩니다|이제부터|이제|지금부터|앞으로는?|절대|반드시"
 )
 """What a rule is worded with, and words that lift one: they say nothing of what it is about."""
 
 _WORD = re.compile(
-    rf"(?=({_CONTENT}{_CONTENT}))|(?<!{_CONTENT})({_CONTENT})(?=[\u3041-\u3096])|([^\W\d_{identifiers.CJK}\u0900-\u097f]{{3,}}|[\u0900-\u0963]{{2,}})"
+    rf"(?=({_CONTENT}{_CONTENT}))|(?<!{_CONTENT})({_CONTENT})(?=[\u3041-\u3096])"
+    rf"|([^\W\d_{identifiers.CJK}\u0900-\u097f]{{3,}}|[\u0900-\u0963]{{2,}})"
 )
 """Each pair of signs, since a pair that begins at the wrong one would say nothing; a sign that Japanese endings stand
 behind; words of letters.
@@ -67,18 +68,23 @@ _VERSION = re.compile(
 
 _PLACE = re.compile(
     r"#(\d+)\b|\b(?:tasks?|issues?|tickets?|story|pull request|pr|mr|bugs?|items?|steps?|tables?|figures?|chapters?"
-    r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?|articles?"
+    r"|sections?|appendix|questions?|exercises?|parts?|pages?|slides?|rows?|columns?|tests?|cases?|requirements?"
+    r"|articles?"
     r"|aufgaben?|tabellen?|abbildung|kapitel|abschnitt|anhang|fragen?|übung|teil|seiten?|folien?|schritt|punkt|zeilen?"
-    r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa|tabela"
-    r"|seção|pergunta|questão|passo|etapa|compito|tabella|capitolo|sezione|domanda|pagina|taak|tabel|hoofdstuk|vraag|stap"
-    r"|deel|задач\w*|таблиц\w*|глав\w*|раздел\w*|вопрос\w*|шаг\w*|част\w*|страниц\w*) (?:no\.? ?|nr\.? ?|№ ?|#)?(\d+)\b"
+    r"|spalten?|tâche|tableau|chapitre|étape|partie|tarea|tabla|capítulo|sección|pregunta|paso|parte|página|tarefa"
+    r"|tabela"
+    r"|seção|pergunta|questão|passo|etapa|compito|tabella|capitolo|sezione|domanda|pagina|taak|tabel|hoofdstuk|vraag"
+    r"|stap"
+    r"|deel|задач\w*|таблиц\w*|глав\w*|раздел\w*|вопрос\w*|шаг\w*|част\w*|страниц\w*) (?:no\.? ?|nr\.? ?|№ ?"
+    r"|#)?(\d+)\b"
     r"|(?:第|表|图|図|問|任务|步骤|タスク) ?(\d+)(?![\d%]|[天日年月个週周次回])|(?:과제|표|그림) ?(\d+)(?!\d)",
     re.IGNORECASE,
 )
 """A thing that has a number for its name, among others of its kind: ``table 3``, ``issue #12``, ``第3章``."""
 
 _COMPARES = re.compile(
-    r"\b(?:than|above|below|over|under|exceed\w*|least|most|before|until|als|über|unter|vor|bis|plus|moins|avant|más|menos"
+    r"\b(?:than|above|below|over|under|exceed\w*|least|most|before|until|als|über|unter|vor|bis|plus|moins|avant|más"
+    r"|menos"
     r"|mais|più|meno|meer|minder|boven|onder|более|менее|больше|меньше|выше|ниже)\b|超过|以上|以下|之前|より|이상|이하",
     re.IGNORECASE,
 )
@@ -100,8 +106,9 @@ _EMPTY = frozenset(
         "मत नहीं कभी भी अब आप तुम है हैं को में से पर के की का और यह वह कर करें करो करना सकते सकता हो हमेशा",
         "केवल सिर्फ जा भूल कृपया बजाय जगह",
         "لا يجب أن ألا الآن يمكنك دائما دائمًا فقط من على في إلى هذا هذه ذلك أبدا بدلا انس تجاهل عدم",
-        "désormais dorénavant partir plaît plait adelante favor diante avanti favore voortaan vanaf alsjeblieft going",
-        "forward henceforth отныне впредь этого момента пожалуйста",
+        "désormais dorénavant poi partir plaît plait adelante favor diante avanti favore voortaan vanaf going",
+        "alsjeblieft forward henceforth jeder jede jedem jedes chaque cada ogni elke iedere отныне впредь этого",
+        "момента пожалуйста",
         "oublie lieu lugar olvida vez esquece verdade invece dimentica plaats vergeet вместо забудь",
     )
     for word in words.split()
@@ -205,7 +212,8 @@ def restated(rule: str) -> Iterator[Statement]:
 
 
 def _judged(said: Said) -> tuple[list[tuple[int, Statement]], list[tuple[str, bool]]]:
-    """The rules that stand at the end, and the texts of those that fell, each with whether something took its place."""
+    """The rules that stand at the end, and the texts of those that fell, each with whether something took its "
+    "place."""
     rules: list[tuple[int, Statement]] = []
     fallen: list[tuple[str, bool]] = []
     for place, statements in said:

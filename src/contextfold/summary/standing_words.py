@@ -15,12 +15,10 @@ from contextfold.summary.rule_words import Phrases, first
 _ENGLISH_DO = (
     r"(?:run|rerun|execute|test|format|lint|update|ask|tell|check|commit|push|build|write|add|use|reply|answer|respond"
     r"|report|show|explain|confirm|verify|review|save|log|document|send|give|list|include|quote|cite|mention|call|put"
-    r"|mark|start|end|begin|finish|stop|create|make|wait|summari[sz]e|keep|bump|post|print|return|say|read|attach"
-    r"|sign)"
+    r"|mark|start|end|begin|finish|stop|create|make|wait|summari[sz]e|keep|bump|post|print|return|say|read|attach|sign)"
 )
 _ENGLISH_EVENT = (
-    r"(?:changes?|commits?|steps?|edits?|merges?|push|tasks?|messages?|repl(?:y|ies)|answers?|responses?|turns?"
-    r"|release"
+    r"(?:changes?|commits?|steps?|edits?|merges?|push|tasks?|messages?|repl(?:y|ies)|answers?|responses?|turns?|release"
     r"|deploy(?:ment)?s?|runs?|refactor\w*|session|requests?|updates?|pull requests?|prs?|call)"
 )
 _ENGLISH_EACH = (
@@ -37,70 +35,65 @@ _ENGLISH_HOLDS = (
 )
 
 _ENGLISH_REPLY = (
-    rf"{_ENGLISH_BEGINS}\b(?:reply|respond|answer|speak|talk|communicate|write)(?: (?:back|(?:to |with )?(?:me|us)"
-    rf"|everything|all (?:answers|replies)))* (?:in )?{_ENGLISH_TONGUE}\b"
+    rf"(?:{_ENGLISH_BEGINS}|(?<=\bnow on )|(?<=\bhere on )|(?<=\byou can )|(?<=\blet['’]s ))\b(?:(?:reply|respond"
+    rf"|answer|speak|talk|communicate|write)(?: (?:back|(?:to |with )?(?:me|us)|everything|all (?:answers"
+    rf"|replies)))* (?:in )?|(?:(?:switch|go|change)(?: back)?|back) to ){_ENGLISH_TONGUE}\b"
+    r"(?! (?!(?:and|with|please|again|now|for|only|from|in|but|so|or|when|if|unless|to|as|until|while)\b)\w)"
 )
+"""``go back to French``, and not ``go back to French fries``."""
 ENGLISH = Phrases(
     rf"\b{_ENGLISH_HOLDS}\b(?! (?:is|was|seems|it (?:works?|worked|fails?|failed|crashe[sd])|i(?:['’]ll| will| am"
-    rf"|['’]m))\b)"
-    rf"|{_ENGLISH_BEGINS}\b{_ENGLISH_DO}\b[^.!?]{{1,80}}\b(?:{_ENGLISH_EACH}"
-    r"|(?:whenever|every ?time|each time) (?:you|we|i (?:ask|say|tell))\b)"
-    rf"|\b{_ENGLISH_EACH},? (?:please )?{_ENGLISH_DO}\b"
-    rf"|\b(?:whenever|every ?time|each time) [^.!?]{{1,80}}, (?:then |please )*{_ENGLISH_DO}\b"
-    rf"|\bbefore (?:you )?(?:commit|push|merg|releas|deploy|delet)(?:e"
-    rf"|t)?(?:ing)?\b[^.!?]{{0,40}}, (?:please )?{_ENGLISH_DO}\b"
-    rf"|{_ENGLISH_REPLY}"
-    rf"|{_ENGLISH_BEGINS}\bwrite (?:(?:all|your|the|code|commit) )*(?:comments|messages|docstrings|docs|names)"
-    rf" in {_ENGLISH_TONGUE}\b"
-    r"|\buse (?:british|american|us|uk) (?:english|spelling)\b"
+    rf"|['’]m))\b)|{_ENGLISH_REPLY}|{_ENGLISH_BEGINS}\bwrite (?:(?:all|your|the|code|commit) )*(?:comments|messages"
+    rf"|docstrings|docs|names) in {_ENGLISH_TONGUE}\b|\buse (?:british|american|us|uk) (?:english|spelling)\b"
     r"|\bi(?:['’]d| would| do)?(?: (?:strongly|really|also|generally|usually|still|definitely|much"
-    r"|personally))* prefer\b"
-    r"|\bi(?: want| need|['’]d like| would like) you to (?:always|ask|check with|tell|wait)\b"
+    r"|personally))* prefer\b|\bi(?: want| need|['’]d like| would like) you to (?:always|ask|check with|tell|wait)\b"
     r"|\bi(?:['’]d| would)(?: (?:really|much|still))* rather (?:you|we|it|not (?!say\b))\b|\bmy preferences? (?:is"
-    r"|are)\b"
-    rf"|{_ENGLISH_BEGINS}\b(?:prefer \w|treat \w+ as \w|follow (?:\w+ ){{0,4}}(?:conventions?|guidelines?|standards?"
-    r"|style ?guides?|styles?|pep[ -]?\d+)\b)"
-    r"|(?<!\w )\ball (?:timestamps?|times|dates|amounts|prices|units|measurements|comments|answers|replies|docs)"
-    r"(?: (?:go|stay|are|be))? (?:in|as) (?!(?:the|an?|my|our|this|that|it|one|place"
-    r"|sync)\b)[\w-]+(?: [\w-]+)?(?=[.,;!]|\W*\Z)"
-    r"|\bi(?:['’]m| am) (?:\w+ )?(?:allergic to|vegetarian|vegan|lactose|gluten|colou?r[- ]?blind)\b",
-    "from going henceforth run rerun execute test format lint update ask tell check commit push build write add use "
-    "reply "
-    "answer respond report show explain confirm verify review save log document send give list include quote cite "
-    "mention call put mark start end begin finish stop create make wait summarize keep bump post print return say "
-    "read "
-    "attach sign after before with on in for at whenever every each speak talk communicate i my prefer treat follow "
-    "all",
+    rf"|are)\b|{_ENGLISH_BEGINS}\b(?:prefer \w|stop (?:us|add|mak|writ|send|ask|chang|edit|renam|touch|delet|commit"
+    rf"|push|call"
+    r"|apologiz)ing\b|treat \w+ as \w|follow (?:\w+ ){0,4}(?:conventions?|guidelines?|standards?|style ?guides?|styles?"
+    r"|pep[ -]?\d+)\b)|(?<!\w )\ball (?:timestamps?|times|dates|amounts|prices|units|measurements|comments|answers"
+    r"|replies|docs)(?: (?:go|stay|are|be))? (?:in|as) (?!(?:the|an?|my|our|this|that|it|one|place"
+    r"|sync)\b)[\w-]+(?: [\w-]+)?(?=[.,;!]|\W*\Z)|\bi(?:['’]m| am) (?:\w+ )?(?:allergic to|vegetarian|vegan|lactose"
+    r"|gluten|colou?r[- ]?blind)\b",
+    "from going henceforth reply respond answer speak talk communicate write switch go change back use i my prefer "
+    "stop treat follow all",
+)
+ENGLISH_EACH_TIME = Phrases(
+    rf"{_ENGLISH_BEGINS}\b{_ENGLISH_DO}\b[^.!?]{{1,80}}\b(?:{_ENGLISH_EACH}|(?:whenever|every ?time|each time) (?:you"
+    rf"|we|i (?:ask|say|tell))\b)|\b(?:{_ENGLISH_EACH},?|(?:whenever|every ?time|each time) [^.!?]{{1,80}},"
+    r"|before (?:you )?(?:commit|push|merg|releas|deploy|delet)(?:e|t)?(?:ing)?\b[^.!?]{0,40},)"
+    rf" (?:then |please )*{_ENGLISH_DO}\b",
+    "run rerun execute test format lint update ask tell check commit push build write add use reply answer respond "
+    "report show explain confirm verify review save log document send give list include quote cite mention call put "
+    "mark start end begin finish stop create make wait summarize keep bump post print return say read attach sign "
+    "after "
+    "before with on in for at whenever every each",
 )
 
 _GERMAN_DO = (
     r"(?:führe?|lass|prüfe?|teste?|starte?|mache?|schreibe?|aktualisiere?|frage?|sage?|zeige?|bestätige?|formatiere?"
-    r"|nenne?"
-    r"|gib|baue?|committe?|erkläre?|fasse?|warte|antworte)"
+    r"|nenne?|gib|baue?|committe?|erkläre?|fasse?|warte|antworte)"
 )
 _GERMAN_EACH = (
     r"(?:nach|vor|bei|mit|in|zu|am (?:ende|anfang)) jede[rmns]? (?:\w+ )?(?:\w{0,20}änderung|commit|schritt|push"
-    r"|merge|antwort"
-    r"|nachricht|deployment|release|durchlauf|aufgabe|anfrage)s?"
+    r"|merge|antwort|nachricht|deployment|release|durchlauf|aufgabe|anfrage)s?"
 )
 _GERMAN_REPLY = (
-    rf"{first('bitte', 'und', 'aber')}\b(?:antworte?|schreibe?|sprich|rede|kommentiere?|erkläre?)"
-    r"(?: (?:mir|uns|mit (?:mir|uns)|bitte|alles|nur))* (?:auf|in) (?:einfachem )?(?:deutsch|\w{4,15}isch|hindi)\b"
+    rf"{first('bitte', 'und', 'aber', 'jetzt', 'sofort')}\b(?:(?:antworte?|schreibe?|sprich|rede|kommentiere?|erkläre?)"
+    r"(?: (?:mir|uns|mit (?:mir|uns)|bitte|alles|nur|wieder))* (?:auf|in) (?:einfachem )?|(?:wechs(?:le|el)|zurück|geh)"
+    r"(?: (?:bitte|wieder|zurück))* (?:zu|auf|ins) )(?:deutsch|\w{4,15}isch|hindi)\b"
 )
 GERMAN = Phrases(
     r"\b(?:ab (?:jetzt|sofort)(?! (?:geht|läuft|funktioniert|verfügbar|ist)\b)|von (?:jetzt|nun|hier) an)\b"
     rf"|{first('bitte', 'und', 'aber')}\b(?:künftig|in zukunft|zukünftig),? (?:bitte|{_GERMAN_DO}|verwende|nutze?"
-    rf"|benutze?)\b"
-    rf"|{first('bitte', 'und', 'aber')}\b{_GERMAN_DO}\b[^.!?]{{1,80}}\b(?:{_GERMAN_EACH}|jedes mal)\b"
-    rf"|\b(?:{_GERMAN_EACH},?|jedes mal,? (?:wenn|bevor"
-    rf"|nachdem) [^.!?]{{1,60}},) (?:bitte )?{_GERMAN_DO}\b(?! (?:ich|wir)\b)"
-    rf"|{_GERMAN_REPLY}"
+    rf"|benutze?)\b|{first('bitte', 'und', 'aber')}\b{_GERMAN_DO}\b[^.!?]{{1,80}}\b(?:{_GERMAN_EACH}|jedes mal)\b"
+    rf"|\b(?:{_GERMAN_EACH},?|jedes mal,? (?:wenn|bevor|nachdem) [^.!?]{{1,60}},) (?:bitte )?{_GERMAN_DO}\b(?! (?:ich"
+    rf"|wir)\b)|{_GERMAN_REPLY}"
     r"|\b(?:ich (?:bevorzuge|(?:hätte|habe|mag|möchte) (?:.{1,20} )?lieber)|mir (?:ist|wäre|sind"
-    r"|wären) (?:.{1,30} )?lieber)\b"
-    r"|\bich bin (?:\w+ )?(?:allergisch|vegetarier(?:in)?|veganer(?:in)?)\b",
-    "ab von künftig in zukünftig führ lass prüf test start mach schreib aktual frag sag zeig bestät format nenn gib "
-    "bau "
-    "commit erklär fass warte antwort nach vor bei mit zu am jedes sprich rede komment ich mir",
+    r"|wären) (?:.{1,30} )?lieber)\b|\bich bin (?:\w+ )?(?:allergisch|vegetarier(?:in)?|veganer(?:in)?)\b",
+    "ab wechsle wechsel zurück geh von künftig in zukünftig führ lass prüf test start mach schreib aktual frag sag "
+    "zeig bestät format nenn gib bau commit erklär fass warte antwort nach vor bei mit zu am jedes sprich rede komment "
+    "ich mir",
 )
 
 _FRENCH_DO = (
@@ -109,57 +102,47 @@ _FRENCH_DO = (
 )
 _FRENCH_EACH = (
     r"(?:après|avant|à|pour|dans|avec) chaque (?:modification|commit|étape|changement|réponse|message|push|fusion"
-    r"|déploiement"
-    r"|tâche|demande)"
+    r"|déploiement|tâche|demande)"
 )
 _FRENCH_REPLY = (
-    rf"{first('et', 'mais', 'plaît', 'plait')}\b(?:réponds?|répondez|écris|écrivez|parle[zr]?|explique[zr]?"
-    rf"|commente[zr]?)"
-    r"(?:[- ](?:moi|nous|tout|uniquement|avec (?:moi|nous)))* en (?:français|anglais|allemand|espagnol|italien"
-    r"|portugais"
-    r"|néerlandais|russe|chinois|japonais|coréen|arabe|hindi)\b"
+    rf"{first('et', 'mais', 'plaît', 'plait', 'désormais', 'maintenant')}\b(?:(?:réponds?|répondez|écris|écrivez"
+    rf"|parle[zr]?|explique[zr]?|commente[zr]?)(?:[- ](?:moi|nous|tout|uniquement|avec (?:moi|nous)))* en |(?:reviens"
+    rf"|revenez|re?passe[zr]?) (?:au |en |à l['’]))(?:français|anglais|allemand|espagnol|italien|portugais|néerlandais"
+    rf"|russe|chinois|japonais|coréen|arabe|hindi)\b"
 )
 FRENCH = Phrases(
     r"\b(?:désormais|dorénavant|à partir de maintenant|à partir d['’]aujourd['’]hui)\b(?! (?:disponible|impossible"
-    r"|possible)\b)"
-    rf"|{first('et', 'mais', 'plaît', 'plait')}\b{_FRENCH_DO}\b[^.!?]{{1,80}}\b(?:{_FRENCH_EACH}|chaque fois)\b"
-    rf"|\b(?:{_FRENCH_EACH},?|(?:à )?chaque fois que? [^.!?]{{1,60}},) {_FRENCH_DO}\b"
-    rf"|{_FRENCH_REPLY}"
+    rf"|possible)\b)|{first('et', 'mais', 'plaît', 'plait')}\b{_FRENCH_DO}\b[^.!?]{{1,80}}\b(?:{_FRENCH_EACH}"
+    rf"|chaque fois)\b|\b(?:{_FRENCH_EACH},?|(?:à )?chaque fois que? [^.!?]{{1,60}},) {_FRENCH_DO}\b|{_FRENCH_REPLY}"
     r"|\b(?:je préf[éè]re(?:rais)?|j['’]aimerais mieux|je suis (?:\w+ )?(?:allergique|végétarien(?:ne)?|végane?))\b",
-    "désormais dorénavant à lance exécute teste vérifie mets mettez demande écris écrivez affiche dis dites montre "
-    "confirme "
-    "fais faites ajoute donne utilise réponds répondez explique après avant pour dans avec chaque parle commente je j",
+    "désormais reviens revenez repasse passe dorénavant à lance exécute teste vérifie mets mettez demande écris "
+    "écrivez affiche dis dites montre confirme fais faites ajoute donne utilise réponds répondez explique après avant "
+    "pour dans avec chaque parle commente je j",
 )
 
 _SPANISH_DO = (
-    r"(?:ejecut[ae]|verifi(?:ca|que)|comprueb[ae]|actuali(?:za|ce)|pregunt(?:a|e|ame)|pregúntame|dime|avísame"
-    r"|muéstrame"
+    r"(?:ejecut[ae]|verifi(?:ca|que)|comprueb[ae]|actuali(?:za|ce)|pregunt(?:a|e|ame)|pregúntame|dime|avísame|muéstrame"
     r"|confirm[ae]|escrib[ae]|haz|haga|añad[ae]|agreg(?:a|ue)|usa|use|explica|explique)"
 )
-"""No verb that tells as often what a program does, here and in the next two: ``cada vez que cambio algo, muestra "
-"nada``."""
+"""No verb that as often tells what a program does, here and in the next two: ``muestra`` asks and reports."""
 _SPANISH_EACH = (
     r"(?:después de|tras|antes de|en|con|a|al final de) cada (?:cambio|commit|paso|modificación|respuesta|mensaje"
-    r"|push|fusión"
-    r"|despliegue|tarea|petición)"
+    r"|push|fusión|despliegue|tarea|petición)"
 )
 _SPANISH_REPLY = (
-    rf"{first('favor', 'y', 'pero')}\b(?:(?:responde|contesta|escribe|habla|explica|comenta)(?:me|nos|les)?"
-    rf"|responda|conteste"
-    r"|escriba|hable|explique)(?: (?:todo|siempre|solo|sólo|conmigo))* en (?:español|castellano|inglés|alemán|francés"
-    r"|italiano|portugués|ruso|chino|japonés|coreano|árabe)\b"
+    rf"{first('favor', 'y', 'pero', 'adelante', 'ahora')}\b(?:(?:(?:responde|contesta|escribe|habla|explica"
+    rf"|comenta)(?:me|nos|les)?|responda|conteste|escriba|hable|explique)(?: (?:todo|siempre|solo|sólo|conmigo))* en "
+    rf"|(?:vuelv[ea]|cambi[ae]|pas[ae]) al )(?:español|castellano|inglés|alemán|francés|italiano|portugués|ruso|chino"
+    rf"|japonés|coreano|árabe)\b"
 )
 SPANISH = Phrases(
     r"\b(?:(?:desde|de) ahora en adelante|a partir de (?:ahora|hoy)|de aquí en adelante|desde ahora|en lo sucesivo)\b"
     rf"|{first('favor', 'y', 'pero')}\b{_SPANISH_DO}\b[^.!?]{{1,80}}\b(?:{_SPANISH_EACH}|cada vez)\b"
-    rf"|\b(?:{_SPANISH_EACH},?|cada vez que [^.!?]{{1,60}},) {_SPANISH_DO}\b"
-    rf"|{_SPANISH_REPLY}"
+    rf"|\b(?:{_SPANISH_EACH},?|cada vez que [^.!?]{{1,60}},) {_SPANISH_DO}\b|{_SPANISH_REPLY}"
     r"|\b(?:prefiero|preferiría|soy (?:\w+ )?(?:alérgic[oa]|vegetarian[oa]|vegan[oa]))\b",
-    "desde de a en al ejecuta corre prueba comprueba verific actualiza pregunta dime avísame muestra muéstrame "
-    "confirma "
-    "escribe haz haga añade agrega usa use utiliza responde explica después tras antes con cada contesta habla "
-    "comenta "
-    "hable prefiero preferiría soy",
+    "desde vuelv cambi pas de a en al ejecuta corre prueba comprueba verific actualiza pregunta dime avísame muestra "
+    "muéstrame confirma escribe haz haga añade agrega usa use utiliza responde explica después tras antes con cada "
+    "contesta habla comenta hable prefiero preferiría soy",
 )
 
 _PORTUGUESE_DO = (
@@ -168,66 +151,56 @@ _PORTUGUESE_DO = (
 )
 _PORTUGUESE_EACH = (
     r"(?:após|depois de|antes de|em|com|a|ao final de) cada (?:mudança|alteração|commit|passo|etapa|resposta"
-    r"|mensagem|push"
-    r"|merge|deploy|tarefa|pedido)"
+    r"|mensagem|push|merge|deploy|tarefa|pedido)"
 )
 _PORTUGUESE_REPLY = (
-    rf"{first('favor', 'e', 'mas')}\b(?:respond[ae]|escrev[ae]|fal[ae]|expli(?:ca|que)|coment[ae])(?:-me|-nos)?"
-    r"(?: (?:tudo|sempre|só|comigo))* em (?:português|inglês|alemão|francês|espanhol|italiano|russo|chinês|japonês"
-    r"|coreano"
-    r"|árabe)\b"
+    rf"{first('favor', 'e', 'mas', 'diante', 'agora')}\b(?:(?:respond[ae]|escrev[ae]|fal[ae]|expli(?:ca|que)"
+    rf"|coment[ae])(?:-me|-nos)?(?: (?:tudo|sempre|só|comigo))* em |(?:volt[ae]|mud[ae]|pass[ae]) (?:ao|para o|pro) )"
+    r"(?:português|inglês|alemão|francês|espanhol|italiano|russo|chinês|japonês|coreano|árabe)\b"
 )
 PORTUGUESE = Phrases(
     r"\b(?:a partir de (?:agora|hoje)|de agora em diante|daqui (?:em|para|pra) (?:diante|a? ?frente)|doravante)\b"
     rf"|{first('favor', 'e', 'mas')}\b{_PORTUGUESE_DO}\b[^.!?]{{1,80}}\b(?:{_PORTUGUESE_EACH}|cada vez|toda vez)\b"
-    rf"|\b(?:{_PORTUGUESE_EACH},?|(?:cada|toda) vez que [^.!?]{{1,60}},) {_PORTUGUESE_DO}\b"
-    rf"|{_PORTUGUESE_REPLY}"
+    rf"|\b(?:{_PORTUGUESE_EACH},?|(?:cada|toda) vez que [^.!?]{{1,60}},) {_PORTUGUESE_DO}\b|{_PORTUGUESE_REPLY}"
     r"|\b(?:prefiro|preferi(?:ri)?a|sou (?:\w+ )?(?:alérgic[oa]|vegetarian[oa]|vegan[oa]))\b",
-    "a de daqui doravante execut roda rode test verifi atualiz pergunt diga avisa avise mostr confirm escrev faça "
-    "adicion "
-    "usa use utiliz respond expli após depois antes em com ao cada toda fala fale coment prefiro preferia preferiria "
-    "sou",
+    "a volt mud pass de daqui doravante execut roda rode test verifi atualiz pergunt diga avisa avise mostr confirm "
+    "escrev faça adicion usa use utiliz respond expli após depois antes em com ao cada toda fala fale coment prefiro "
+    "preferia preferiria sou",
 )
 
 _ITALIAN_DO = (
     r"(?:esegui|lancia|testa|verifica|aggiorna|chiedi(?:mi)?|dimmi|avvisami|mostrami|conferma|scrivi|aggiungi|usa"
-    r"|rispondi"
-    r"|spiega|controlla)"
+    r"|rispondi|spiega|controlla)"
 )
 _ITALIAN_EACH = (
     r"(?:dopo|prima di|a|ad|in|con|alla fine di) ogni (?:modifica|commit|passo|passaggio|risposta|messaggio|push"
-    r"|merge|rilascio"
-    r"|deploy|attività|richiesta)"
+    r"|merge|rilascio|deploy|attività|richiesta)"
 )
 _ITALIAN_REPLY = (
-    rf"{first('favore', 'e', 'ma')}\b(?:rispondi|scrivi|parla|spiega|commenta|risponda|scriva|parli)(?:mi|ci)?"
-    r"(?: (?:tutto|sempre|solo|con me))* in (?:italiano|inglese|tedesco|francese|spagnolo|portoghese|russo|cinese"
-    r"|giapponese"
-    r"|coreano|arabo)\b"
+    rf"{first('favore', 'e', 'ma', 'poi', 'avanti')}\b(?:(?:rispondi|scrivi|parla|spiega|commenta|risponda|scriva"
+    rf"|parli)(?:mi|ci)?(?: (?:tutto|sempre|solo|con me))* in |(?:torna|passa|torni|passi) all['’])"
+    r"(?:italiano|inglese|tedesco|francese|spagnolo|portoghese|russo|cinese|giapponese|coreano|arabo)\b"
 )
 ITALIAN = Phrases(
     r"\b(?:d['’]ora in (?:poi|avanti)|da (?:ora|adesso|oggi|qui) in (?:poi|avanti))\b"
     rf"|{first('favore', 'e', 'ma')}\b{_ITALIAN_DO}\b[^.!?]{{1,80}}\b(?:{_ITALIAN_EACH}|ogni volta)\b"
-    rf"|\b(?:{_ITALIAN_EACH},?|ogni volta che [^.!?]{{1,60}},) {_ITALIAN_DO}\b"
-    rf"|{_ITALIAN_REPLY}"
+    rf"|\b(?:{_ITALIAN_EACH},?|ogni volta che [^.!?]{{1,60}},) {_ITALIAN_DO}\b|{_ITALIAN_REPLY}"
     r"|\b(?:preferisco|preferirei|sono (?:\w+ )?(?:allergic[oa]|vegetarian[oa]|vegan[oa]))\b",
-    "d da esegui lancia prova testa verifica aggiorna chiedi dimmi avvisami mostra conferma scrivi scriva fai "
-    "aggiungi usa "
-    "utilizza rispondi spiega controlla dopo prima a ad in con alla ogni parla parli commenta preferisco preferirei "
-    "sono",
+    "d da torna passa torni passi esegui lancia prova testa verifica aggiorna chiedi dimmi avvisami mostra conferma "
+    "scrivi scriva fai aggiungi usa utilizza rispondi spiega controlla dopo prima a ad in con alla ogni parla parli "
+    "commenta preferisco preferirei sono",
 )
 
 _DUTCH_DO = r"(?:voer|draai|test|controleer|werk|vraag|zeg|toon|bevestig|schrijf|maak|geef|gebruik|antwoord|leg|vertel)"
 _DUTCH_EACH = (
     r"(?:na|voor|bij|met|in|aan het eind van) (?:elke?|iedere?) (?:wijziging|commit|stap|aanpassing|antwoord|bericht"
-    r"|push"
-    r"|merge|release|taak|vraag)"
+    r"|push|merge|release|taak|vraag)"
 )
 _DUTCH_REPLY = (
-    rf"{first('en', 'maar')}\b(?:antwoord|schrijf|spreek|praat|reageer)(?: (?:me|mij|ons|met mij|alles|maar"
-    rf"|alsjeblieft))*"
-    r" (?:in het )?(?:nederlands|engels|duits|frans|spaans|italiaans|portugees|russisch|chinees|japans|koreaans"
-    r"|arabisch)\b"
+    rf"{first('en', 'maar', 'nu', 'voortaan')}\b(?:(?:antwoord|schrijf|spreek|praat|reageer)(?: (?:me|mij|ons"
+    rf"|met mij|alles|maar|weer|alsjeblieft))* (?:in het )?|(?:ga|schakel)(?: (?:weer|terug))* (?:naar"
+    rf"|over op) (?:het )?)(?:nederlands|engels|duits|frans|spaans|italiaans|portugees|russisch|chinees|japans|koreaans"
+    rf"|arabisch)\b"
 )
 DUTCH = Phrases(
     r"\b(?:vanaf (?:nu|hier)|voortaan|van nu af aan)\b(?! (?:is|werkt|beschikbaar)\b)"
@@ -236,66 +209,65 @@ DUTCH = Phrases(
     rf"|{_DUTCH_REPLY}"
     r"|\bik (?:heb|had|zou|wil) (?:.{1,30} )?liever\b|\bik geef de voorkeur\b|\bmijn voorkeur\b"
     r"|\bik ben (?:\w+ )?(?:allergisch|vegetariër|veganist)\b",
-    "vanaf voortaan van voer draai test control werk vraag zeg toon laat bevest schrijf maak geef gebruik antwoord "
-    "leg vertel "
-    "na voor bij met in aan elke telkens spreek praat reageer ik mijn",
+    "vanaf ga schakel voortaan van voer draai test control werk vraag zeg toon laat bevest schrijf maak geef gebruik "
+    "antwoord leg vertel na voor bij met in aan elke telkens spreek praat reageer ik mijn",
 )
 
 _RUSSIAN_DO = (
     r"(?:запуска|запусти|проверя|проверь|спрашива|спроси|пиши|напиши|покажи|показыва|подтверди|подтвержда|обнови"
-    r"|обновля|делай"
-    r"|сделай|добавь|добавля|используй|отвеча|ответь|сообща|сообщи|объясня)(?:й|йте|те)?"
+    r"|обновля|делай|сделай|добавь|добавля|используй|отвеча|ответь|сообща|сообщи|объясня)(?:й|йте|те)?"
 )
 _RUSSIAN_EACH = (
     r"(?:после|перед|при|до|в|с) кажд(?:ого|ой|ым|ом|ую) (?:изменени\w+|коммит\w*|шаг\w*|правк\w+|ответ\w*"
-    r"|сообщени\w+|пуш\w*"
-    r"|слияни\w+|релиз\w*|депло\w*|задач\w+|запрос\w*)"
+    r"|сообщени\w+|пуш\w*|слияни\w+|релиз\w*|депло\w*|задач\w+|запрос\w*)"
 )
 _RUSSIAN_REPLY = (
-    rf"{first('и', 'но', 'пожалуйста')}\b(?:отвеча|пиш|говор|объясня|комментиру|общай)\w{{0,5}}"
-    r"(?: (?:мне|нам|всё|все|только|со мной))* (?:по-(?:русски|английски|немецки|французски|испански|китайски|японски)"
-    r"|на (?:русском|английском|немецком|французском|испанском|китайском|японском))\b"
+    rf"{first('и', 'но', 'пожалуйста', 'момента', 'отныне', 'впредь')}\b(?:(?:отвеча|пиш|говор|объясня|комментиру"
+    rf"|общай)\w{{0,5}}(?: (?:мне|нам|всё|все|только|со мной|снова))* (?:по-(?:русски|английски|немецки|французски"
+    rf"|испански|китайски|японски)|на (?:русском|английском|немецком|французском|испанском|китайском|японском))"
+    r"|(?:вернись|вернемся|вернёмся|переключись|переходи|перейди) (?:на|к) (?:русск|английск|немецк|французск"
+    r"|испанск)\w{2,4})\b"
 )
 RUSSIAN = Phrases(
     r"\b(?:с (?:этого момента|сегодняшнего дня|этой минуты)|отныне|впредь)\b"
     rf"|{first('и', 'но', 'пожалуйста')}\b{_RUSSIAN_DO}\b[^.!?]{{1,80}}\b(?:{_RUSSIAN_EACH}|каждый раз)\b"
-    rf"|\b(?:{_RUSSIAN_EACH},?|каждый раз,? (?:когда|как|перед|после) [^.!?]{{1,60}},) {_RUSSIAN_DO}\b"
-    rf"|{_RUSSIAN_REPLY}"
+    rf"|\b(?:{_RUSSIAN_EACH},?|каждый раз,? (?:когда|как|перед|после) [^.!?]{{1,60}},) {_RUSSIAN_DO}\b|{_RUSSIAN_REPLY}"
     r"|\b(?:я предпоч[иеё]\w+|предпочитаю|мне больше нрав\w+|у меня аллергия|я (?:вегетариан\w+|веган\w*))\b",
-    "с отныне впредь запус провер спраш спрос пиши напиши покаж показ подтв обнов делай сделай добавь использ отвеч "
-    "ответь "
-    "сообщ объясн после перед при до в каждый говор коммент общай я предпочитаю мне у",
+    "с вернись вернёмся переключ переход перейди отныне впредь запус провер спраш спрос пиши напиши покаж показ "
+    "подтв обнов делай сделай добавь использ отвеч ответь сообщ объясн после перед при до в каждый говор коммент общай "
+    "я предпочитаю мне у",
 )
 
 _IN_CHINESE = (
     r"(?:中文|汉语|国语|普通话|英文|英语|日文|日语|韩语|韩文|法语|德语|西班牙语|俄语|阿拉伯语|葡萄牙语|意大利语)"
 )
-_CHINESE_REPLY = rf"用(?:简体|繁体)?{_IN_CHINESE}(?:来|进行|直接)?(?:回答|回复|说|交流|沟通|解释|输出)(?!了|过|的)"
+_CHINESE_REPLY = (
+    rf"用(?:简体|繁体)?{_IN_CHINESE}(?:来|进行|直接)?(?:回答|回复|说|交流|沟通|解释|输出)(?!了|过|的)|(?:换回|改回|切回|切换回|切换到|换成"
+    rf"|改用){_IN_CHINESE}(?!的)"
+)
 CHINESE = Phrases(
-    r"从(?:现在|今天|此)(?:开始|起|以后|往后)|从今(?:以后|往后|天起)|今后(?!的|的确|可[以能]|会)"
-    r"|以后(?:都|请|每次|一律|统一|回复|回答)"
+    r"从(?:现在|今天|此)(?:开始|起|以后|往后)|从今(?:以后|往后|天起)|今后(?!的|的确|可[以能]|会)|以后(?:都|请|每次|一律|统一|回复|回答)"
     rf"|{_CHINESE_REPLY}|用(?:简体|繁体)?{_IN_CHINESE}(?:来)?(?:写|注释)(?!了|过|的)"
-    r"|每次.{1,20}(?:都要(?!等|花|重新|报)|请(?!求|假)|先(?!前)|务必)"
-    r"|我(?:更喜欢|更倾向|比较喜欢|更偏好|偏好|偏爱|宁愿|宁可)|我对.{1,10}过敏|我吃素"
+    r"|每次.{1,20}(?:都要(?!等|花|重新|报)|请(?!求|假)|先(?!前)|务必)|我(?:更喜欢|更倾向|比较喜欢|更偏好|偏好|偏爱|宁愿|宁可)|我对.{1,10}过敏|我吃素"
 )
 _IN_JAPANESE = "(?:日本語|英語|中国語|韓国語|ドイツ語|フランス語|スペイン語)で"
 _JAPANESE_REPLY = (
     rf"{_IN_JAPANESE}(?:答えて|回答して|返信して|説明して|話して|返事して|応答して|お願い)(?!い(?:た|る|ます|まし))"
+    r"|(?:日本語|英語|中国語|韓国語)に(?:戻して|切り替えて)(?!い(?:た|る|ます|まし))"
 )
 JAPANESE = Phrases(
-    r"これから(?:は|、)|今後(?:は(?!どう)|、)|以後、|これ以降|今から(?:は|、)"
-    rf"|{_JAPANESE_REPLY}|{_IN_JAPANESE}(?:書いて|出力して)(?!い(?:た|る|ます|まし))"
-    r"|(?:毎回|(?:たび|度|ごと)に).{0,30}(?:て(?:ください|下さい|ほしい|欲しい|ね)|すること)"
-    r"|(?:方|ほう)が(?:好き|好み)|を好みます|アレルギーがあ"
+    rf"これから(?:は|、)|今後(?:は(?!どう)|、)|以後、|これ以降|今から(?:は|、)|{_JAPANESE_REPLY}|{_IN_JAPANESE}(?:書いて|出力して)(?!い(?:た|る|ます|まし))"
+    r"|(?:毎回|(?:たび|度|ごと)に).{0,30}(?:て(?:ください|下さい|ほしい|欲しい|ね)|すること)|(?:方|ほう)が(?:好き|好み)|を好みます|アレルギーがあ"
 )
 _IN_KOREAN = r"(?:한국어|영어|일본어|중국어|독일어|프랑스어|스페인어)로(?:만)? (?:.{0,8} )?"
 _KOREAN_ASKS = r"(?:변)?(?:해|하|을)? ?(?:줘|주세요|세요|라|십시오|하세요)"
-_KOREAN_REPLY = rf"{_IN_KOREAN}(?:답|대답|말|설명|응답|회신){_KOREAN_ASKS}"
+_KOREAN_REPLY = (
+    rf"{_IN_KOREAN}(?:(?:답|대답|말|설명|응답|회신){_KOREAN_ASKS}|(?:돌아가|바꿔|바꾸) ?(?:줘|주세요|세요|자|십시오))"
+)
 KOREAN = Phrases(
     r"지금부터|이제부터|앞으로는|앞으로 (?=.{1,40}(?:줘|주세요|하세요|해라|십시오|마세요))"
     rf"|{_KOREAN_REPLY}|{_IN_KOREAN}(?:작성|써|쓰){_KOREAN_ASKS}"
-    r"|(?:마다|매번) .{0,30}(?:줘|주세요|하세요|해라|십시오)|선호(?:해|합|한다)"
-    r"|알레르기가 있"
+    r"|(?:마다|매번) .{0,30}(?:줘|주세요|하세요|해라|십시오)|선호(?:해|합|한다)|알레르기가 있"
 )
 _HINDI_ASKS = r"(?:ें|एं|एँ|िए|िये|इए|इये|ना|ो|ओ)(?:[।,.!]|\s*$)"
 _IN_HINDI = "(?:हिंदी|हिन्दी|अंग्रेज़ी|अंग्रेजी) में (?:ही )?"
@@ -310,12 +282,13 @@ _ARABIC_REPLY = (
     r"|ألمانية)"
 )
 ARABIC = Phrases(
-    r"من الآن (?:ف|و)صاعد|ابتداء[ً]? من (?:الآن|اليوم)|من اليوم فصاعد"
-    rf"|{_ARABIC_REPLY}|\b(?:أفضّل|أنا أفضل|أفضل أن)\b|لدي حساسية"
+    rf"من الآن (?:ف|و)صاعد|ابتداء[ً]? من (?:الآن|اليوم)|من اليوم فصاعد|{_ARABIC_REPLY}|\b(?:أفضّل|أنا أفضل|أفضل أن)\b"
+    rf"|لدي حساسية"
 )
 
 STANDING = (
     ENGLISH,
+    ENGLISH_EACH_TIME,
     GERMAN,
     FRENCH,
     SPANISH,
