@@ -108,6 +108,19 @@ def test_any_query_can_be_asked(query: str) -> None:
         ("enbank", "Die Datenbankverbindungen sind nicht mehr da.", False),
         ("maisons", "Il est dans la maison et nous ne pouvons pas.", True),
         ("книги", "Я не вижу эту книгу, и он тоже не видит.", True),
+        ("refresh the user token", "see refreshUserTokens() there", True),
+        ("tokens", "see refreshUserToken() there", True),
+        ("refreshUser", "see refreshUserToken() there", True),
+        ("refreshUserSecret", "the secret of the user", True),
+        ("oom", "the pods were OOMKilled", True),
+        ("killed", "the pods were OOMKilled", True),
+        ("url", "call getURLForUser", True),
+        ("postgres", "we chose PostgreSQL for it", True),
+        ("3f2a9b", "commit 3f2a9bc0 fixed it", True),
+        ("3f2a9bc0d1e2f3a4b5c6d7e8f9a0b1c2d3e4f5a6", "commit 3f2a9bc fixed it", True),
+        ("ken", "see refreshUserToken() there", False),
+        ("post", "we chose PostgreSQL for it", False),
+        ("olga", "YWJjZGVmZ2hpamtsbW9sZ2FucA", False),
     ],
 )
 def test_any_word_finds_a_text_in_any_form_and_quoted_words_must_be_there(query: str, text: str, hit: bool) -> None:
@@ -166,10 +179,22 @@ class TestSnippets:
         text = "无关内容。" * 100 + "数据库连接超时。" + "无关内容。" * 100
         assert "数据库连接超时" in snippet(text, parse_query("连接超时"))
 
+    def test_a_word_inside_a_name_is_shown(self) -> None:
+        text = "lorem " * 300 + "call refreshUserToken there " + "ipsum " * 300
+        assert "refreshUserToken" in snippet(text, parse_query("token"))
+        assert "refreshUserToken" in snippet(text, parse_query("refreshUse"))
+
     def test_a_single_word_or_the_beginning_stands_in(self) -> None:
         long = "beginning " + "word " * 200
         assert snippet(long, parse_query("nothing")).startswith("beginning")
         assert "needle" in snippet(long + "needle " + long, parse_query('"needle missing"'))
+
+
+def test_the_whole_name_comes_before_its_parts_and_a_word_before_what_begins_with_it() -> None:
+    assert best("refreshUserToken", "token of the user", "hay", "refreshUserToken") == [2]
+    assert best("user token", "call refreshUserToken first there", "hay", "hay", "the user has a token") == [3, 0]
+    assert best("postgres", "PostgreSQL", "hay", "postgres") == [2, 0]
+    assert best("kubern", "kubernetes", "hay", "kubern") == [2]
 
 
 @pytest.mark.parametrize("stored", [False, True])

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from contextfold.recall import stems
 from contextfold.recall.ranking import PIECES, Ask, RankedText, Row, place_of, sequence_of
-from contextfold.recall.words import marks_of, words_of
+from contextfold.recall.words import marks_of, names_of, words_of
 
 PIECE = 8_000
 """Words of one row; longer texts take several, and only those that would take more than ``PIECES`` longer ones."""
@@ -27,16 +27,16 @@ def rows_of(sequence: int, text: str) -> Iterator[Row]:
     words = tuple(words_of(text))
     if not words:
         return
-    language = stems.language_of(text)
+    language, names = stems.language_of(text), names_of(text)
     piece = start = 0
     # A text whose rows are all full has more than 50 MB of different words; what follows in it is not found.
     while start < len(words) and piece < PIECES:
         left = len(words) - start
         new = words[start : start + max(PIECE, -(-left // (PIECES - piece)))]
-        marks = marks_of(new, language)
+        marks = marks_of(new, language, names)
         while _bytes_of(new, marks) > LARGEST_ROW:
             new = new[: len(new) // 2]
-            marks = marks_of(new, language)
+            marks = marks_of(new, language, names)
         repeated = words[max(0, start - OVERLAP) : start]
         yield Row(place_of(sequence, piece, len(words)), repeated + new, len(repeated), tuple(marks))
         start += len(new)

@@ -49,7 +49,7 @@ def _first(line: str, query: Query, room: int) -> int:
         else:
             others = unit.instead or tuple(WordUnit((word,)) for word in unit.words if len(unit.words) > 1)
             inner = [place for other in others for place in _places(lowered, other)]
-            found += [(place, number, 1) for place in inner]
+            found += [(place, number, 1) for place in inner or _inside(lowered, unit)]
     found.sort()
     starts = [place for place, _, _ in found]
 
@@ -68,6 +68,12 @@ def _places(line: str, unit: WordUnit) -> Iterator[int]:
         yield match.start()
 
 
+def _inside(line: str, unit: WordUnit) -> list[int]:
+    """Where a word stands inside another, such as ``token`` in ``refreshUserToken``."""
+    place = line.find(unit.words[0]) if len(unit.words) == 1 else -1
+    return [place] if place >= 0 else []
+
+
 def _pattern(unit: WordUnit) -> str:
     runs: list[str] = []
     for word in unit.words:  # CJK pairs overlap, so they are joined again
@@ -77,5 +83,6 @@ def _pattern(unit: WordUnit) -> str:
             runs.append(word)
     if len(runs) == 1 and not is_cjk(runs[0]) and not unit.required:
         forms = sorted({runs[0], *(form for form in stems.variants(runs[0]) if len(form) > 3)}, key=len)
-        return r"(?<!\w)(?:" + "|".join(map(re.escape, forms)) + r")\w{0,4}(?!\w)"
+        ending = r"\w*" if unit.prefix else r"\w{0,4}(?!\w)"
+        return r"(?<!\w)(?:" + "|".join(map(re.escape, forms)) + ")" + ending
     return r"[\W_]*".join(re.escape(run) for run in runs)

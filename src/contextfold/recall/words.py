@@ -8,8 +8,9 @@ index only stores and matches them:
 - Chinese, Japanese and Korean text becomes overlapping pairs of characters: 数据库 is 数据, 据库. Pairs are the usual
   compromise (Lucene's CJKAnalyzer does the same): every word of two characters and more is found.
 
-Behind the words of a text stand its **marks**: the stem of a word that is inflected, what a compound is made of, and
-which words it says several times. They begin or end with a character of Unicode's private use area, which no word has.
+Behind the words of a text stand its **marks**: the stem of a word that is inflected, what a compound or a name in code
+is made of (``refreshUserToken``: ``refresh``, ``user``, ``token``), and which words it says several times. They begin
+or end with a character of Unicode's private use area, which no word has.
 
 What belongs here: words and marks, and what a query asks for. What does not: any database's syntax (``store``), and
 what a match is worth (``ranking``).
@@ -20,7 +21,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contextfold.recall import stems
@@ -53,6 +54,16 @@ _EXACT = re.compile(
 _SHORT_HASH = re.compile(r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,39}")
 """The first digits of a hash, by which people name a commit or an image."""
 
+_HASH = re.compile(r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8,64}")
+_SHORTENED = (12, 10, 8, 7)
+"""Digits by which people and tools name a hash instead of all of it."""
+
+_IN_CODE = re.compile(r"(?<![A-Za-z])(?:[A-Z]?[a-z]+[A-Z]|[A-Z]{2,}[a-z])[A-Za-z]*")
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SHORTEST_HUMP, _LONGEST_NAME = 3, 60
+_SHORTEST_BEGINNING = 5
+"""Letters that a word must have for what begins with it to be looked for where no text has the word."""
+
 _ASKING = {
     "en": "when where who whom whose which why whether did done has had having was were been being me us our he she "
     "they them his her its their by as or so than then into about out up down could would should may might a an i "
@@ -77,7 +88,8 @@ class WordUnit:
 
     ``required``: only texts that have it are found, since it stood in quotes. ``exact``: texts that have it come first.
     ``prefix``: its last word may go on (one CJK character stands for every pair that it begins, a few digits for the
-    hash that they begin). ``instead``: what is looked for where no text has it, such as the words of a path.
+    hash that they begin). ``instead``: what is looked for where no text has it, such as the words of a path, or words
+    that begin with it.
     """
 
     words: tuple[str, ...]
@@ -114,13 +126,33 @@ def words_of(text: str) -> Iterator[str]:
             yield from (run[place : place + 2] for place in range(len(run) - 1))
 
 
-def marks_of(words: Sequence[str], language: str) -> list[str]:
-    """The marks of a text: stems as often as they occur, parts of compounds, and what it says several times."""
+def names_of(text: str) -> dict[str, tuple[str, ...]]:
+    """The names in code of a text that are put together of words (``refreshUserToken``), as the index knows them, each
+    with these words. Letters that change at random, as in base64, are no words.
+    """
+    found = {name: _humps(name) for name in set(_IN_CODE.findall(text)) if len(name) <= _LONGEST_NAME}
+    return {name.lower(): humps for name, humps in found.items() if humps}
+
+
+def _humps(name: str) -> tuple[str, ...]:
+    humps = _HUMP.findall(name)
+    if not 1 < len(humps) <= len(name) / _SHORTEST_HUMP:
+        return ()
+    return tuple(dict.fromkeys(hump.lower() for hump in humps if len(hump) >= _SHORTEST_HUMP))
+
+
+def marks_of(words: Sequence[str], language: str, names: Mapping[str, Sequence[str]]) -> list[str]:
+    """The marks of a text: stems as often as they occur, parts of compounds and of ``names``, and what it says several
+    times.
+    """
     marks = [STEM + found for word in words if (found := stems.stem(word, language)) != word]
     counts = Counter(words)
     if language in stems.COMPOUNDING:
         for word in counts:
             marks += dict.fromkeys(PART + stems.stem(part, language) for part in stems.parts(word))
+    if names:
+        inside = {part for word in names.keys() & counts.keys() for part in names[word]}
+        marks += sorted({PART + form for part in inside for form in (part, stems.stem(part, language))})
     counts.update(mark for mark in marks if mark[0] == STEM)
     marks += [word + sign for word, count in counts.items() if count > 1 for times, sign in OFTEN if count >= times]
     return marks
@@ -155,18 +187,28 @@ def _bare(text: str) -> list[WordUnit]:
         return []
     single = [WordUnit((word,), prefix=_goes_on((word,))) for word in dict.fromkeys(words)]
     if _EXACT.search(plain):
-        instead = tuple(single) if len(words) > 1 else ()
+        instead = tuple(single) if len(words) > 1 else _instead(plain, words[0])
         return [WordUnit(words, exact=True, prefix=len(words) == 1 and _goes_on(words), instead=instead)]
     if all(map(is_cjk, words)) and len(words) > 1:
         return [WordUnit(words, instead=tuple(single))]
     if len(words) == 1:
-        return [_compound(words[0])]
+        return [_compound(words[0], plain)]
     return [_compound(word) if not is_cjk(word) else WordUnit((word,), prefix=_goes_on((word,))) for word in words]
 
 
-def _compound(word: str) -> WordUnit:
-    found = tuple(WordUnit((part,)) for part in dict.fromkeys(stems.parts(word))) if len(word) >= 2 * 6 else ()
-    return WordUnit((word,), prefix=_goes_on((word,)), instead=found)
+def _compound(word: str, name: str = "") -> WordUnit:
+    return WordUnit((word,), prefix=_goes_on((word,)), instead=_instead(name, word))
+
+
+def _instead(name: str, word: str) -> tuple[WordUnit, ...]:
+    """What is looked for where no text has a word: its parts, what begins with it, and a hash by its first digits."""
+    parts = [*(stems.parts(word) if len(word) >= 2 * 6 else ()), *_humps(name)]
+    found = [WordUnit((part,)) for part in dict.fromkeys(parts)]
+    if len(word) >= _SHORTEST_BEGINNING and not is_cjk(word):
+        found.append(WordUnit((word,), prefix=True))
+    if _HASH.fullmatch(word):
+        found += [WordUnit((word[:digits],)) for digits in _SHORTENED if digits < len(word)]
+    return tuple(found)
 
 
 def _goes_on(words: Sequence[str]) -> bool:
