@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,6 +49,8 @@ def found(query: str, text: str) -> bool:
         ("ガス", ["ガス"]),
         ("— … !", []),
         ("x" * 300, ["x" * LONGEST]),
+        (r'{"a": "one\ntwo\\nsix", "b": "\u0416\ud83d\ude00"}', ["a", "one", "two", "nsix", "b", "ж"]),
+        (r'open("C:\new\table") or C:\temp "', ["open", "c", "new", "table", "or", "c", "temp"]),
     ],
 )
 def test_texts_become_words(text: str, words: list[str]) -> None:
@@ -195,6 +199,39 @@ def test_the_whole_name_comes_before_its_parts_and_a_word_before_what_begins_wit
     assert best("user token", "call refreshUserToken first there", "hay", "hay", "the user has a token") == [3, 0]
     assert best("postgres", "PostgreSQL", "hay", "postgres") == [2, 0]
     assert best("kubern", "kubernetes", "hay", "kubern") == [2]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_what_stands_in_json_is_found_by_each_of_its_words(stored: bool) -> None:
+    """What an agent wrote to a file, and what a command or a tool of the provider's gave, is JSON in messages."""
+    lines = "import os\n" + "# nothing\n" * 60 + "Frobnicator(1)\r\n\tquux = 'Zürich'\n"
+    call = {"type": "tool_use", "id": "c", "name": "write", "input": {"path": "a.py", "content": lines}}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": json.dumps({"stdout": lines, "code": 0})}
+    ran = {"type": "server_tool_use", "id": "s", "name": "bash_code_execution", "input": {"command": "cat a.py"}}
+    gave = {"type": "bash_code_execution_result", "stdout": lines, "stderr": "", "return_code": 0, "content": []}
+    messages: list[Any] = [
+        {"role": "user", "content": "where is C:\\new\\table?"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+        {
+            "role": "assistant",
+            "content": [ran, {"type": "bash_code_execution_tool_result", "tool_use_id": "s", "content": gave}],
+        },
+    ]
+
+    def found(query: str) -> dict[int, str]:
+        if not stored:
+            return {hit.index: hit.snippet for hit in search(messages, query)}
+        session = Compactor(window=8_000).session("t", "sqlite://")
+        session.append(messages)
+        return {hit.index: hit.snippet for hit in session.search(query)}
+
+    for word in ("Frobnicator", "quux", '"Frobnicator(1) quux"'):
+        shown = found(word)
+        assert sorted(shown) == [1, 2, 3]
+        assert all("quux = 'Zürich'" in snippet for snippet in shown.values())
+    assert sorted(found("Zürich")) == [1, 2, 3]
+    assert list(found("table")) == list(found("new")) == [0]
 
 
 @pytest.mark.parametrize("stored", [False, True])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from contextfold.recall import stems
-from contextfold.recall.words import Query, WordUnit, is_cjk
+from contextfold.recall.words import Query, WordUnit, is_cjk, unescaped
 
 WIDTH = 240
 """Characters of a snippet."""
@@ -26,7 +26,7 @@ def snippet(text: str, query: Query, width: int = WIDTH) -> str:
 
     Ellipses show where it was cut. Where nothing is found (an accent, a full-width letter), the beginning is shown.
     """
-    line = re.sub(r"\s+", " ", text[: _LOOKED_AT * 2]).strip()
+    line = re.sub(r"\s+", " ", unescaped(text[: _LOOKED_AT * 2])).strip()
     if len(line) <= width:
         return line
     room = width - 2

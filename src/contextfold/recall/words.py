@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from contextfold.messages import well_formed
 from contextfold.recall import stems
 from contextfold.summary import language as languages
 
@@ -50,6 +51,14 @@ _EXACT = re.compile(
     r"|\d[^\W\d]|[^\W\d]\d|\d{5,}|[a-z][A-Z]"
 )
 """A name that is meant as it stands: a path, an id, a name in code. ``and/or`` and ``well-known`` are plain words."""
+
+# the closing mark may be missing: a text of nothing but marks is read once
+_STRINGS = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|\\.')
+_PATH = re.compile(r'"[A-Za-z]:\\[^\\]')
+"""A path of Windows as it stands, and no string of JSON: there it has two backslashes."""
+
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")
+"""Letters that are spelled by their numbers, neighbors together since two may be halves of one; else one escape."""
 
 _SHORT_HASH = re.compile(r"(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,39}")
 """The first digits of a hash, by which people name a commit or an image."""
@@ -117,7 +126,7 @@ class Query:
 
 def words_of(text: str) -> Iterator[str]:
     """The words of a text in order."""
-    for run in _RUN.findall(_folded(text)):
+    for run in _RUN.findall(_folded(unescaped(text))):
         if not _IS_CJK.match(run):
             yield run[:LONGEST]
         elif len(run) == 1:
@@ -223,6 +232,26 @@ def _common(query: str) -> set[str]:
         for word in (*languages.function_words(language), *_ASKING.get(language, "").split()):
             found.update(words_of(word))
     return found
+
+
+def unescaped(text: str) -> str:
+    """The text with the line breaks and letters that its strings in quotation marks escape, as JSON and code do: what
+    an agent wrote to a file stands in arguments like that, and each word behind ``\\n`` would be another word.
+    """
+    return _STRINGS.sub(_as_meant, text) if "\\" in text else text
+
+
+def _as_meant(string: re.Match[str]) -> str:
+    plain = string[0][0] != '"' or _PATH.match(string[0])
+    return string[0] if plain else _ESCAPES.sub(_meant, string[0])
+
+
+def _meant(escape: re.Match[str]) -> str:
+    if escape[0] in ("\\n", "\\r", "\\t"):
+        return " "
+    if len(escape[0]) == 2:
+        return escape[0]
+    return well_formed("".join(chr(int(number, 16)) for number in escape[0].split("\\u")[1:]))
 
 
 def _folded(text: str) -> str:
