@@ -13,6 +13,8 @@ from contextfold.errors import FormatError
 from contextfold.formats.openai_responses import OpenAIResponses
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from contextfold.record.view import ViewItem, ready
+from contextfold.tiers.tool_arguments import ToolArgumentsTier
+from contextfold.tokens import TokenCounter
 from formats.reading import decoded
 
 RESPONSES = OpenAIResponses()
@@ -115,6 +117,24 @@ def test_edited_arguments_go_where_they_were_and_ids_stay(
     call = replace(message.tool_calls[0], arguments=arguments, edited=True)
     assert RESPONSES.encode([message.with_parts((call,))]) == [{**item, **changed}]
     assert RESPONSES.encode([replace(message, parts=(call,))]) == [{**item, **changed}]
+
+
+def test_several_actions_of_a_computer_are_what_it_was_called_with() -> None:
+    """Newer models name several actions in one call, and the SDK's types hold the older field beside them, empty."""
+    actions = [{"type": "click", "x": n, "y": 2, "button": "left"} for n in range(20)]
+    actions.append({"type": "type", "text": "the ticket is TCK-0042 " * 40})
+    item = {"type": "computer_call", "id": "cu_1", "call_id": "c", "action": None, "actions": actions}
+    message = RESPONSES.decode({**item, "status": "completed", "pending_safety_checks": []})
+    (call,) = message.tool_calls
+    assert "TCK-0042" in call.arguments
+    assert TokenCounter().part(call) > 300
+    shorter = ToolArgumentsTier().reduce(call, 64)
+    assert shorter is not call
+    (sent,) = RESPONSES.encode([message.with_parts((shorter,))])
+    assert all(action["type"] in ("click", "type") for action in sent["actions"])
+    assert sent["action"] is None
+    assert len(sent["actions"][-1]["text"]) < 100
+    assert RESPONSES.encode([message]) == [message.source]
 
 
 def test_edited_outputs_and_messages_keep_their_shape_and_other_keys() -> None:

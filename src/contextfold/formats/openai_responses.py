@@ -29,7 +29,7 @@ SETTINGS = ("configuration_update", "additional_tools")
 REFERENCE = "item_reference"
 """An item that stands for one that the provider keeps: what it says is nowhere in the list."""
 
-ARGUMENT_KEYS = ("arguments", "input", "action", "operation")
+ARGUMENT_KEYS = ("arguments", "input", "action", "actions", "operation")
 """Where a call keeps what it was called with: functions, custom tools, shell and computer, patches."""
 
 
@@ -113,7 +113,7 @@ def _decode_call(item: dict[str, Any], kind: str, index: int | None) -> ToolCall
     call_id = values.required_text(item, "call_id", what, index)
     name = values.required_text(item, "name", what, index) if kind in NAMED_CALLS else kind.removesuffix("_call")
     value = item.get(_arguments_key(item))
-    if not isinstance(value, str | dict | None):
+    if not isinstance(value, str | dict | None) and not (kind == local_tools.COMPUTER and isinstance(value, list)):
         raise FormatError(f"{what} has {values.kind_of(value)} for its arguments, not a string of JSON", index=index)
     arguments = value if isinstance(value, str) else values.json_text(value) if value else ""
     local = kind if kind in local_tools.OUTPUT_OF else None
@@ -121,7 +121,8 @@ def _decode_call(item: dict[str, Any], kind: str, index: int | None) -> ToolCall
 
 
 def _arguments_key(item: Mapping[str, Any]) -> str:
-    return next((key for key in ARGUMENT_KEYS if key in item), "arguments")
+    # of two shapes of one call, the other's key may be there and hold nothing
+    return next((key for key in ARGUMENT_KEYS if item.get(key) is not None), "arguments")
 
 
 def _decode_output(item: dict[str, Any], kind: str, index: int | None) -> ToolResult:

@@ -272,7 +272,15 @@ def arguments_object(arguments: str, *, custom: bool = False) -> dict[str, Any]:
 
 
 def with_arguments(original: Any, arguments: str) -> Any:
-    """Edited call arguments in the type they had on the wire: JSON text, or an object if that is what was there."""
+    """Edited call arguments in the type they had on the wire: JSON text, or an object or a list of objects if that is
+    what was there.
+    """
+    if isinstance(original, list):
+        try:
+            # what tells that some are left out is no object
+            return [one for one in json_values.read(arguments) if isinstance(one, dict)]
+        except ValueError:
+            return original
     return arguments_object(arguments) if isinstance(original, dict) else arguments
 
 
