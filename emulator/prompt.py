@@ -112,12 +112,28 @@ def segment_of(kind: Kind, value: Any, rule: Rule) -> Segment:
 
 
 def tools_segment(tools: Any) -> list[Segment]:
-    """The segment of the tool declarations, as their compact JSON; none without tools."""
+    """The segment of the tool declarations, as their compact JSON; none without tools.
+
+    Before they are searched, OpenAI shows names and descriptions of tools with ``defer_loading``, Anthropic nothing.
+    """
     if not tools:
         return []
-    text = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
+    shown = [_shown(tool) for tool in tools if not _is_hidden(tool)] if isinstance(tools, list) else tools
+    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
     marked = isinstance(tools, list) and any(_is_marked(tool) for tool in tools)
     return [Segment("tools", text, cache_mark=marked)]
+
+
+def _is_hidden(tool: Any) -> bool:
+    return isinstance(tool, Mapping) and tool.get("defer_loading") is True and "input_schema" in tool
+
+
+def _shown(tool: Any) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    if tool.get("type") == "namespace":
+        return {**tool, "tools": [one for one in tool.get("tools", ()) if not one.get("defer_loading")]}
+    return {**tool, "parameters": None} if tool.get("defer_loading") is True else tool
 
 
 def _read(value: Any, rule: Rule) -> Iterator[str | int]:
@@ -141,7 +157,7 @@ def _read_fields(value: Mapping[str, Any], rule: Rule) -> Iterator[str | int]:
             continue
         if key in _CIPHERTEXTS and isinstance(inner, str) and value.get("type") != "text":
             yield int(len(inner) / _CIPHER_CHARACTERS_PER_TOKEN)
-        elif key in ("input", "arguments") and isinstance(inner, Mapping):
+        elif key == "tools" or (key in ("input", "arguments") and isinstance(inner, Mapping)):
             yield json.dumps(inner, ensure_ascii=False)
         elif isinstance(inner, bool | int | float):
             yield f"{key}: {inner}"

@@ -13,7 +13,7 @@ from contextfold.errors import PolicyError
 from contextfold.formats import FORMATS
 from contextfold.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from contextfold.tokens import TokenCounter, count_tokens, estimate
-from contextfold.tokens.counter import CALL_OVERHEAD, MESSAGE_OVERHEAD, TOOL_OVERHEAD
+from contextfold.tokens.counter import CALL_OVERHEAD, MESSAGE_OVERHEAD, REFERENCED_TOOL, TOOL_OVERHEAD
 
 COUNTER = TokenCounter()
 LENGTHS = TokenCounter(len)
@@ -258,6 +258,63 @@ def test_an_sdks_declaration_counts_as_its_json() -> None:
     typed = types.Schema(type="OBJECT", properties={"word": types.Schema(type="STRING")})
     declared = {"name": "look_up", "description": "Looks a word up.", "parameters": typed.model_dump(exclude_none=True)}
     assert COUNTER.tools([types.FunctionDeclaration(**{**declared, "parameters": typed})]) == COUNTER.tools([declared])
+
+
+def with_schema(n: int) -> dict[str, Any]:
+    fields = {f"customer_{k}": {"type": "string", "enum": ["a", "b"], "maxLength": 40} for k in range(8)}
+    return {
+        "name": f"look_up_{n}",
+        "description": "Looks it up.",
+        "parameters": {"type": "object", "properties": fields},
+    }
+
+
+def test_a_tool_counts_where_the_model_reads_its_declaration() -> None:
+    """One that is loaded later takes no room at first, however many there are; what loads it does."""
+    declared = [with_schema(n) for n in range(100)]
+    functions = [{"type": "function", **tool, "defer_loading": True} for tool in declared]
+    nested = [{"type": "function", "function": tool, "defer_loading": True} for tool in declared]
+    space = {"type": "namespace", "name": "crm", "description": "Customers.", "tools": functions}
+    anthropic = [
+        {"name": tool["name"], "description": "d", "input_schema": tool["parameters"], "defer_loading": True}
+        for tool in declared
+    ]
+    whole = COUNTER.tools(declared)
+    assert whole > 10_000
+    assert COUNTER.tools(anthropic) == 0
+    assert COUNTER.tools([space]) < 60
+    assert COUNTER.tools(functions) == COUNTER.tools(nested) < 0.25 * whole
+    said = [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]
+    assert not contextfold.Compactor(window=8_000).compact(said, tools=anthropic, format="anthropic").changed
+
+    for kind in ("mcp_list_tools", "tool_search_output"):
+        item = {"type": kind, "id": "i", "call_id": None, "tools": functions}
+        message = FORMATS["openai-responses"].decode(item)
+        assert COUNTER.message(message) == pytest.approx(whole, rel=0.2)
+    found = {"type": "tool_reference", "tool_name": "look_up_1"}
+    gave = {"type": "tool_search_tool_search_result", "tool_references": [found, found]}
+    searched = {"type": "tool_search_tool_result", "tool_use_id": "s", "content": gave}
+    message = FORMATS["anthropic"].decode({"role": "assistant", "content": [searched]})
+    assert COUNTER.message(message) == pytest.approx(2 * REFERENCED_TOOL, rel=0.1)
+
+
+@pytest.mark.parametrize("framework", ["langchain", "openai-agents"])
+def test_a_framework_says_in_its_own_way_which_tool_is_loaded_later(framework: str) -> None:
+    def long(customer_name: str, customer_number: int, invoice_number: int, invoice_date: str, total: float) -> str:
+        """Looks it up."""
+        return customer_name
+
+    def made(*, later: bool) -> Any:
+        if framework == "langchain":
+            tool = pytest.importorskip("langchain_core.tools").tool
+            return tool(long, extras={"defer_loading": later})
+        return pytest.importorskip("agents").function_tool(long, defer_loading=later)
+
+    assert COUNTER.tools([made(later=True)]) < 0.5 * COUNTER.tools([made(later=False)])
+    if framework == "langchain":
+        sending = pytest.importorskip("contextfold.integrations.langchain.sending")
+        late, soon = (COUNTER.tools(sending.declarations([made(later=later)])) for later in (True, False))
+        assert late < 0.5 * soon
 
 
 def test_count_tokens_adds_up_messages_and_tools() -> None:

@@ -29,6 +29,12 @@ MESSAGE_OVERHEAD = 4
 CALL_OVERHEAD = 8
 TOOL_OVERHEAD = 8
 
+REFERENCED_TOOL = 300
+"""Anthropic puts the declaration of a tool in the place of a ``tool_reference``; this is a usual one."""
+
+_DECLARING = frozenset({"mcp_list_tools", "tool_search_output"})
+"""Items of OpenAI's with declarations of tools, which the model reads as such: keys and numbers count, too."""
+
 _CIPHERTEXTS = ("encrypted_content", "data", "signature")
 _BYTES_PER_TOKEN = 4
 _SHORTEST_DATA = 64
@@ -99,7 +105,8 @@ class TokenCounter:
         return sizes
 
     def tools(self, tools: Sequence[Any] | None) -> int:
-        """Tokens of tool declarations, each as its compact JSON.
+        """Tokens of tool declarations, each as its compact JSON; of one that is loaded later (``defer_loading``), what
+        the model reads before.
 
         A tool is a mapping in the shape of any provider, or an object with a name, a description and a schema of its
         arguments (``args_schema``, as a JSON schema or a pydantic model), or a function.
@@ -107,7 +114,8 @@ class TokenCounter:
         if not isinstance(tools, Iterable | None) or isinstance(tools, str | bytes | Mapping):
             raise InputError(f"tools must be a list of declarations, not {type(tools).__name__}: put it in a list")
         try:
-            return sum(TOOL_OVERHEAD + self.text(compact_json(_declaration(tool))) for tool in tools or ())
+            declared = [found for tool in tools or () if (found := _read_at_first(_declaration(tool))) is not None]
+            return sum(TOOL_OVERHEAD + self.text(compact_json(found)) for found in declared)
         except Exception as error:  # an object of the caller's, whose own code runs when it is asked for its schema
             raise InputError(f"tools: a declaration cannot be read: {reason(error)}") from error
 
@@ -133,9 +141,11 @@ class TokenCounter:
         source = part.source if value is None else value  # a key of the message itself
         if part.text and isinstance(source, Mapping) and isinstance(source.get("encrypted_content"), str):
             return self.text(part.text)  # the same in clear
-        words, tokens = part.text, 0
+        words, tokens = "" if part.label in _DECLARING else part.text, 0
         for found in _held_in(source):
-            if isinstance(found, Media):
+            if isinstance(found, int):
+                tokens += found
+            elif isinstance(found, Media):
                 tokens += media_tokens(found, self._media_rule)
                 words = words.replace(found.url or found.data or "", "")
             else:
@@ -175,9 +185,9 @@ def _ciphertext_tokens(source: Any, keys: Iterable[str]) -> int:
     return max((len(value) * 3 // 4 // _BYTES_PER_TOKEN for value in held), default=0)
 
 
-def _held_in(value: Any) -> Iterator[Media | str]:
+def _held_in(value: Any) -> Iterator[Media | str | int]:
     """The media inside of a block that we do not interpret (a picture that was drawn, a plot, a page that was fetched),
-    and the ciphertexts: Anthropic's search results are hidden, and billed.
+    and the ciphertexts: Anthropic's search results are hidden, and billed. Of tools that are named, their tokens.
     """
     waiting = [value]
     for _ in range(json_values.MOST_VALUES):
@@ -194,6 +204,8 @@ def _held_in(value: Any) -> Iterator[Media | str]:
                 continue
             if isinstance(hidden := found.get("encrypted_content"), str):
                 yield hidden
+            if found.get("type") == "tool_reference":
+                yield REFERENCED_TOOL
             waiting.extend(inner for key, inner in found.items() if key != "encrypted_content")
         elif isinstance(found, str) and len(found) >= _SHORTEST_DATA:
             if url := _DATA_URL.match(found):
@@ -223,6 +235,32 @@ def _bare(value: Any) -> Any:
     return "" if isinstance(value, str) and _DATA.match(value) else value
 
 
+def _read_at_first(declared: Any) -> Any:
+    """What the model reads of a declaration before it searched for tools; None for nothing.
+
+    Anthropic leaves deferred tools out, OpenAI gives their names and descriptions, and those of a namespace alone.
+    """
+    if not isinstance(declared, Mapping):
+        return declared
+    if declared.get("type") == "namespace" and isinstance(inner := declared.get("tools"), list):
+        return {**declared, "tools": [tool for tool in inner if not _is_deferred(tool)]}
+    if not _is_deferred(declared):
+        return declared
+    if "input_schema" in declared:
+        return None
+    function = declared.get("function", declared)
+    if declared.get("type") != "function" or not isinstance(function, Mapping):
+        return declared
+    return {key: function.get(key) for key in ("name", "description")}
+
+
+def _is_deferred(tool: Any) -> bool:
+    """Whether a tool is loaded when it is searched for; tools of LangChain say it in their ``extras``."""
+    if not isinstance(tool, Mapping):
+        return held(tool, "defer_loading") is True or _is_deferred(held(tool, "extras") or {})
+    return tool.get("defer_loading") is True
+
+
 def _declaration(tool: Any) -> Any:
     """What is sent of a tool, or something as long. Objects of frameworks say it under several names."""
     if isinstance(tool, Mapping | str):
@@ -239,6 +277,8 @@ def _declaration(tool: Any) -> Any:
         "name": name or type(tool).__name__,
         "description": getattr(tool, "description", None) or getattr(tool, "__doc__", None) or "",
     }
+    if _is_deferred(tool):
+        return described
     if schema is None:
         schema = _annotated(getattr(tool, "func", None) or tool)
     return {**described, "parameters": _as_json(schema)} if schema else described

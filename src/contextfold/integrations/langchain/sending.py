@@ -201,5 +201,7 @@ def _declaration(tool: BaseTool) -> dict[str, Any]:
     if known is not None and known[0] is tool:
         return known[1]
     declared = convert_to_openai_tool(tool)
+    if (tool.extras or {}).get("defer_loading") is True:
+        declared = {**declared, "defer_loading": True}
     _declared.put(id(tool), (tool, declared))
     return declared
