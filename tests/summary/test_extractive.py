@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contextfold import formats
 from contextfold.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult
 from contextfold.summary import extractive, extractive_cues, extractive_facts, extractive_words
 from contextfold.summary.extractive import summarize
@@ -53,6 +54,92 @@ def session() -> list[Message]:
         said("user", "Actually, use the cache in src/cache.py instead."),
         said("assistant", "I switched to the cache. Still to do: the remaining test in tests/test_cache.py."),
     ]
+
+
+def of_pydantic_ai() -> object:
+    ai = pytest.importorskip("pydantic_ai.messages")
+    call = {"tool_name": "mcp_server:crm", "tool_call_id": "m"}
+    return ai.ModelResponse(
+        parts=[
+            ai.NativeToolCallPart(**call, args={"name": "delete_ticket"}),
+            ai.NativeToolReturnPart(**call, content={"output": "deleted"}),
+        ]
+    )
+
+
+HOSTED: dict[str, tuple[list[dict[str, object] | object], list[str]]] = {
+    "anthropic": (
+        [
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "ports"}},
+                    {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+                    {
+                        "type": "mcp_tool_use",
+                        "id": "m1",
+                        "name": "delete_ticket",
+                        "server_name": "crm",
+                        "input": {"id": "7"},
+                    },
+                    {
+                        "type": "mcp_tool_result",
+                        "tool_use_id": "m1",
+                        "is_error": True,
+                        "content": [{"type": "text", "text": "Error: ticket 7 is locked"}],
+                    },
+                ],
+            }
+        ],
+        ["web_search: ports", "delete_ticket: 7 → Error: ticket 7 is locked"],
+    ),
+    "openai-responses": (
+        [
+            {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "ports"}},
+            {"type": "mcp_call", "id": "m", "name": "delete_ticket", "arguments": '{"id": "7"}', "output": "deleted"},
+            {"type": "code_interpreter_call", "id": "c", "code": "print(7)", "outputs": None},
+            {"type": "shell_call", "call_id": "s", "action": {"commands": ["cd src", "make"], "timeout_ms": 1_000}},
+            {"type": "shell_call_output", "call_id": "s", "output": []},
+        ],
+        ["web_search: ports", "delete_ticket: 7 → deleted", "code_interpreter: print(7)", "shell: cd src make"],
+    ),
+    "gemini": (
+        [
+            {
+                "role": "model",
+                "parts": [
+                    {"executableCode": {"language": "PYTHON", "code": "print(7)"}},
+                    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "7"}},
+                ],
+            }
+        ],
+        ["code: print(7)"],
+    ),
+    "langchain": (
+        [
+            {
+                "type": "ai",
+                "content": [
+                    {"type": "server_tool_call", "id": "s", "name": "web_search", "args": {"query": "ports"}},
+                    {"type": "server_tool_result", "tool_call_id": "s", "status": "success", "output": "none"},
+                ],
+            }
+        ],
+        ["web_search: ports"],
+    ),
+}
+
+
+@pytest.mark.parametrize("format", [*HOSTED, "pydantic-ai"])
+def test_what_the_providers_own_tools_did_is_told(format: str) -> None:
+    """A ticket that a server's tool deleted is deleted, whoever ran the tool."""
+    wire, lines = HOSTED[format] if format in HOSTED else ([of_pydantic_ai()], ["mcp_server:crm: delete_ticket"])
+    filler = [said("user", f"And what about topic number {n} of the long list that we have here?") for n in range(40)]
+    decoded = [formats.get(format).decode(entry) for entry in wire]
+    done = sections(summarize([*filler, *decoded], budget=2_000, count=count))["Done"]
+    assert [line.startswith(told) for line, told in zip(sorted(done), sorted(lines), strict=True)] == [True] * len(
+        lines
+    )
 
 
 def sections(summary: str) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from contextfold import identifiers, json_values
+from contextfold.errors import held
 from contextfold.harness import is_inserted, said_in, typed, without_notes
 from contextfold.messages import Message, Opaque, Text, ToolCall, ToolResult
 from contextfold.summary import extractive_cues as cues
@@ -50,9 +51,29 @@ _DONE = re.compile(r"complete|done|finished|cancel|erledigt|完成|完了", re.I
 _NEXT = re.compile(r"pending|todo|open|not[ _-]?started|next", re.IGNORECASE)
 
 _MAIN_ARGUMENTS = (
-    *("command", "cmd", "file_path", "path", "filename", "target_file", "url", "query", "pattern", "question"),
-    *("description", "prompt", "name", "id", "title", "text", "input"),
+    *(
+        "command",
+        "commands",
+        "cmd",
+        "file_path",
+        "path",
+        "filename",
+        "target_file",
+        "url",
+        "query",
+        "queries",
+        "pattern",
+    ),
+    *("question", "code", "description", "prompt", "name", "id", "title", "text", "input"),
 )
+_HOSTED_CALLS = ("_tool_use", "server_tool_call", "-tool-call", "executableCode")
+"""How the types of blocks end that say what a provider's own tool is called with: Anthropic, LangChain, pydantic-ai,
+Gemini. An item of OpenAI's holds what the tool gave as well."""
+
+_ARGUMENTS = ("input", "args", "arguments", "action", "queries", "code", "executableCode", "executable_code")
+_TELLS = re.compile(r"code|mcp|tool-return|^server_tool_result")
+"""In the type of what came of it: words of a tool. A page or what a search found is read as no failure."""
+
 _SENTENCE_END = re.compile(r"(?<=[。！？।؟])|(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+")  # "3. Mai" is a date
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]*\*\*:?\s*$)")
@@ -124,6 +145,7 @@ class Note:
         role: Literal["user", "assistant", "other"] = "other"
         said: Iterable[Fact] = ()
         rules: tuple[Statement, ...] = ()
+        acted = list(_acted(message))
         if message.is_user_turn:
             role, said = "user", _from_user(message, 0, first=False, newest=False)
             rules = tuple(_statements_in(message))
@@ -133,8 +155,8 @@ class Note:
             role,
             role == "assistant" and bool(message.text.strip()),
             tuple((fact.section, fact.text, fact.weight) for fact in said),
-            tuple(_call(call) for call in message.tool_calls),
-            tuple(_result(result) for result in message.tool_results),
+            tuple(_call(call) for call in acted if isinstance(call, ToolCall)),
+            tuple(_result(result) for result in acted if isinstance(result, ToolResult)),
             rules,
         )
 
@@ -395,6 +417,44 @@ def _density(sentence: str) -> float:
     return min(1.0, 12 * len(identifiers.names(sentence)) / (24 + len(sentence)))
 
 
+def _acted(message: Message) -> Iterator[ToolCall | ToolResult]:
+    """The calls and results of a message, those of tools that the provider ran itself among them."""
+    code = ""
+    for part in message.parts:
+        if isinstance(part, ToolCall | ToolResult):
+            yield part
+        elif isinstance(part, Opaque) and (part.is_output or part.label.endswith(_HOSTED_CALLS)):
+            for one in _hosted(part, code):
+                yield one
+                code = one.id if isinstance(one, ToolCall) else code
+
+
+def _hosted(part: Opaque, code: str) -> Iterator[ToolCall | ToolResult]:
+    """``code``: the id of the call before it, which an output of Gemini's code belongs to."""
+    kind, source = part.label, part.source if isinstance(part.source, Mapping) else held(part.source, "part")
+    is_item = kind.endswith("_call") and part.is_output
+    own = str(_field(source, "id", "tool_call_id") or part.text)
+    if is_item or not part.is_output:
+        given = _field(source, *_ARGUMENTS)
+        name = str(_field(source, "name", "tool_name") or kind.removesuffix("_call").removeprefix("executable").lower())
+        arguments = given if isinstance(given, str) else json_values.write(given, default=str) if given else part.text
+        yield ToolCall(own, name, arguments)
+    content, failure = _field(source, "content"), _field(source, "error")
+    failed = bool(failure or _field(source, "is_error") or _field(content, "error_code"))
+    text = part.text
+    if is_item:
+        text = "\n".join(str(one) for one in (_field(source, "output"), _field(source, "error")) if one)
+    named = _field(source, "tool_use_id", "tool_call_id") or (code if kind.lower() == "codeexecutionresult" else None)
+    if part.is_output and (caused := own if is_item else named):
+        words = (Text(text),) if failed or _TELLS.search(kind) else ()
+        yield ToolResult(str(caused), words, is_error=failed)
+
+
+def _field(source: Any, *names: str) -> Any:
+    found = (source.get(name) if isinstance(source, Mapping) else held(source, name) for name in names)
+    return next((value for value in found if value), None)
+
+
 def _call(call: ToolCall) -> _Call:
     return _Call(call.id, call.name, clipped(_target(call), TARGET), bool(cues.CHANGING.search(call.name)))
 
@@ -423,10 +483,16 @@ def _target(call: ToolCall) -> str:
         return call.arguments
     if not isinstance(arguments, Mapping):
         return call.arguments
-    told = [key for key in _MAIN_ARGUMENTS if isinstance(arguments.get(key), str) and arguments[key].strip()]
+    told = next(filter(None, (_words_of(arguments.get(key)) for key in _MAIN_ARGUMENTS)), "")
     if told:
-        return str(arguments[told[0]])
+        return told
     return ", ".join(f"{key}: {value}" for key, value in arguments.items() if _is_short(value))
+
+
+def _words_of(value: Any) -> str:
+    """A text; of a list of texts, such as the commands of a shell, all of them."""
+    words = value if isinstance(value, list) and all(isinstance(one, str) for one in value) else [value]
+    return " ".join(words).strip() if all(isinstance(one, str) for one in words) else ""
 
 
 def _is_short(value: Any) -> bool:
