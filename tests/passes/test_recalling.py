@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+from emulator.wires.anthropic_rules import anthropic_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfold import Compactor, Policy
+from contextfold.policy import Recall
 from contextfold.record.compaction import Compaction
 from effort import examples
 
@@ -175,3 +178,25 @@ def test_a_second_question_behind_what_came_back_gives_the_same_view_in_every_pr
     assert grown.messages[-1] is history[-1]
     elsewhere = Compactor(window=WINDOW, trigger=None).compact(history, grown.compaction, format="anthropic")
     assert elsewhere.messages == grown.messages
+
+
+@pytest.mark.parametrize("by_code", [False, True])
+def test_what_code_of_the_providers_waits_for_has_no_words_beside_it(by_code: bool) -> None:
+    """Anthropic refuses words beside the result of a call that its code execution made."""
+    compactor = Compactor(window=WINDOW, policy=Policy(recall=Recall(enabled=True, tools=True), evidence=False))
+    before = compactor.compact(talk({3: FACTS[0]})[1:], format="anthropic")
+    code = {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {"code": "await ask()"}}
+    call: dict[str, Any] = {"type": "tool_use", "id": "c", "name": "ask", "input": {}}
+    if by_code:
+        call["caller"] = {"type": "code_execution_20260120", "tool_id": "s"}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "Which port does the gateway listen on?"}
+    history = [
+        *talk({3: FACTS[0]})[1:],
+        {"role": "user", "content": "Ask them."},
+        {"role": "assistant", "content": [code, call] if by_code else [call]},
+        {"role": "user", "content": [result]},
+    ]
+    out = compactor.compact(history, before.compaction, format="anthropic")
+    assert anthropic_problem({"model": "m", "max_tokens": 100, "messages": out.messages}) is None
+    assert (out.messages[-1] == history[-1]) is by_code
+    assert ("8443" in json.dumps(out.messages)) is not by_code

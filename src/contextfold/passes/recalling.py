@@ -21,8 +21,9 @@ from contextfold import quoting
 from contextfold.conversation import pins
 from contextfold.conversation.fingerprint import digest
 from contextfold.conversation.history import History
+from contextfold.conversation.runs import run_of
 from contextfold.evidence import Line, lines_of
-from contextfold.messages import Message, Text, texts
+from contextfold.messages import Message, Text, ToolResult, texts
 from contextfold.passes.material import redacted
 from contextfold.passes.question import Question
 from contextfold.recall.memory import MemoryIndex
@@ -105,6 +106,8 @@ def asked_of(question: Question) -> Asked | None:
         return None
     if not _asks(history.messages[after], tools=policy.tools) or any(one.after == after for one in record.recalled):
         return None
+    if _answers_a_run(history, after):
+        return None
     query = _query(history.messages[after])
     # A block must not be what makes the request overflow.
     room = min(int(policy.budget * question.limits.window), int(0.95 * question.limits.window) - question.view_tokens)
@@ -114,6 +117,18 @@ def asked_of(question: Question) -> Asked | None:
 def _asks(message: Message, *, tools: bool) -> bool:
     """Whether a turn begins with this message: a person's; by policy also a tool's result."""
     return (pins.is_person(message) and not message.tool_results) or (tools and bool(message.tool_results))
+
+
+def _answers_a_run(history: History, index: int) -> bool:
+    """Whether code that the provider runs waits for these results: it takes no words beside them."""
+    results = [(n, part) for n, part in enumerate(history.messages[index].parts) if isinstance(part, ToolResult)]
+    callers = history.grouping.answers
+    return any(
+        call.id == result.call_id and run_of(call) is not None
+        for n, result in results
+        if (index, n) in callers
+        for call in history.messages[callers[index, n]].tool_calls
+    )
 
 
 def _query(message: Message) -> Query:
