@@ -114,6 +114,7 @@ def test_any_query_can_be_asked(query: str) -> None:
         ("книги", "Я не вижу эту книгу, и он тоже не видит.", True),
         ("refresh the user token", "see refreshUserTokens() there", True),
         ("tokens", "see refreshUserToken() there", True),
+        ("refresh", '{"content": "call it:\\nrefreshUserToken()"}', True),
         ("refreshUser", "see refreshUserToken() there", True),
         ("refreshUserSecret", "the secret of the user", True),
         ("oom", "the pods were OOMKilled", True),

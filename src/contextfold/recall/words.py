@@ -139,7 +139,7 @@ def names_of(text: str) -> dict[str, tuple[str, ...]]:
     """The names in code of a text that are put together of words (``refreshUserToken``), as the index knows them, each
     with these words. Letters that change at random, as in base64, are no words.
     """
-    found = {name: _humps(name) for name in set(_IN_CODE.findall(text)) if len(name) <= _LONGEST_NAME}
+    found = {name: _humps(name) for name in set(_IN_CODE.findall(unescaped(text))) if len(name) <= _LONGEST_NAME}
     return {name.lower(): humps for name, humps in found.items() if humps}
 
 
