@@ -227,6 +227,15 @@ def test_anthropics_stream_helper_keeps_its_means(server: ProviderServer) -> Non
             assert stream.get_final_text() == message.content[0].text
 
 
+def test_usage_is_learned_from_a_stream_whose_helper_alone_reads_it(server: ProviderServer) -> None:
+    with client_of(server, "responses", is_async=False) as client:
+        send = over_openai.with_compaction(client.responses.stream, Compactor(window=WINDOW))
+        with send(model=MODEL, input="Hello. " * 500) as stream:
+            assert stream.get_final_response().status == "completed"
+        assert send.calibration is not None
+        assert send.calibration.observations == 1
+
+
 @pytest.mark.parametrize("color", ["sync", "async"])
 @pytest.mark.parametrize("shape", ["chat", "messages"])
 @pytest.mark.parametrize("kind", ["with_raw_response", "with_streaming_response"])

@@ -145,6 +145,48 @@ def test_what_came_before_an_error_that_is_the_callers_is_given_and_then_the_err
     asyncio.run(check_it())
 
 
+def test_a_helper_that_reads_to_the_end_raises_what_ended_the_stream_before_its_content() -> None:
+    """The SDKs' own streams are generators: one that has raised just ends, and their helpers take that for the end."""
+    begun = {"type": "message_start", "message": {"usage": {"input_tokens": 7}}}
+
+    def broken() -> Iterator[Any]:
+        yield begun
+        raise ConnectionError("gone")
+
+    class Helping:
+        def __init__(self) -> None:
+            self.events = broken()
+
+        def __next__(self) -> Any:
+            return next(self.events)
+
+        def get_final_message(self) -> str:
+            return f"whole, with {len(list(self.events))} more"
+
+        def close(self) -> None: ...
+
+    class Suspending(Helping):
+        async def __anext__(self) -> Any:
+            for event in self.events:
+                return event
+            raise StopAsyncIteration
+
+        async def get_final_message(self) -> str:  # type: ignore[override]
+            return super().get_final_message()
+
+    async def check_it() -> None:
+        stream = await aopened(Suspending())
+        with pytest.raises(ConnectionError, match="gone"):
+            await stream.get_final_message()
+
+    asyncio.run(check_it())
+    stream = opened(Helping())
+    with pytest.raises(ConnectionError, match="gone"):
+        stream.get_final_message()
+    assert stream.get_final_message() == "whole, with 0 more"  # said once, as by the SDKs
+    assert list(stream) == []
+
+
 @pytest.mark.parametrize("events", [(), (FAILED,)])
 def test_a_refusal_that_is_raised_on_the_way_is_one_of_the_request(events: tuple[Any, ...]) -> None:
     refusal = ValueError(TOO_LONG)

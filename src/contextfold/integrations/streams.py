@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +21,13 @@ from contextfold.calls.usage import Usage, get, read_usage
 from contextfold.errors import RefusedInStream
 from contextfold.integrations.given import filled
 from contextfold.overflow import classify
+
+TO_THE_END = frozenset(
+    ("get_final_message", "get_final_text", "get_final_completion", "get_final_response", "until_done")
+)
+"""Helpers of the SDKs that read a stream to its end. They know nothing of what was read ahead, nor of what ended it: of
+a connection that broke, they would make a whole answer.
+"""
 
 OnUsage = Callable[[Usage], object]
 """Called once, when the caller has come to the event that says how many tokens the request took."""
@@ -114,7 +122,12 @@ class _Handed:
         return self._stream.__class__
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(filled(self, "_stream", name), name)
+        found = getattr(filled(self, "_stream", name), name)
+        return partial(self._ended, found) if name in TO_THE_END else found
+
+    def _ended(self, read: Callable[[], Any]) -> Any:
+        """What a helper of the SDK says that reads the stream to its end: all events are read here before."""
+        raise NotImplementedError
 
     def _is_callers(self, error: BaseException) -> bool:
         """Whether an error on the way to the first content leaves the caller something to read before it."""
@@ -169,6 +182,10 @@ class OpenedStream(_Handed):
         ahead = self._next_ahead()
         return self._see(self._events.__next__()) if ahead is _NEVER else ahead
 
+    def _ended(self, read: Callable[[], Any]) -> Any:
+        deque(self, maxlen=0)
+        return read()
+
     @property
     def text_stream(self) -> Iterator[str]:
         """The text alone, as Anthropic's stream helper has it."""
@@ -213,6 +230,11 @@ class AsyncOpenedStream(_Handed):
     async def __anext__(self) -> Any:
         ahead = self._next_ahead()
         return self._see(await self._events.__anext__()) if ahead is _NEVER else ahead
+
+    async def _ended(self, read: Callable[[], Any]) -> Any:
+        async for _ in self:
+            pass
+        return await read()
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
