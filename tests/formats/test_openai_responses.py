@@ -89,6 +89,7 @@ SHELL = {"type": "local_shell_call", "call_id": "s", "action": {"type": "exec", 
             (Opaque("web_search_call", "q"),),
         ),
         ({"type": "item_reference", "id": "x"}, "assistant", (Opaque("item_reference"),)),
+        ({"id": "x"}, "assistant", (Opaque("item_reference"),)),
         (
             {"type": "configuration_update", "reasoning": {"effort": "high"}},
             "developer",

@@ -451,12 +451,13 @@ def test_a_request_whose_history_the_provider_keeps_goes_through_as_it_is(server
     assert len(server.requests) == 2
 
 
-def test_items_that_stand_for_others_go_through_as_they_are() -> None:
+@pytest.mark.parametrize("kind", [{"type": "item_reference"}, {"type": None}, {}])
+def test_items_that_stand_for_others_go_through_as_they_are(kind: dict[str, Any]) -> None:
     """What the provider keeps under them can neither be summarized nor seen to be a call that has its result."""
     sent: list[dict[str, Any]] = []
     create = over_openai.with_compaction(lambda **given: sent.append(given), Compactor(window=2_000))
     output = {"type": "function_call_output", "call_id": "call_1", "output": "done " * 9_000}
-    items = [{"role": "user", "content": "go"}, {"type": "item_reference", "id": "fc_1"}, output]
+    items = [{"role": "user", "content": "go"}, {**kind, "id": "fc_1"}, output]
     create(model=MODEL, input=items)
     assert sent == [{"model": MODEL, "input": items}]
 

@@ -34,8 +34,11 @@ ARGUMENT_KEYS = ("arguments", "input", "action", "actions", "operation")
 
 
 def is_reference(item: Any) -> bool:
-    """Whether an item stands for one that the provider keeps."""
-    return isinstance(item, Mapping) and item.get("type") == REFERENCE
+    """Whether an item stands for one that the provider keeps. Its type may be null, or left out."""
+    if not isinstance(item, Mapping):
+        return False
+    kind = item.get("type")
+    return kind == REFERENCE or (kind is None and isinstance(item.get("id"), str) and item.keys() <= {"id", "type"})
 
 
 class OpenAIResponses:
@@ -78,7 +81,7 @@ class OpenAIResponses:
 
 
 def _decode_item(item: dict[str, Any], index: int | None) -> tuple[str, tuple[Part, ...]]:
-    kind = item.get("type")
+    kind = REFERENCE if is_reference(item) else item.get("type")
     if kind == "message" or (kind is None and "role" in item):
         parts = values.decoded_content(item.get("content"), _decode_block, index)
         if not parts:
