@@ -462,6 +462,20 @@ def test_items_that_stand_for_others_go_through_as_they_are(kind: dict[str, Any]
     assert sent == [{"model": MODEL, "input": items}]
 
 
+def test_a_tool_that_is_added_behind_the_servers_own_compaction_stays() -> None:
+    """As the SDK's tool runner sends it: nothing else says that there is such a tool."""
+    sent: list[dict[str, Any]] = []
+    create = over_anthropic.with_compaction(lambda **given: sent.append(given), Compactor(window=2_000))
+    added = {"type": "tool_addition", "tool": {"type": "tool_reference", "tool_name": "fetch"}}
+    asked = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": [{"type": "compaction", "content": "Said hello."}]},
+        {"role": "system", "content": [added]},
+    ]
+    create(model=MODEL, max_tokens=300, messages=asked)
+    assert sent[0]["messages"] == asked
+
+
 def test_a_request_that_goes_on_in_a_thread_goes_through_as_it_is_and_one_that_begins_it_is_compacted() -> None:
     """A result whose call the provider holds is no broken list, which would be mended."""
     sent: list[dict[str, Any]] = []

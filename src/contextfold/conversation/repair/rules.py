@@ -104,9 +104,11 @@ def may_stand_between(message: Message, format: Format) -> bool:
 
 
 def opens_for_instructions(message: Message) -> bool:
-    """Whether an instruction may stand behind this: words of the user, or an end that a server's own tool gave."""
+    """Whether an instruction may stand behind this: words of the user, or an end that a server's own tool or compaction
+    gave.
+    """
     last = message.parts[-1] if message.parts else None
-    return message.role != "assistant" or (isinstance(last, Opaque) and last.is_output)
+    return message.role != "assistant" or (isinstance(last, Opaque) and (last.is_output or last.label == "compaction"))
 
 
 def acceptable(message: Message, format: Format, *, leading: bool) -> Message:
