@@ -615,6 +615,21 @@ def test_a_proxy_of_the_environment_is_asked(tmp_path: Path, monkeypatch: pytest
     assert told["authorization"] == "Bearer key-of-a-test"
 
 
+def test_the_password_of_a_proxy_is_told_to_no_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuses(writer: Writer, seen: Seen) -> None:
+        await writer.json(b"{}", status="407 Proxy Authentication Required")
+
+    without_proxies(monkeypatch)
+    with RawUpstream(refuses) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://me:secret@127.0.0.1:{proxy.port}")
+        with InThread(settings_for("https://api.test", tmp_path)) as gateway:
+            raw = compact(body_of("openai-chat", [{"role": "user", "content": "hi"}]))
+            answer = post(gateway.url, PATHS["openai-chat"], raw)
+    assert answer.status == 502
+    assert b"407" in answer.body
+    assert b"secret" not in answer.body
+
+
 def test_a_host_that_the_environment_excepts_is_asked_without_its_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     without_proxies(monkeypatch)
     monkeypatch.setenv("https_proxy", "http://proxy.test:3128")

@@ -165,6 +165,10 @@ class Client:
             response = await self._session.request(
                 method, to, headers=given, data=data, allow_redirects=False, **self._proxy_for(to)
             )
+        except aiohttp.ClientHttpProxyError as error:
+            # its own text has the proxy's address, and with it the operator's password
+            text = f"the proxy before the upstream refused to connect: {error.status} {error.message}"
+            raise UpstreamFailed("unreachable", 502, text) from None
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             raise UpstreamFailed("unreachable", 502, f"the upstream cannot be reached: {error}") from None
         except TimeoutError:
