@@ -639,6 +639,29 @@ def test_a_host_that_the_environment_excepts_is_asked_without_its_proxy(monkeypa
     assert proxy_for(URL("http://api.test/v1/messages")) == {}
 
 
+@pytest.mark.parametrize(
+    ("environ", "asked"),
+    [
+        ({"http_proxy": "proxy.test:3128"}, "http://proxy.test:3128"),
+        ({"http_proxy": "me:secret@proxy.test:3128"}, "http://me:secret@proxy.test:3128"),
+        ({"all_proxy": "http://proxy.test:3128"}, "http://proxy.test:3128"),
+        ({"all_proxy": "proxy.test:3128"}, "http://proxy.test:3128"),
+        ({"all_proxy": "socks5://proxy.test:1080"}, None),
+        ({"all_proxy": "socks5://proxy.test:1080", "http_proxy": "http://proxy.test:3128"}, "http://proxy.test:3128"),
+        ({"http_proxy": "http://proxy.test:3128", "no_proxy": "vllm.test:8000"}, None),
+        ({"http_proxy": "http://proxy.test:3128", "no_proxy": "vllm.test:8001"}, "http://proxy.test:3128"),
+    ],
+)
+def test_a_proxy_is_named_as_other_clients_read_it(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], asked: str | None
+) -> None:
+    """Without a scheme, for all schemes at once, and excepted at one port of a host."""
+    without_proxies(monkeypatch)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert proxy_for(URL("http://vllm.test:8000/v1/messages")) == ({"proxy": URL(asked)} if asked else {})
+
+
 def test_sub_agents_that_share_a_session_id_do_not_share_a_record(opened: Any, provider: ProviderServer) -> None:
     """headroom#782, claude-code-proxy#95."""
     gateway = opened()

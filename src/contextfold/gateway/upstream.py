@@ -134,7 +134,7 @@ class Client:
     def __init__(self, connections: int, silence: float) -> None:
         """``silence``: seconds that may pass before an answer begins, and between two pieces of it."""
         self._silence = silence
-        self._proxies: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._proxies: dict[URL, Mapping[str, Any]] = {}
         connector = aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE_SECONDS, ttl_dns_cache=60)
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -187,7 +187,7 @@ class Client:
         # Once for each upstream, and by ourselves. With `trust_env` aiohttp would read the environment and ~/.netrc in
         # two threads for every request, and add the operator's password from there to a request that has a key of
         # another kind.
-        origin = (url.scheme, url.host or "")
+        origin = url.origin()
         if origin not in self._proxies:
             self._proxies[origin] = proxy_for(url)
         return self._proxies[origin]
@@ -210,10 +210,17 @@ async def _in_pieces(data: bytes) -> AsyncIterator[memoryview]:
 
 def proxy_for(url: URL) -> Mapping[str, Any]:
     """The proxy that the environment names for this address, as aiohttp takes it; nothing where there is none."""
-    named = getproxies().get(url.scheme)
-    if named is None or proxy_bypass(url.host or ""):
+    proxies, host = getproxies(), url.host or ""
+    named = proxies.get(url.scheme) or _of_http(proxies.get("all", ""))
+    if not named or proxy_bypass(host) or proxy_bypass(f"{host}:{url.port}"):
         return {}
-    return {"proxy": URL(named)}  # aiohttp takes a name and a password out of it
+    # as curl and others read it; aiohttp takes a name and a password out of it
+    return {"proxy": URL(named if "://" in named else f"http://{named}")}
+
+
+def _of_http(named: str) -> str:
+    """The proxy for all schemes, which mostly speaks SOCKS: nothing then, since that is not spoken here."""
+    return named if named.partition("://")[0] in ("http", "https", named) else ""
 
 
 def _for_aiohttp(headers: RawHeaders) -> CIMultiDict[str]:
