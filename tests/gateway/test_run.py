@@ -258,10 +258,15 @@ def test_a_client_that_reads_openai_api_base_alone_is_told_too_but_not_beside_az
     assert child.get("OPENAI_API_BASE") == (None if of_azure else "http://127.0.0.1:9/v1")
 
 
-def test_a_proxy_of_the_users_is_not_asked_for_the_gateway() -> None:
-    environ = {"HTTP_PROXY": "http://proxy:1", "OPENAI_API_BASE": "x"}
+@pytest.mark.parametrize("proxy", ["HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY"])
+def test_a_proxy_of_the_users_is_not_asked_for_the_gateway(proxy: str) -> None:
+    """Claude Code asks the one for HTTPS for every address."""
+    environ = {proxy: "http://proxy:1", "OPENAI_API_BASE": "x"}
     child = child_environment(["true"], environ, "http://127.0.0.1:9", {})
-    assert child["NO_PROXY"] == "127.0.0.1"
+    assert child["NO_PROXY"] == child["no_proxy"] == "127.0.0.1"
+    environ["NO_PROXY"] = "inside.test"
+    child = child_environment(["true"], environ, "http://127.0.0.1:9", {})
+    assert child["NO_PROXY"] == child["no_proxy"] == "inside.test,127.0.0.1"
     assert child["OPENAI_API_BASE"] == "http://127.0.0.1:9/v1"
 
 

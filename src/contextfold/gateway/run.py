@@ -92,9 +92,11 @@ def child_environment(
             {name: f"{base}/v1" if name == "openai" else base for name, base in told.items()}
         )
     for name in ("NO_PROXY", "no_proxy"):
-        # A client behind a company's proxy would ask that one for 127.0.0.1.
-        if name in child or any(proxy in child for proxy in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")):
-            child[name] = ",".join(filter(None, (child.get(name, ""), "127.0.0.1")))
+        # A client behind a company's proxy would ask that one for 127.0.0.1, Claude Code also one for HTTPS alone.
+        if name in child or any(f"{scheme}_proxy" in map(str.lower, child) for scheme in ("http", "https", "all")):
+            # Most clients read one of the two names alone.
+            own = environ.get(name) or environ.get(name.swapcase(), "")
+            child[name] = ",".join(filter(None, (own, "127.0.0.1")))
     return child
 
 
