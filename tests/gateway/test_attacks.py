@@ -900,6 +900,29 @@ def test_a_refusal_in_a_stream_that_does_not_end_leads_to_another_view(
     assert until(first.closed.is_set)
 
 
+@pytest.mark.parametrize("end", ["cut", "no empty line"])
+def test_a_refusal_in_a_stream_that_ends_as_it_should_not_leads_to_another_view(
+    scene: Scene, tmp_path: Path, end: str
+) -> None:
+    """A server whose error ends its stream may drop the connection behind it, or leave out the line that ends it."""
+
+    async def refused(writer: Writer, seen: Seen) -> None:
+        if len(scene.upstream.seen) > 1:
+            await ok(writer, seen)
+            return
+        await writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.chunk(REFUSED if end == "cut" else REFUSED.rstrip() + b"\n")
+        if end == "cut":
+            raise ConnectionError
+        await writer.chunk(b"")
+
+    answers(refused)
+    with InThread(settings_for(scene.upstream.url, tmp_path)) as gateway:  # of its own: it learns a window
+        assert post(gateway.url, CHAT, LONG).body == b'{"ok": true}'
+    first, second = scene.upstream.seen
+    assert len(second.body) < len(first.body)
+
+
 @pytest.mark.parametrize("target", ["@127.0.0.2/v1/messages", ".example/v1/messages", "http://127.0.0.2/v1/x", "*"])
 def test_a_target_that_would_name_another_host_reaches_none(scene: Scene, target: str) -> None:
     answer = scene.raw(head(target, f"content-length: {len(SHORT)}") + SHORT)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import suppress
 from typing import Any
 
 from contextfold.calls.refused import refusal_in
 from contextfold.calls.usage import Usage
 from contextfold.errors import RefusedInStream, shown
 from contextfold.gateway.tap import event_data
-from contextfold.gateway.upstream import Decoder, UpstreamAnswer
+from contextfold.gateway.upstream import Decoder, UpstreamAnswer, UpstreamFailed
 from contextfold.gateway.wires import check_refusal, is_opening
 from contextfold.overflow import Overflow, classify
 
@@ -117,6 +118,8 @@ async def _check_opening(answer: UpstreamAnswer) -> None:
         if _EVENT_END.search(text, searched):
             events = _EVENT_END.split(bytes(text))
             text = bytearray(events.pop())
+        if not chunk:  # some leave out the empty line behind their last one
+            events.append(bytes(text))
         for event in events:
             said = event_data(event)
             if said is None:
@@ -169,8 +172,11 @@ async def _check_plain(answer: UpstreamAnswer) -> None:
 
 async def _to_the_end(answer: UpstreamAnswer) -> None:
     """The rest of a stream that is over in any case, so that the client can be given it whole. One that goes on all the
-    same ends here: an agent would wait for another view as long as its provider keeps the connection alive.
+    same ends here: an agent would wait for another view as long as its provider keeps the connection alive. So does one
+    that breaks off, as those of servers do whose error ends them: what counts was said.
     """
-    if await answer.whole(MOST_ERROR, HOLD_SECONDS) is None:
-        answer.close()
-        answer.headers = [(name, value) for name, value in answer.headers if name.lower() != b"content-length"]
+    with suppress(UpstreamFailed):
+        if await answer.whole(MOST_ERROR, HOLD_SECONDS) is not None:
+            return
+    answer.close()
+    answer.headers = [(name, value) for name, value in answer.headers if name.lower() != b"content-length"]
