@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,37 @@ def test_the_model_is_asked_behind_the_view_before_it_is_needed(tmp_path: Path, 
     assert asked.body.get("store") in (None, False)
     # The key is the request's: under it a provider would answer the request with the summary.
     assert not any("idempotency-key" in requests[number].headers for number in own)
+
+
+def test_a_summary_that_is_written_for_a_client_that_left_serves_it_when_it_comes_back(tmp_path: Path) -> None:
+    """A client with a time limit was given up with its summary each time, and paid for another one at each try."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def answer(request: Any) -> Answer:
+        if not is_own(request):
+            return Answer("ok")
+        asked.set()
+        assert may_answer.wait(20)
+        return Answer(SUMMARY)
+
+    raw = compact(body_of("openai-chat", list(turns("openai-chat", 20))[-1]))
+    with ProviderServer(default_window=WINDOW, answers=answer) as provider:
+        with InThread(settings_for(provider.url, tmp_path, summarizer="same")) as gateway:
+            connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=20)
+            connection.request("POST", PATHS["openai-chat"], raw, {"authorization": "Bearer key-of-a-test"})
+            assert asked.wait(20)
+            connection.close()
+            with ThreadPoolExecutor(1) as pool:
+                again = pool.submit(post, gateway.url, PATHS["openai-chat"], raw)
+                until = time.monotonic() + 5
+                while gateway.app.state.gateway.in_flight < 2 and time.monotonic() < until:
+                    time.sleep(0.01)
+                may_answer.set()
+                assert again.result().status == 200
+            assert gateway.metrics.total("failures_total") == 0
+        own = [is_own(request) for request in provider.requests]
+    assert own == [True, False]
+    assert "reads files one after the other" in provider.requests[-1].text
 
 
 def test_a_rehearsal_asks_no_model(tmp_path: Path) -> None:

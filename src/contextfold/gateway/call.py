@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -123,6 +124,8 @@ class State:
     set_aside: set[str] = field(default_factory=set)
     """Records that stand for a beginning of it, and that the engine could not use."""
     calibration: Calibration = field(default_factory=Calibration)
+    under_way: asyncio.Event | None = None
+    """Set when the pass that a request of it makes has ended."""
     sized: tuple[Body, int] | None = None
     """A body that was sent as it came, and the tokens of that request."""
     rate: float | None = None

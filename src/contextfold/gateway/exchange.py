@@ -20,7 +20,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from contextfold.calls.request import CompactionResult
 from contextfold.compactor import Compactor
@@ -45,6 +45,8 @@ from contextfold.record.compaction import Compaction
 
 log = logging.getLogger("contextfold.gateway")
 
+T = TypeVar("T")
+
 SOON = 0.85
 """Share of the trigger from which on a model's summary is prepared beside the conversation, unless the policy says."""
 
@@ -61,6 +63,46 @@ class ManagedCall:
     scope: bytes
     body: Body
     state: State
+
+
+class Passing:
+    """The passes of one request, for which others of its conversation wait. One that is under way goes on where its
+    client leaves: a client with a time limit comes back, and each time another summary would be paid for.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._ended: asyncio.Event | None = None
+        self._is_left = False
+
+    def begin(self) -> None:
+        self._ended = self._state.under_way = asyncio.Event()
+
+    def end(self, _: object = None) -> None:
+        """None is under way any more, whatever came of it."""
+        if self._ended is not None:
+            self._ended.set()
+            self._state.under_way = None if self._state.under_way is self._ended else self._state.under_way
+            self._ended = None
+
+    def go_on(self) -> None:
+        """A view is to be sent. Raises ``CancelledError`` where no one waits for its answer."""
+        self.end()
+        if self._is_left:
+            raise asyncio.CancelledError
+
+    async def outlived(self, work: asyncio.Task[T]) -> T:
+        """What becomes of the request, which is canceled with its client unless a pass is under way."""
+        work.add_done_callback(self.end)
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            self._is_left = True
+            if self._ended is None:
+                work.cancel()
+            await asyncio.wait({work})  # it counts among the requests at a time until it has ended
+            raise
+        return work.result()
 
 
 class Exchanges:
@@ -235,11 +277,14 @@ class Exchanges:
 
     async def _exchanged(self, conversation: ManagedCall, sent: list[Refused]) -> UpstreamAnswer:
         call, state = conversation.call, conversation.state
-        before = state.record
+        while state.under_way is not None:  # sent once more, or the next turn already: the summary is paid for once
+            await state.under_way.wait()
+        before, passing = state.record, Passing(state)
         began: list[int] = []
         made: list[Compaction] = [] if before is None else [before]
 
-        def before_pass(_: Any) -> None:
+        async def before_pass(_: Any) -> None:
+            passing.begin()
             began.append(time.time_ns())
 
         async def after(result: Any) -> None:
@@ -248,9 +293,15 @@ class Exchanges:
             self._tracing.compacted(began[-1], result.compaction)
             await self._keep(conversation, result.compaction)
 
+        send = self._sending(conversation, sent, made)
+
+        async def send_behind(view: list[Any], max_tokens: int | None) -> Accepted:
+            passing.go_on()
+            return await send(view, max_tokens)
+
         results: list[CompactionResult] = []
-        accepted: Accepted = await self.compactor.acall(
-            self._sending(conversation, sent, made),
+        work = self.compactor.acall(
+            send_behind,
             conversation.body.open,
             state.record,
             max_tokens=conversation.wire.limit(conversation.body.fields)[1],
@@ -260,6 +311,7 @@ class Exchanges:
             ask=self._ask(conversation),
             **_options(conversation),
         )
+        accepted: Accepted = await passing.outlived(self._spawn(work))
         result = results[-1]
         if before is not None and any(event.name == "compaction_set_aside" for event in result.events):
             state.set_aside.add(before.id)
@@ -387,11 +439,16 @@ class Exchanges:
         self._tell(conversation, result, is_new=result.compaction is not before)
         call.action = "shadow"
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waits for it has it; else asyncio would log what it quotes
 
     # ---- the upstream ----
 
