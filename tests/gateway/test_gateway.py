@@ -1241,6 +1241,16 @@ def test_with_its_summarizer_down_the_agent_goes_on(provider: ProviderServer, tm
 # ---- modes ----
 
 
+def test_a_compaction_is_told_and_counted_whatever_the_provider_answers(opened: Any, provider: ProviderServer) -> None:
+    gateway = opened()
+    provider.faults.add(Fault.rate_limit(retry_after=1), at=1)
+    raw = compact(body_of("openai-chat", list(turns("openai-chat", 40))[-1]))
+    found = [post(gateway.url, PATHS["openai-chat"], raw) for _ in range(2)]
+    assert [response.status for response in found] == [429, 200]
+    assert [response.headers["x-contextfold-action"] for response in found] == ["compacted", "view"]
+    assert gateway.metrics.total("compactions_total") == 1
+
+
 def test_shadow_changes_nothing_and_tells_what_it_would_have_saved(opened: Any, provider: ProviderServer) -> None:
     provider._provider.default_window = 100_000
     gateway = opened(shadow=True)

@@ -311,14 +311,19 @@ class Exchanges:
             ask=self._ask(conversation),
             **_options(conversation),
         )
-        accepted: Accepted = await passing.outlived(self._spawn(work))
-        result = results[-1]
-        if before is not None and any(event.name == "compaction_set_aside" for event in result.events):
-            state.set_aside.add(before.id)
-        if result.compaction is not None and result.compaction is not state.record:
-            await self._keep(conversation, result.compaction)  # made without a pass, after a refusal
-        self._tell(conversation, result, is_new=state.record is not before)
-        self._tell_of_summaries(call, result)
+        try:
+            accepted: Accepted = await passing.outlived(self._spawn(work))
+            result = results[-1]
+            if before is not None and any(event.name == "compaction_set_aside" for event in result.events):
+                state.set_aside.add(before.id)
+            if result.compaction is not None and result.compaction is not state.record:
+                await self._keep(conversation, result.compaction)  # made without a pass, after a refusal
+            self._tell(conversation, result, is_new=state.record is not before)
+            self._tell_of_summaries(call, result)
+        finally:
+            if state.record is not before:  # in force, whatever the provider answered
+                self.metrics.add("compactions_total", wire=conversation.wire.format)
+                call.action = "compacted" if call.action == "view" else call.action
         return accepted.answer
 
     def _sending(
@@ -470,6 +475,7 @@ class Exchanges:
         if call.sent_at is None:
             call.sent_at = time.perf_counter()
             self.metrics.took(call.sent_at - call.began)
+        call.action = "view" if changed else "passed"
         headers = call.upstream.headers(_headers_for(call, data, changed, self.settings))
         call.newest = await self.client.send(call.method, call.upstream.url(call.path, call.query), headers, data)
         return call.newest
@@ -516,8 +522,6 @@ class Exchanges:
             else:
                 self.metrics.add("tokens_saved_total", saved)
                 self.metrics.add("money_saved_dollars_total", price_of(saved, call.model))
-        if is_new and not self.settings.shadow:
-            self.metrics.add("compactions_total", wire=conversation.wire.format)
 
     def _unread(self, call: GatewayCall, reason: str) -> None:
         """A body that is not read is never compacted, however long it gets: whoever runs the gateway should see it."""
