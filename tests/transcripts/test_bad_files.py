@@ -187,6 +187,12 @@ SESSIONS: dict[str, Any] = {
             },
         ],
     },
+    "qwen-code": [
+        {"uuid": "1", "parentUuid": None, "sessionId": "s", "type": "user"}
+        | {"message": {"role": "user", "parts": [{"text": "go"}]}},
+        {"uuid": "2", "parentUuid": "1", "sessionId": "s", "type": "assistant"}
+        | {"message": {"role": "model", "parts": [{"functionCall": {**ARGUMENTS}}]}},
+    ],
     "copilot": {
         "prompts": [
             {

@@ -152,13 +152,6 @@ def test_rows_that_claude_code_prints_are_those_of_its_files() -> None:
         ]
 
 
-def test_rows_like_claude_codes_around_messages_of_another_kind_are_no_session_of_its() -> None:
-    """Qwen Code's hold parts: all of them were left out, and the conversation was empty."""
-    row = {"type": "user", "sessionId": "s", "parentUuid": None, "message": {"role": "user", "parts": [{"text": "go"}]}}
-    with pytest.raises(InputError, match=r"no message \(its keys: type, sessionId, parentUuid, message\)"):
-        one(rows(row, row))
-
-
 def test_a_session_of_one_row_is_one_object_and_is_read() -> None:
     assert one(rows(claude("user", "go"))).kind == "claude-code"
 
@@ -168,6 +161,58 @@ def test_another_format_named_for_a_session_is_refused() -> None:
     assert one(data, format="anthropic").format == "anthropic"
     with pytest.raises(InputError, match="talk: a file of kind claude-code is read as anthropic, not openai-chat"):
         several(data, format="openai-chat")
+
+
+# ---- Qwen Code -------------------------------------------------------------------------------------------------------
+
+
+def qwen(number: int, kind: str, *parts: Any, parent: int | None = -1, **row: Any) -> dict[str, Any]:
+    before = number - 1 if parent == -1 else parent
+    role = "model" if kind == "assistant" else "user"
+    message = {"message": {"role": role, "parts": list(parts)}} if parts else {}
+    ids = {"uuid": str(number), "parentUuid": str(before) if before else None, "sessionId": "s"}
+    return {**ids, "type": kind, **message, **row}
+
+
+def test_a_session_of_qwen_code_is_what_went_to_the_model_and_came_from_it() -> None:
+    """It was refused, but after the product's own compaction: then its summary was read as the whole conversation."""
+    call = {"functionCall": {"id": "c", "name": "f", "args": {}}}
+    answer = {"functionResponse": {"id": "c", "name": "f", "response": {"output": "x"}}}
+    compressed = {"compressedHistory": [{"role": "user", "parts": [{"text": "summary"}]}]}
+    found = one(
+        rows(
+            qwen(1, "system", subtype="session_model", systemPayload={"model": "m"}),
+            qwen(2, "user", {"text": "go"}),
+            qwen(3, "assistant", {"text": "I look."}, call),
+            qwen(4, "tool_result", answer, toolCallResult={"callId": "c"}),
+            qwen(5, "user", {"text": "aside"}, isSidechain=True, parent=None),
+            qwen(6, "system", subtype="chat_compression", systemPayload=compressed, parent=4),
+            qwen(7, "assistant", {"text": "wrong"}),
+            qwen(8, "system", subtype="rewind", parent=6),
+            qwen(9, "user", {"text": "on"}),
+            qwen(10, "assistant", {"text": "done"}),
+        )
+    )
+    assert (found.kind, found.format, roles(found.messages)) == (
+        "qwen-code",
+        "gemini",
+        ["user", "model", "user", "user", "model"],
+    )
+    assert [message["parts"][0] for message in found.messages] == [
+        {"text": "go"},
+        {"text": "I look."},
+        answer,
+        {"text": "on"},
+        {"text": "done"},
+    ]
+    assert found.left_out == ("line 7: left out, as the person went back and said something else",)
+
+
+def test_rows_of_qwen_code_that_do_not_hang_together_are_all_read() -> None:
+    for parents in ({"parent": 77}, {"uuid": None}, {"uuid": 5}, {"parentUuid": []}):
+        found = one(rows(qwen(1, "user", {"text": "go"}), qwen(2, "assistant", {"text": "done"}, **parents)))
+        assert roles(found.messages) == ["user", "model"]
+    assert roles(one(rows(qwen(1, "user", {"text": "go"}, isSidechain=True))).messages) == ["user"]
 
 
 # ---- Codex -----------------------------------------------------------------------------------------------------------

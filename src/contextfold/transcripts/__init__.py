@@ -24,6 +24,7 @@ from contextfold.transcripts import (
     json_lines,
     mlflow,
     pi,
+    qwen,
     telemetry,
     unread,
 )
@@ -34,12 +35,12 @@ __all__ = ["Conversation", "read", "read_file"]
 
 _REMEDY = (
     "give a JSON or JSON Lines list of messages, an object that holds one, or a session of Claude Code, Codex, "
-    "Gemini CLI or pi"
+    "Gemini CLI, pi or Qwen Code"
 )
 _EMPTY = "the JSON object is empty"
 _SESSIONS: tuple[tuple[Callable[[TranscriptFile], bool], Callable[[TranscriptFile], list[Conversation]]], ...] = tuple(
     (kind.recognizes, kind.read)
-    for kind in (claude_code, codex, copilot, pi, gemini, events, frameworks, telemetry, mlflow)
+    for kind in (claude_code, codex, copilot, pi, gemini, qwen, events, frameworks, telemetry, mlflow)
 )
 
 
